@@ -1,12 +1,11 @@
 """The agent's side of the protocol: sessions are begun, opened, listed, prompted and closed."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acp import PROTOCOL_VERSION, Client, RequestError
 from acp.schema import (
-    AcpMcpServer,
     AgentCapabilities,
     AudioContentBlock,
     AuthenticateResponse,
@@ -15,13 +14,12 @@ from acp.schema import (
     EmbeddedResourceContentBlock,
     FileSystemCapabilities,
     ForkSessionResponse,
-    HttpMcpServer,
     ImageContentBlock,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
-    McpServerStdio,
+    McpCapabilities,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -35,25 +33,20 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
-    SseMcpServer,
     TextContentBlock,
 )
 
 from agent_tui import __version__
+from agent_tui.acp.servers import GivenServer, servers_of_editor, speaks_http
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.mcp.spec import ServerSpec
 
 _PAGE = 50
 _NO_SESSION = "There is no such session here: begin one, or load it."
-_SERVERS_LEFT_OUT = (
-    "MCP servers of the editor are not started. Name them in config.toml, or in .mcp.json of the "
-    "project."
-)
-
-McpServers = list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +70,14 @@ class AcpAgent:
     """Holds the sessions of one editor.
 
     Args:
-        open_program: Makes a program for a folder.
+        open_program: Makes a program for a folder and the MCP servers that an editor names.
         store: Where sessions are, for the list.
     """
 
     def __init__(
-        self, open_program: Callable[[Path], Awaitable[Opened]], store: SessionStore
+        self,
+        open_program: Callable[[Path, Sequence[ServerSpec]], Awaitable[Opened]],
+        store: SessionStore,
     ) -> None:
         self._open_program = open_program
         self._store = store
@@ -109,6 +104,7 @@ class AcpAgent:
             agent_info=Implementation(name="agent-tui", title="agent-tui", version=__version__),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=McpCapabilities(http=speaks_http()),
                 prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
@@ -127,13 +123,13 @@ class AcpAgent:
         self,
         cwd: str,
         additional_directories: list[str] | None = None,
-        mcp_servers: McpServers | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         **_more: object,
     ) -> NewSessionResponse:
         """Begin a session."""
-        opened = await self._program(cwd)
+        opened = await self._program(cwd, mcp_servers)
         session = self._add(opened.runtime.conversation.log.header.id, opened)
-        await session.begin(self._notices(opened, mcp_servers))
+        await session.begin(opened.notices)
         options = await session.options()
         return NewSessionResponse(
             session_id=session.id, modes=session.modes, config_options=options
@@ -143,7 +139,7 @@ class AcpAgent:
         self,
         cwd: str,
         session_id: str,
-        mcp_servers: McpServers | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         additional_directories: list[str] | None = None,
         **_more: object,
     ) -> LoadSessionResponse | None:
@@ -159,7 +155,7 @@ class AcpAgent:
         session_id: str,
         cwd: str,
         additional_directories: list[str] | None = None,
-        mcp_servers: McpServers | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         **_more: object,
     ) -> ResumeSessionResponse:
         """Open an earlier session that the editor knows already."""
@@ -172,18 +168,18 @@ class AcpAgent:
         session_id: str,
         cwd: str,
         additional_directories: list[str] | None = None,
-        mcp_servers: McpServers | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         **_more: object,
     ) -> ForkSessionResponse:
         """Begin a session as a copy of one that was kept."""
-        opened = await self._program(cwd)
+        opened = await self._program(cwd, mcp_servers)
         try:
             await opened.runtime.sessions.open(session_id, mode="fork", here=True)
         except AgentTuiError as error:
             await opened.close()
             raise _refused(error) from error
         session = self._add(opened.runtime.conversation.log.header.id, opened)
-        await session.begin(self._notices(opened, mcp_servers))
+        await session.begin(opened.notices)
         return ForkSessionResponse(
             session_id=session.id, modes=session.modes, config_options=await session.options()
         )
@@ -277,25 +273,24 @@ class AcpAgent:
         return session
 
     async def _opened(
-        self, cwd: str, session_id: str, servers: McpServers | None
+        self, cwd: str, session_id: str, servers: list[GivenServer] | None
     ) -> tuple[AcpSession, tuple[str, ...]]:
         await self.close_session(session_id)
-        opened = await self._program(cwd)
+        opened = await self._program(cwd, servers)
         try:
             await opened.runtime.sessions.open(session_id, here=True)
         except AgentTuiError as error:
             await opened.close()
             raise _refused(error) from error
-        return self._add(session_id, opened), self._notices(opened, servers)
+        return self._add(session_id, opened), opened.notices
 
-    async def _program(self, cwd: str) -> Opened:
+    async def _program(self, cwd: str, servers: list[GivenServer] | None) -> Opened:
+        specs, problems = servers_of_editor(servers)
         try:
-            return await self._open_program(Path(cwd))
+            opened = await self._open_program(Path(cwd), specs)
+            return replace(opened, notices=(*opened.notices, *problems))
         except AgentTuiError as error:
             raise _refused(error) from error
-
-    def _notices(self, opened: Opened, servers: McpServers | None) -> tuple[str, ...]:
-        return (*opened.notices, _SERVERS_LEFT_OUT if servers else "")
 
     def _session(self, session_id: str) -> AcpSession:
         found = self._sessions.get(session_id)

@@ -1,74 +1,49 @@
 """One session of an editor: its conversation, its questions, and what the editor may change."""
 
 import asyncio
-import base64
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TypeAlias, get_args
-from urllib.parse import unquote, urlsplit
+from typing import TypeAlias, TypeVar, get_args
 
 from acp import Client
-from acp.helpers import text_block, tool_content
 from acp.schema import (
-    AllowedOutcome,
-    AudioContentBlock,
     AvailableCommand,
     AvailableCommandInput,
     AvailableCommandsUpdate,
-    EmbeddedResourceContentBlock,
     FileSystemCapabilities,
-    ImageContentBlock,
-    PermissionOption,
-    ResourceContentBlock,
     SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
     StopReason,
-    TextContentBlock,
-    TextResourceContents,
-    ToolCallUpdate,
     UnstructuredCommandInput,
 )
 
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
-from agent_tui.acp.updates import Update, Updates, plan_of, replayed, said
+from agent_tui.acp.prompts import Block, written
+from agent_tui.acp.questions import EditorQuestions, QuestionCancelled, new_question_id
+from agent_tui.acp.updates import Update, Updates, answered, asked, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.questions import Question
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.commands.permissions import MODES
+from agent_tui.commands.trust import ask_about_started
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
-from agent_tui.safe_text import safe_text
 
-Block: TypeAlias = (
-    TextContentBlock
-    | ImageContentBlock
-    | AudioContentBlock
-    | ResourceContentBlock
-    | EmbeddedResourceContentBlock
-)
 ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
+AnswerT = TypeVar("AnswerT")
+
 _MODEL, _THINKING = "model", "thinking"
-_OPTIONS = (
-    PermissionOption(option_id="once", name="Allow once", kind="allow_once"),
-    PermissionOption(option_id="session", name="Allow in this session", kind="allow_always"),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
-)
-_PLAN_OPTIONS = (
-    PermissionOption(option_id="session", name="Approve, edits accepted", kind="allow_always"),
-    PermissionOption(option_id="once", name="Approve, each change asked", kind="allow_once"),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
-)
 _MOST_WAITING = 10_000
 
 
@@ -93,8 +68,11 @@ class AcpSession:
             _MOST_WAITING
         )
         self._questions: set[asyncio.Task[None]] = set()
+        self._asked = EditorQuestions(client, id)
+        self._turn = asyncio.Lock()
+        self._has_asked = self._is_cancelled = False
         registry = built_in_commands()
-        self._front = AcpFront(runtime, services, registry, self._see, self._tell)
+        self._front = AcpFront(runtime, services, registry, self._see, self._tell, self._choose)
         library = PromptLibrary(
             runtime.services.user_config_dir, runtime.services.trust, registry.own_names
         )
@@ -136,10 +114,14 @@ class AcpSession:
         Raises:
             AgentTuiError: The turn failed, or cannot begin.
         """
-        text, images = _written(blocks)
+        text, images = written(blocks)
         front = self._front
         front.finished = None
+        self._is_cancelled &= self._turn.locked()
         try:
+            await self._ask_about_started()
+            if self._is_cancelled:
+                return "cancelled"
             if text.startswith("/"):
                 await self._prompt_files.refresh()
             called = front.registry.read(text) if not images else None
@@ -149,14 +131,32 @@ class AcpSession:
                 why = called.refusal(front)
                 await (called.run(front) if not why else _say(front, why))
             elif await has_model(front):
-                await front.run(self.runtime.submit(text, images))
+                await self._send(text, images)
         except AgentTuiError as error:
             front.say(str(error))
         await self.flush()
-        return _stop_reason(front.finished)
+        is_cancelled = self._is_cancelled and front.finished is None
+        return "cancelled" if is_cancelled else _stop_reason(front.finished)
+
+    async def _send(self, text: str, images: tuple[ImageContent, ...]) -> None:
+        """Run a turn; a message beside a turn joins it, or is the next one."""
+        queue = self.runtime.conversation.queue
+        if self._turn.locked():
+            self.runtime.enqueue(text, images)
+            async with self._turn:  # whoever runs the turn has it delivered
+                return
+        async with self._turn:
+            try:
+                await self._front.run(self.runtime.submit(text, images))
+                while not self._is_cancelled and (left := queue.first) is not None:
+                    queue.take_first()
+                    await self._front.run(self.runtime.submit(left.text, left.images))
+            finally:
+                queue.take_all()
 
     async def cancel(self) -> None:
         """Stop what runs."""
+        self._is_cancelled = True
         self.runtime.abort()
 
     def set_mode(self, mode_id: str) -> bool:
@@ -243,7 +243,7 @@ class AcpSession:
 
     def _see(self, event: AgentEvent) -> None:
         if isinstance(event, ApprovalRequested):
-            question = asyncio.create_task(self._ask(event.request))
+            question = asyncio.create_task(self._answer(event.request))
             self._questions.add(question)
             question.add_done_callback(self._questions.discard)
             return
@@ -251,7 +251,7 @@ class AcpSession:
             self._put(update)
 
     def _tell(self, text: str) -> None:
-        self._put(said(f"\n\n{safe_text(text)}\n\n"))
+        self._put(said(f"\n\n{text}\n\n"))
 
     def _put(self, update: Update | AvailableCommandsUpdate) -> None:
         if not self._waiting.full():
@@ -268,34 +268,32 @@ class AcpSession:
                 self._waiting.task_done()
         self._waiting.task_done()
 
-    async def _ask(self, request: ApprovalRequest) -> None:
-        """Have the person decide; an editor that is gone, or closes the question, says no."""
-        await self.flush()
-        options = _PLAN_OPTIONS if request.body_kind == "plan" else _OPTIONS
-        if request.body_kind != "plan" and not request.session_rule:
-            options = tuple(each for each in options if each.option_id != "session")
-        body = f"{request.reason}\n\n{request.body}" if request.reason else request.body
-        call = ToolCallUpdate(
-            tool_call_id=request.call_id,
-            title=safe_text(request.title, keep_newlines=False),
-            status="pending",
-            content=[tool_content(text_block(safe_text(body)))],
-        )
+    async def _answer(self, request: ApprovalRequest) -> None:
         answer = ApprovalAnswer("no")
         try:
-            answered = await self._client.request_permission(
-                session_id=self.id, tool_call=call, options=list(options)
-            )
-            if isinstance(answered.outcome, AllowedOutcome):
-                match answered.outcome.option_id:
-                    case "once":
-                        answer = ApprovalAnswer("once")
-                    case "session":
-                        answer = ApprovalAnswer("session")
-                    case _:
-                        pass
+            await self.flush()
+            answer = await self._asked.approval(request, self.runtime.conversation.cwd)
         finally:
             self.runtime.pending_approvals.answer(request.id, answer)
+
+    async def _choose(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Have the person answer a command, behind all that was told so far."""
+        question_id = new_question_id()
+        self._put(asked(question_id, question.title))
+        await self.flush()
+        try:
+            return await self._asked.choice(question, question_id)
+        except QuestionCancelled:
+            self._is_cancelled = True
+            return None
+        finally:
+            self._put(answered(question_id))
+
+    async def _ask_about_started(self) -> None:
+        """Once: may what the editor or the project names be started?"""
+        if not self._has_asked:
+            self._has_asked = True
+            await ask_about_started(self._front)
 
 
 async def _say(front: AcpFront, text: str) -> None:
@@ -325,33 +323,3 @@ def _stop_reason(finished: TurnFinished | None) -> StopReason:
             return "max_tokens"
         case _:
             return "end_turn"
-
-
-def _written(blocks: Sequence[Block]) -> tuple[str, tuple[ImageContent, ...]]:
-    """What an editor sends, as the text and the images of a message."""
-    parts: list[str] = []
-    images: list[ImageContent] = []
-    for block in blocks:
-        match block:
-            case TextContentBlock(text=text):
-                parts.append(text)
-            case ImageContentBlock(data=data, mime_type=mime_type):
-                base64.b64decode(data, validate=True)
-                images.append(ImageContent(data=data, mime_type=mime_type))
-            case ResourceContentBlock(uri=uri, name=name):
-                parts.append(_mention(uri, name))
-            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
-                parts.append(f'<file path="{_path(uri) or uri}">\n{text}\n</file>')
-            case _:
-                pass
-    return "\n".join(filter(None, parts)).strip(), tuple(images)
-
-
-def _mention(uri: str, name: str) -> str:
-    path = _path(uri)
-    return f'@"{path}"' if path else f"{name}: {uri}"
-
-
-def _path(uri: str) -> str:
-    parts = urlsplit(uri)
-    return str(Path(unquote(parts.path))) if parts.scheme == "file" else ""

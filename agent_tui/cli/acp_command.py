@@ -13,6 +13,7 @@ from agent_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from agent_tui.acp.agent import Opened
+    from agent_tui.tools.mcp.spec import ServerSpec
 
 _DESCRIPTION = """\
 The conversation for an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim,
@@ -70,8 +71,8 @@ async def _serve(arguments: Arguments) -> None:
     settings = editor_of(arguments, folder_trust(arguments), lambda: None).load().settings
     store = SessionStore(session_root(settings), settings.durability)
 
-    async def open_program(cwd: Path) -> "Opened":
-        return await asyncio.to_thread(_opened, replace(arguments, cwd=cwd))
+    async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "Opened":
+        return await asyncio.to_thread(_opened, replace(arguments, cwd=cwd), servers)
 
     agent = AcpAgent(open_program, store)
     try:
@@ -80,13 +81,13 @@ async def _serve(arguments: Arguments) -> None:
         await agent.aclose()
 
 
-def _opened(arguments: Arguments) -> "Opened":
+def _opened(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "Opened":
     """The program for one session in the folder that `arguments` name."""
     from agent_tui.acp.agent import Opened
     from agent_tui.cli.compose import command_services, compose
     from agent_tui.cli.folders import withheld_notice
 
-    program = compose(arguments, is_interactive=True)
+    program = compose(arguments, is_interactive=True, of_editor=servers)
     runtime = program.runtime
     conversation = runtime.conversation
     withheld = withheld_notice(conversation.withheld_files, conversation.cwd)

@@ -63,6 +63,7 @@ class Arguments:
     denied: tuple[str, ...] = ()
     fallback_model: str | None = None
     json_schema: str | None = None
+    reads_messages: bool = False
 
     @property
     def is_headless(self) -> bool:
@@ -76,6 +77,9 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
         parser.error("--local is a choice of model: leave out -m, --base-url and --demo with it")
+    reads_messages = values.input_format == "stream-json"
+    if reads_messages and (values.print_prompt is None or values.output_format != "stream-json"):
+        parser.error("--input-format stream-json is for -p with --output-format stream-json")
     if values.json_schema is not None and values.print_prompt is None:
         parser.error("--json-schema is for the answer that -p prints: give -p with it")
     return Arguments(
@@ -103,6 +107,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         denied=tuple(values.denied),
         fallback_model=values.fallback_model,
         json_schema=values.json_schema,
+        reads_messages=reads_messages,
     )
 
 
@@ -152,6 +157,12 @@ def build_parser() -> argparse.ArgumentParser:
         choices=("text", "json", "stream-json"),
         default="text",
         help="of -p: the reply's text, one JSON object, or one a line for each event",
+    )
+    add(
+        "--input-format",
+        choices=("text", "stream-json"),
+        default="text",
+        help="of -p: what stands on standard input: text, or a JSON message a line, each a turn",
     )
     add(
         "--json-schema",

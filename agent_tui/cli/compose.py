@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from agent_tui.cli.folders import (
     instructions_not_obeyed,
     launch_folder,
 )
+from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
@@ -45,6 +46,7 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -118,7 +120,11 @@ class Program:
 
 
 def compose(
-    arguments: Arguments, *, is_interactive: bool, trust: FolderTrust | None = None
+    arguments: Arguments,
+    *,
+    is_interactive: bool,
+    trust: FolderTrust | None = None,
+    of_editor: Sequence[ServerSpec] = (),
 ) -> Program:
     """Build the program: settings, models, tools, permissions, and the conversation over them.
 
@@ -126,6 +132,7 @@ def compose(
         arguments: The command line.
         is_interactive: Whether there is a person who can answer questions.
         trust: What was decided about folders; None is what is kept and `arguments` say.
+        of_editor: MCP servers that an editor names for the conversation.
 
     Raises:
         AgentTuiError: the folder or the session asked for does not exist.
@@ -144,6 +151,7 @@ def compose(
     may_go_without = arguments.keeps_session and not settings.session_dir
     unkept = _why_no_session_is_kept(store.root) if may_go_without else ""
 
+    unread_keys = () if arguments.is_demo else use_kept_keys().problems
     budget = Budget(arguments.max_cost_usd)
     models = open_models(settings, os.environ, budget)
     if arguments.is_demo:
@@ -171,6 +179,7 @@ def compose(
         environ=os.environ,
         own_keys=own_keys,
         cwd=cwd,
+        of_editor=of_editor,
     )
     own_tools = default_toolbox(
         keeper,
@@ -249,7 +258,9 @@ def compose(
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=tuple(
-            filter(None, (model_problem, unkept, *instructions_not_obeyed(added, trust)))
+            filter(
+                None, (model_problem, unkept, *unread_keys, *instructions_not_obeyed(added, trust))
+            )
         ),
         is_demo=arguments.is_demo,
     )

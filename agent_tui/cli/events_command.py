@@ -1,14 +1,16 @@
-"""``agent-tui events``: what scripts read of ``--output-format stream-json``."""
+"""``agent-tui events``: what scripts read and write as ``stream-json``."""
 
 import argparse
 from collections.abc import Sequence
 
 from agent_tui.cli.output import write_json
 from agent_tui.headless.event_schema import event_schema
+from agent_tui.headless.input_lines import input_schema
 
 _DESCRIPTION = """\
-What agent-tui -p --output-format stream-json prints, a JSON object a line.
-The schema is stable: later versions add types and fields, and take none away."""
+What agent-tui -p --output-format stream-json prints, a JSON object a line, and what
+--input-format stream-json reads. The schemas are stable: later versions add types and
+fields, and take none away."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -20,12 +22,15 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    verbs.add_parser("schema", help="the JSON Schema of one line")
+    schema = verbs.add_parser("schema", help="the JSON Schema of one line")
+    schema.add_argument(
+        "--input", action="store_true", dest="is_input", help="of a line of the input"
+    )
     return parser
 
 
 def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui events`` with the arguments after that word; returns the exit code."""
-    build_parser().parse_args(list(argv))
-    write_json(event_schema())
+    arguments = build_parser().parse_args(list(argv))
+    write_json(input_schema() if arguments.is_input else event_schema())
     return 0

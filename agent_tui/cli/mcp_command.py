@@ -3,12 +3,12 @@
 import argparse
 import asyncio
 import os
-import webbrowser
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from agent_tui.cli.browser import show_page
 from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.mcp_login import log_in
 from agent_tui.cli.output import complain, write_json, write_text
@@ -177,12 +177,7 @@ def _log_in_or_out(name: str, *, is_in: bool) -> None:
     if not is_in:
         write_text(f"Logged out of {name}.\n")
         return
-
-    def show(page: str) -> None:
-        write_text(f"Allow it on this page:\n{safe_text(page, keep_newlines=False)}\n")
-        webbrowser.open(page)
-
-    asyncio.run(log_in(url, tokens, show))
+    asyncio.run(log_in(url, tokens, show_page))
     if not tokens.exists():
         raise UsageError(f"{name} asked for no login: nothing is kept.")
     write_text(f"Logged in to {name}.\n")
@@ -197,7 +192,7 @@ def _remove(name: str) -> None:
 
 def _decide(name: str, *, is_allowed: bool) -> None:
     for one in _found().servers:
-        if one.spec.name == name and one.spec.is_projects:
+        if one.spec.name == name and one.spec.is_asked_about:
             settings = load_settings(user_config_path(), os.environ).settings
             server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
             outcome = "is started from now on" if is_allowed else "is never started"

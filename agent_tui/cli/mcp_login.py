@@ -2,23 +2,16 @@
 
 import asyncio
 import importlib
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
+from agent_tui.cli.browser import WAIT_S, Callback, listening_callback
 from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
 from agent_tui.tools.mcp.oauth import oauth_provider
-
-_WAIT_S = 300.0
-_MAX_REQUEST_BYTES = 16_000
-_PAGE = b"agent-tui has what it needs. You can close this page.\n"
-_ANSWER = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%s" % (len(_PAGE), _PAGE)
-)
 
 
 class _Shared(Protocol):
@@ -51,11 +44,6 @@ async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
     Raises:
         UsageError: It did not come to that; says why.
     """
-    came: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
-    listening = await asyncio.start_server(
-        lambda reader, writer: _take(reader, writer, came), "127.0.0.1", 0
-    )
-    port = cast(int, listening.sockets[0].getsockname()[1])
 
     async def redirect(page: str) -> None:
         if urlsplit(page).scheme not in ("https", "http"):
@@ -63,27 +51,28 @@ async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
         show(page)
 
     try:
-        shared = cast(_Shared, importlib.import_module("mcp.shared.auth"))
-
-        async def callback() -> object:
-            brought = await came
-            return shared.AuthorizationCodeResult(
-                code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
-            )
-
-        provider = oauth_provider(
-            url, tokens, f"http://127.0.0.1:{port}/callback", redirect, callback
-        )
-        async with asyncio.timeout(_WAIT_S):
-            await _connect(url, provider)
+        async with listening_callback() as callback, asyncio.timeout(WAIT_S):
+            await _connect(url, _provider(url, tokens, redirect, callback))
     except ModuleNotFoundError as error:
         raise UsageError("Logging in needs the package mcp.", install_command("mcp")) from error
     except TimeoutError as error:
-        raise UsageError(f"Nothing came back from the browser in {_WAIT_S:g} s.") from error
+        raise UsageError(f"Nothing came back from the browser in {WAIT_S:g} s.") from error
     except Exception as error:
         raise UsageError(f"The login failed: {_innermost(error)}") from error
-    finally:
-        listening.close()
+
+
+def _provider(
+    url: str, tokens: Path, redirect: Callable[[str], Awaitable[None]], callback: Callback
+) -> object:
+    shared = cast(_Shared, importlib.import_module("mcp.shared.auth"))
+
+    async def code() -> object:
+        brought = await callback.brought
+        return shared.AuthorizationCodeResult(
+            code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
+        )
+
+    return oauth_provider(url, tokens, f"http://127.0.0.1:{callback.port}/callback", redirect, code)
 
 
 async def _connect(url: str, provider: object) -> None:
@@ -95,24 +84,6 @@ async def _connect(url: str, provider: object) -> None:
         sdk.Client(transports.streamable_http_client(url, http_client=client)),
     ):
         pass
-
-
-async def _take(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    came: "asyncio.Future[Mapping[str, str]]",
-) -> None:
-    """Take what the browser brings; anything else that comes to this port is passed over."""
-    with suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        line = (await reader.readline())[:_MAX_REQUEST_BYTES].decode("ascii", "replace")
-        target = urlsplit(line.split(" ")[1] if line.count(" ") == 2 else "")
-        brought = dict(parse_qsl(target.query))
-        if target.path == "/callback" and ("code" in brought or "error" in brought):
-            writer.write(_ANSWER)
-            await writer.drain()
-            if not came.done():
-                came.set_result(brought)
-    writer.close()
 
 
 def _innermost(error: BaseException) -> str:

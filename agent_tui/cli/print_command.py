@@ -2,7 +2,10 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
@@ -10,11 +13,12 @@ from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.cli.output import complain
-from agent_tui.cli.piped_input import given_prompt
+from agent_tui.cli.piped_input import GivenPrompt, given_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.answer_schema import AnswerSchema
 from agent_tui.headless.printer import ExitCode, print_command, print_turn
+from agent_tui.headless.stream import MessageStream
 from agent_tui.local_models.library import ModelLibrary
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,11 +38,17 @@ def run_print(arguments: Arguments) -> int:
         UsageError: no prompt, no model, no schema, or a session that does not exist.
         ModelFileError: the model for ``--local`` could not be fetched.
     """
+    words = (arguments.print_prompt or "", arguments.prompt)
     # Not on the event loop, where Ctrl+C cannot end a read.
-    given = given_prompt((arguments.print_prompt or "", arguments.prompt))
+    given = GivenPrompt("", "") if arguments.reads_messages else given_prompt(words)
     if given.note:
         complain(given.note)
-    if not given.written and not given.piped:
+    if arguments.reads_messages and any(words):
+        raise UsageError(
+            "With --input-format stream-json messages come from standard input alone.",
+            "Leave the prompt out.",
+        )
+    if not (given.written or given.piped or arguments.reads_messages):
         raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
     schema = AnswerSchema.read(arguments.json_schema) if arguments.json_schema else None
     if schema is not None and given.written.lstrip().startswith("/"):
@@ -67,15 +77,19 @@ async def _run(arguments: Arguments, written: str, piped: str, schema: AnswerSch
         for event in await runtime.refresh_usage():
             if isinstance(event, Notice):
                 complain(event.text)
+        services = command_services(arguments, program)
+        if arguments.reads_messages:
+            stream = MessageStream(runtime, services, schema=schema)
+            _feed(stream)
+            return await _until_signal(stream.run(), stream.stop)
         if is_command:
-            services = command_services(arguments, program)
             printing = print_command(
                 runtime, services, written, arguments.output_format, attached=piped
             )
         else:
             prompt = _joined(written, piped)
             printing = print_turn(runtime, prompt, arguments.output_format, schema=schema)
-        return await _until_signal(program, printing)
+        return await _until_signal(printing, runtime.abort)
     finally:
         if warming is not None:
             warming.cancel()
@@ -95,12 +109,26 @@ async def _open_session(program: Program) -> None:
             complain(event.text)
 
 
-async def _until_signal(program: Program, printing: Awaitable[ExitCode]) -> ExitCode:
-    """Wait for `printing`; a signal that would end us aborts it so that what came is kept."""
+def _feed(stream: MessageStream) -> None:
+    """Give `stream` the lines of standard input as they come; nothing waits for their end."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        # A reader of its own: at its end the interpreter waits for a read of `sys.stdin.buffer`.
+        with suppress(RuntimeError), open(sys.stdin.fileno(), "rb", closefd=False) as lines:
+            for line in lines:  # after the run has ended the loop is closed: RuntimeError
+                loop.call_soon_threadsafe(stream.feed, line)
+            loop.call_soon_threadsafe(stream.close)
+
+    threading.Thread(target=read, daemon=True).start()
+
+
+async def _until_signal(printing: Awaitable[ExitCode], stop: Callable[[], None]) -> ExitCode:
+    """Wait for `printing`; a signal that would end us stops it so that what came is kept."""
     loop = asyncio.get_running_loop()
     caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     for number in caught:
-        loop.add_signal_handler(number, program.runtime.abort)
+        loop.add_signal_handler(number, stop)
     try:
         return await printing
     finally:

@@ -120,10 +120,12 @@ def _why_no_theme(name: str) -> str:
 
 def _why_no_model(name: str) -> str:
     """What the program would say of the model at its next start."""
+    from agent_tui.cli.login.keys import use_kept_keys
     from agent_tui.providers.catalog import ModelCatalog  # heavy, and seldom needed
 
     settings = load_settings(user_config_path(), os.environ).settings
     wanted = settings.model_copy(update={"model": name})
+    use_kept_keys()
     try:
         ModelCatalog(wanted, os.environ, library=ModelLibrary(paths.models_dir())).default_model()
     except ConfigError as error:

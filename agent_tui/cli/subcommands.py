@@ -85,9 +85,12 @@ _ROWS = (
         "mcp_command",
     ),
     Subcommand(
-        "login", "copilot|chatgpt", "sign in to an account whose models to use", "login.login"
+        "login",
+        "copilot|chatgpt|openrouter|...",
+        "sign in to an account, or have a provider's key kept",
+        "login.login",
     ),
-    Subcommand("logout", "copilot|chatgpt", "forget what signing in gave", "login.logout"),
+    Subcommand("logout", "NAME", "forget what signing in gave, or a kept key", "login.logout"),
     Subcommand("acp", "", "the agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
     Subcommand(
         "completion",

@@ -14,6 +14,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import ServerContext
+from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
@@ -51,6 +52,7 @@ def tool_servers(
     environ: Mapping[str, str],
     own_keys: Collection[str],
     cwd: Path,
+    of_editor: Sequence[ServerSpec] = (),
 ) -> McpHub:
     """The MCP servers of a run; nothing is read or started yet.
 
@@ -61,9 +63,10 @@ def tool_servers(
         environ: Ours.
         own_keys: Variables with keys of model providers, which no server is given.
         cwd: Where to begin.
+        of_editor: Servers that an editor names.
     """
     return McpHub(
-        server_files(settings, trust),
+        server_files(settings, trust, of_editor),
         ServerContext(
             keeper=keeper,
             environ=model_environ(
@@ -111,11 +114,14 @@ def tokens_folder() -> Path:
     return paths.user_data_dir() / "mcp-tokens"
 
 
-def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:
-    """The files that name MCP servers, and what the person decided about a project's."""
+def server_files(
+    settings: Settings, trust: FolderTrust, of_editor: Sequence[ServerSpec] = ()
+) -> ServerFiles:
+    """What names MCP servers, and what the person decided about those that are not their own."""
     return ServerFiles(
         settings.mcp.servers,
         user_config_path(),
         trust,
         ConsentFile(paths.user_data_dir() / "mcp-servers.json"),
+        of_editor,
     )

@@ -46,7 +46,7 @@ async def _choose(front: Front, known: tuple[BackgroundCommand, ...]) -> None:
     if not known:
         front.say(_NOTHING)
         return
-    if not front.can_ask:
+    if not front.can_pick:
         rows = tuple((job.id, f"{job.state}: {job.fact.shown}") for job in known)
         await front.show(Page("Background jobs", (PageSection("", rows),)))
         return

@@ -37,7 +37,7 @@ def _completions(front: Front) -> Iterator[Completion]:
                 yield Completion(f"off {name}", "end it, until the program ends")
             case "off":
                 yield Completion(f"on {name}", "start it")
-                if server.spec.is_projects:
+                if server.spec.is_asked_about:
                     yield Completion(f"ask {name}", "say whether it may be started")
             case "not asked":
                 yield Completion(f"ask {name}", "say whether it may be started")

@@ -53,7 +53,7 @@ TOUR = (
     TourStep(
         "Choose a model",
         "That is all one needs. Press enter to choose a model and type something of your own; or "
-        "leave with ctrl+d and start agent-tui in a folder of yours.",
+        "leave with /quit and start agent-tui in a folder of yours.",
         "/model",
     ),
 )

@@ -32,7 +32,7 @@ class TreeChoice:
     action: TreeAction | None
 
 
-@command(aliases=("rewind",), refusal=_BUSY, needs="person")
+@command(aliases=("rewind",), refusal=_BUSY, needs="list")
 async def tree(front: Front, _argument: str) -> None:
     """Go back to an earlier message."""
     runtime = front.runtime

@@ -149,12 +149,12 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
 
 
 def server_question(spec: ServerSpec) -> Question[bool]:
-    """Whether an MCP server that a project names may be started; what would be, is told whole."""
+    """Whether a server that a project or an editor names may be started; all of it is told."""
     verb = "Speak with" if spec.url else "Start"
     does = "It is sent what the model calls it with." if spec.url else "It runs as you, unwatched."
     facts = (spec.command_line, *(f"with {extra}" for extra in spec.extras))
     return Question(
-        f"{verb} this project's MCP server {spec.name}?",
+        f"{verb} this {spec.origin}'s MCP server {spec.name}?",
         tuple(
             safe_text(fact, keep_newlines=False)
             for fact in (*facts, f"named in {spec.source}", does)

@@ -47,6 +47,7 @@ class HeadlessFront(UnansweredFront):
     name: str = field(default="-p", init=False)
     screen: None = field(default=None, init=False)
     can_ask: bool = field(default=False, init=False)
+    can_pick: bool = field(default=False, init=False)
     is_working: bool = field(default=False, init=False)
 
     def help(self) -> FrontHelp:

@@ -63,11 +63,13 @@ async def print_turn(
     err: TextIO = sys.stderr,
     *,
     schema: AnswerSchema | None = None,
+    goes_on: bool = False,
 ) -> ExitCode:
     """Run one turn and print it; with `schema` as many more as its answer is mended in.
 
     ``text``: the last reply's text on `out`, failures and what was done on `err`.
     ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
+    Commands in the background are stopped then, unless the conversation `goes_on`.
 
     Returns:
         `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` where it came to an end that was
@@ -78,7 +80,8 @@ async def print_turn(
     await _run(runtime, schema.asked(prompt) if schema else prompt, images, watcher)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
-    watcher.stopped = await runtime.end_jobs()
+    if not goes_on:
+        watcher.stopped = await runtime.end_jobs()
     return watcher.close()
 
 
@@ -118,6 +121,7 @@ async def print_command(
     attached: str = "",
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
+    goes_on: bool = False,
 ) -> ExitCode:
     """Run the slash command that `line` calls, and print what it tells; else the turn of `line`.
 
@@ -129,6 +133,7 @@ async def print_command(
         attached: What was piped in; goes along with what is sent.
         out: Where what was asked for goes.
         err: Where everything else goes.
+        goes_on: As for `print_turn`.
 
     Returns:
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
@@ -144,7 +149,7 @@ async def print_command(
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))
-        return await print_turn(runtime, text, output_format, out=out, err=err)
+        return await print_turn(runtime, text, output_format, out=out, err=err, goes_on=goes_on)
     watcher = _WATCHERS[output_format](runtime, out, err)
     watcher.finished = TurnFinished("done")
     runtime.listen_to_jobs(watcher.see)
@@ -165,7 +170,8 @@ async def print_command(
         watcher.tell("What was piped in is not used: this command sends nothing.", "warning")
     if front.problem and watcher.finished.outcome == "done":
         watcher.finished = TurnFinished("error", front.problem)
-    watcher.stopped = await runtime.end_jobs()
+    if not goes_on:
+        watcher.stopped = await runtime.end_jobs()
     code = watcher.close()
     return ExitCode.USAGE if why else code
 
@@ -174,6 +180,17 @@ def event_json(event: AgentEvent) -> JsonObject:
     """An event as JSON: ``type`` is its class name, fields as in `agent_tui.events`."""
     fields: JsonObject = to_jsonable_python(event, by_alias=True, exclude_none=True)
     return {"type": type(event).__name__, **fields}
+
+
+def print_event(event: AgentEvent, secrets: Sequence[str], out: TextIO) -> None:
+    """Print an event on one line, as ``stream-json`` does."""
+    _print_json(event_json(event), secrets, out)
+
+
+def _print_json(value: JsonObject, secrets: Sequence[str], out: TextIO) -> None:
+    """Print `value` on one line without keys that cannot steer a terminal."""
+    line = safe_json(json.dumps(value, ensure_ascii=False))
+    print(mask_values(line, secrets), file=out, flush=True)
 
 
 _GONE_ON_FROM = ("length", "error")
@@ -192,6 +209,11 @@ class _Watcher:
         self.stopped: Sequence[Job] = ()
         self.structured: JsonValue = None
         self._cut_text = ""
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The keys that no output may hold."""
+        return self.runtime.conversation.services.secrets
 
     def see(self, event: AgentEvent) -> None:
         """Note what decides the outcome."""
@@ -275,23 +297,14 @@ class _TextWatcher(_Watcher):
 
     def harmless(self, text: str) -> str:
         """`text` without what steers a terminal and without keys: others may read this output."""
-        return mask_values(
-            strip_control_characters(text), self.runtime.conversation.services.secrets
-        )
+        return mask_values(strip_control_characters(text), self.secrets)
 
 
 class _JsonWatcher(_Watcher):
     def close(self) -> ExitCode:
         code = super().close()
-        self.print_json(to_jsonable_python(self.result(code)))
+        _print_json(to_jsonable_python(self.result(code)), self.secrets, self.out)
         return code
-
-    def print_json(self, value: JsonObject) -> None:
-        """Print `value` on one line without keys that cannot steer a terminal."""
-        line = safe_json(json.dumps(value, ensure_ascii=False))
-        print(
-            mask_values(line, self.runtime.conversation.services.secrets), file=self.out, flush=True
-        )
 
     def result(self, code: ExitCode) -> RunResult:
         """The one object of ``json``, and the last of ``stream-json``."""
@@ -323,7 +336,7 @@ def _cost(conversation: Conversation) -> float | None:
 class _StreamJsonWatcher(_JsonWatcher):
     def see(self, event: AgentEvent) -> None:
         super().see(event)
-        self.print_json(event_json(event))
+        print_event(event, self.secrets, self.out)
 
 
 _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {

@@ -64,6 +64,7 @@ class PlainFront:
     name: str = field(default="--plain", init=False)
     screen: None = field(default=None, init=False)
     can_ask: bool = field(default=True, init=False)
+    can_pick: bool = field(default=True, init=False)
     is_working: bool = field(default=False, init=False)
     _warming: "Future[None] | None" = field(default=None, init=False)
 

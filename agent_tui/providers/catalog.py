@@ -12,6 +12,8 @@ from rapidfuzz import process
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
@@ -32,8 +34,10 @@ _CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
         "anthropic",
         "azure",
         "bedrock",
+        "chatgpt",
         "cohere",
         "gemini",
+        "github_copilot",
         "mistral",
         "openai",
         "scripted",
@@ -57,7 +61,8 @@ class ModelCatalog:
 
     Args:
         settings: ``model``, ``base_url``, ``api_key_env`` and ``[models]``.
-        environ: Where keys are looked for; only their presence matters here.
+        environ: Where keys are looked for, and what says where accounts have their tokens; only
+            their presence matters here.
         table: For tests; None reads the one in litellm's wheel.
         server_ports: Where servers are looked for on this machine.
         library: The models behind ``local/...``; None for a program without.
@@ -299,15 +304,23 @@ class ModelCatalog:
         ]
 
     def _with_keys(self) -> list[FoundModel]:
+        """Models of providers with a key, then of accounts that somebody is signed in to."""
+        opened_by = {
+            provider: next(v for v in KEY_VARIABLES[provider] if self._environ.get(v))
+            for provider in self._providers_with_keys()
+        }
+        opened_by |= {account.provider: account.title for account in self._accounts()}
         models: list[FoundModel] = []
-        for provider in self._providers_with_keys():
-            via = next(v for v in KEY_VARIABLES[provider] if self._environ.get(v))
+        for provider, via in opened_by.items():
             listed = filter(self._loaded.calls_tools, self._loaded.of_provider(provider))
             unlisted = FAMILIES[provider].unlisted if provider in FAMILIES else ()
             names = sorted(listed) or [f"{provider}/{model_id}" for model_id in unlisted]
             for ref in map(self._ref, names):
                 models.append(FoundModel(ref, self.info(ref), via))
         return models
+
+    def _accounts(self) -> list[Account]:
+        return [one for one in ACCOUNTS.values() if one.is_signed_in(self._environ)]
 
     def _nearest(self, name: str) -> str:
         """A hint with the names that look most like `name`."""
@@ -317,7 +330,8 @@ class ModelCatalog:
         return f"Nearest: {', '.join(match[0] for match in near)}. {listed}" if near else listed
 
     def _best_match(self, query: str) -> str | None:
-        preferred = list(dict.fromkeys([*self._providers_with_keys(), *FAMILIES]))
+        accounts = (account.provider for account in self._accounts())
+        preferred = list(dict.fromkeys([*self._providers_with_keys(), *accounts, *FAMILIES]))
         return best_match(query, self._loaded.names, preferred)
 
 

@@ -44,6 +44,7 @@ class ScreenFront:
 
     name = "the screen"
     can_ask = True
+    can_pick = True
 
     def __init__(
         self,

@@ -1,17 +1,25 @@
 """``agent-tui login`` and ``logout`` as the person sees them."""
 
+import io
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import keyring
 import pytest
+from keyring.backends import fail
 
 from agent_tui.cli.main import run
+from agent_tui.providers.keys import KEY_VARIABLES
 from tests.support.account_server import AccountServer
 from tests.support.pty_program import PtyProgram
+
+KEY = "sk-0123456789abcdef"
 
 
 @pytest.fixture
@@ -42,17 +50,18 @@ def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AccountS
 def test_signing_in_and_out(github: AccountServer, capsys: pytest.CaptureFixture[str]):
     github.answers["/ACCESS_TOKEN"].append({"access_token": "gho_0123456789"})
     assert run(["login"]) == 0
-    assert "copilot  not signed in" in capsys.readouterr().out
+    assert "copilot" not in capsys.readouterr().out
     assert run(["login", "copilot"]) == 0
     said = capsys.readouterr().out
     assert "https://github.com/login/device" in said
     assert "ABCD-1234" in said
-    assert "good for 15 minutes" in said
+    assert "good for 15 min." in said
     assert said.endswith("Signed in to GitHub Copilot. Its models are called github_copilot/...\n")
     assert "\x1b" not in said
     assert "gho_" not in said
     assert run(["login"]) == 0
-    assert "copilot  signed in" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "copilot  signed in, for models called github_copilot/...\n" in said
     assert run(["logout", "copilot"]) == 0
     assert run(["logout", "copilot"]) == 0
     assert capsys.readouterr().out == (
@@ -73,9 +82,98 @@ def test_ctrl_c_ends_the_wait_and_keeps_nothing(github: AccountServer, tmp_path:
     github.on_request = lambda path: asked.set() if path == "/ACCESS_TOKEN" else None
     with PtyProgram([sys.executable, "-m", "agent_tui", "login", "copilot"]) as program:
         assert asked.wait(30)
-        assert "ABCD-1234" in program.text
+        program.wait_for("ABCD-1234")
         os.killpg(program.process.pid, signal.SIGINT)
         assert program.process.wait(30) == 130
-        program.wait_for("Ended: nobody was signed in.")
+        program.wait_for("Ended: nothing was kept.")
         assert "Traceback" not in program.text
     assert not (tmp_path / "copilot" / "access-token").exists()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the program's without any key around."""
+    for variables in KEY_VARIABLES.values():
+        for name in variables:
+            monkeypatch.delenv(name, raising=False)
+    for name in ("AGENT_TUI_HOME", "CHATGPT_TOKEN_DIR", "GITHUB_COPILOT_TOKEN_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path / "AGENT_TUI_HOME"
+
+
+def test_a_key_is_kept_shown_as_kept_and_forgotten(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    assert run(["login"]) == 0
+    assert "There is no key, and you are signed in nowhere." in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f" {KEY} \nmore\n"))
+    assert run(["login", "openai"]) == 0
+    file = home / "data" / "keys" / "openai.json"
+    assert capsys.readouterr().out == f"The key of openai is kept in {file}.\n"
+    assert json.loads(file.read_text()) == {"key": KEY}
+    assert run(["login"]) == 0
+    assert capsys.readouterr().out == f"openai  a key in {file}\n"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    assert run(["login"]) == 0
+    said = capsys.readouterr().out
+    assert said == f"openai  a key in the variable OPENAI_API_KEY; the one in {file} is not used\n"
+    assert run(["logout", "openai"]) == 0
+    assert run(["logout", "openai"]) == 0
+    assert capsys.readouterr().out == "The key of openai is forgotten.\nNo key of openai is kept.\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("", "No key was given."), ("$OPENAI_API_KEY", "a placeholder"), ("two words", "white space")],
+)
+def test_what_is_no_key_is_not_kept(
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    said: str,
+):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(line))
+    assert run(["login", "openai"]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert not line or line not in told
+    assert not home.exists()
+
+
+def test_without_a_keyring_nobody_is_asked_for_a_key(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    before = keyring.get_keyring()
+    keyring.set_keyring(fail.Keyring())
+    stdin = io.StringIO(KEY)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    try:
+        assert run(["login", "openai", "--keyring"]) == 1
+    finally:
+        keyring.set_keyring(before)
+    assert "has no keyring" in capsys.readouterr().err
+    assert stdin.tell() == 0
+    assert run(["login", "copilot", "--keyring"]) == 2
+
+
+@pytest.mark.thorough
+def test_a_key_is_typed_unseen_and_used(home: Path, tmp_path: Path):
+    with PtyProgram([sys.executable, "-m", "agent_tui", "login", "groq"]) as program:
+        program.wait_for("Key (as in GROQ_API_KEY; it is not shown):")
+        program.send(f"{KEY}\r")
+        program.wait_for("The key of groq is kept in")
+        assert program.wait_until_end() == 0
+    listed = subprocess.run(
+        [sys.executable, "-m", "agent_tui", "models", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert "groq/" in listed.stdout
+    checked = subprocess.run(
+        [sys.executable, "-m", "agent_tui", "doctor"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert f"is kept in {home}" in " ".join(checked.stdout.split())
+    assert KEY not in listed.stdout + checked.stdout

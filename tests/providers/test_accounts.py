@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.config import Settings
 from agent_tui.messages import JsonObject, UserMessage
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.chatgpt import CHATGPT, ChatGptService
 from agent_tui.providers.accounts.copilot import COPILOT
 from agent_tui.providers.accounts.device import DeviceCode, SignInError, sign_in
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
+from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
-from tests.providers.requests import failing
+from tests.providers.requests import collect, failing, text_of
 from tests.support.account_server import AccountServer
+from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.provider_process import PATIENCE_S
 
 PENDING: JsonObject = {"error": "authorization_pending"}
@@ -160,10 +163,15 @@ async def test_a_file_that_litellm_left_without_a_token_is_no_sign_in(tmp_path: 
     assert not CHATGPT.is_signed_in(environ)
 
 
+def asking(model: str) -> ModelRequest:
+    """A request to `model`."""
+    messages = (UserMessage(content="hello"),)
+    return ModelRequest(model=ModelRef(model), system="Be brief.", messages=messages)
+
+
 async def refused(host: ProviderHost, model: str) -> ProviderError:
     """How a request to `model` fails before anything came."""
-    asked = ModelRequest(model=ModelRef(model), system="", messages=(UserMessage(content="hello"),))
-    received, error = await failing(host, asked)
+    received, error = await failing(host, asking(model))
     assert not received
     return error
 
@@ -198,18 +206,34 @@ async def test_a_sign_in_that_ended_is_said_and_no_code_asked_for(
 
 
 @pytest.mark.thorough
-async def test_a_token_that_holds_is_sent(
+async def test_a_model_of_an_account_answers(
     server: AccountServer, tmp_path: Path, worker_environ: dict[str, str]
 ):
     environ = {**worker_environ, **github(server, tmp_path, PENDING)}
-    environ["GITHUB_COPILOT_API_BASE"] = server.url
     server.answers["/copilot"] = [{"token": "short-1", "expires_at": 9_999_999_999}]
-    server.answers["/chat/completions"] = [400]
     COPILOT.service(environ).keep(TOKEN)
-    host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=PATIENCE_S, environ=environ)
-    error = await refused(host, "github_copilot/gpt-4o")
-    await host.aclose()
-    assert error.kind == "bad_request"
-    assert server.paths == ["/copilot", "/chat/completions"]
+    with OpenAiServer() as copilot:
+        environ["GITHUB_COPILOT_API_BASE"] = copilot.base_url
+        copilot.play(Reply(text="hello"))
+        host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=PATIENCE_S, environ=environ)
+        chunks = await collect(host, asking("github_copilot/gpt-4o"))
+        await host.aclose()
+        (chat,) = copilot.chats
+    assert text_of(chunks) == "hello"
     assert server.asked[0][1]["authorization"] == "token gho_0123456789"
-    assert server.asked[1][1]["authorization"] == "Bearer short-1"
+    assert chat.headers["authorization"] == "Bearer short-1"
+    assert [message["role"] for message in chat.body["messages"]] == ["system", "user"]
+
+
+async def test_models_of_an_account_are_found_while_somebody_is_signed_in(
+    server: AccountServer, tmp_path: Path
+):
+    environ = github(server, tmp_path)
+    environ["CHATGPT_TOKEN_DIR"] = str(tmp_path / "chatgpt")
+    catalog = ModelCatalog(Settings(), environ, server_ports={})
+    assert await catalog.found() == ()
+    COPILOT.service(environ).keep(TOKEN)
+    found = await catalog.found()
+    assert {model.ref.provider for model in found} == {"github_copilot"}
+    assert {model.via for model in found} == {"GitHub Copilot"}
+    assert catalog.resolve("sonnet").provider == "github_copilot"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.providers.accounts.kept_keys import KeptKeys
 from tests.support.openai_server import Call, Failure, OpenAiServer, Reply
 
 KEY = "canary-0123456789-key"
@@ -50,10 +51,15 @@ class Run:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("is_kept", [False, True])
 def test_a_key_that_everyone_repeats_is_in_no_file_and_files_are_private(
-    tmp_path: Path, server: OpenAiServer
+    tmp_path: Path, server: OpenAiServer, *, is_kept: bool
 ):
     run = Run(tmp_path, server.base_url)
+    own_file = tmp_path / "data" / "keys" / "openai.json"
+    if is_kept:
+        del run.environ["OPENAI_API_KEY"]
+        KeptKeys(own_file.parent).keep("openai", KEY, in_keyring=False)
     (run.workspace / "notes").write_text(f"{KEY}\n" * 9_000)
     server.play(
         Reply(
@@ -76,7 +82,8 @@ def test_a_key_that_everyone_repeats_is_in_no_file_and_files_are_private(
         assert exported.returncode == 0, exported.stderr
         assert KEY.encode() not in exported.stdout
 
-    files = [path for path in run.written() if path.is_file()]
+    assert all(chat.headers["authorization"] == f"Bearer {KEY}" for chat in server.chats)
+    files = [path for path in run.written() if path.is_file() and path != own_file]
     assert any(path.name == "agent-tui.log" or "outputs" in path.parts for path in files)
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
     for path in run.written():

@@ -22,6 +22,26 @@ the [session file](sessions.md).
 These are stable: later versions may add types and fields, and neither take any away nor change what
 one means, so skip what you do not know. `agent-tui events schema` prints the JSON Schema of a line.
 
+## A conversation over a pipe
+
+    agent-tui -p --input-format stream-json --output-format stream-json
+
+reads messages from standard input, a JSON object a line:
+
+    {"type": "user", "message": {"content": "fix the failing test"}}
+    {"type": "user", "message": {"content": [{"type": "text", "text": "/context"}]}}
+    {"type": "interrupt"}
+
+Each message is a turn of its own in one conversation, begun when those before it are done, and ends
+with a `result`. Text that begins with `/` calls a command (`/compact focus on the tests`); images
+are parts, too: `{"type": "image", "source": {"type": "base64", "data": "..."}}`. An interrupt stops
+the running turn at once. A line that cannot be read is told as a `Notice` and left out; the exit
+code is then 2, else that of the last message. Commands in the background run on between messages.
+The program ends with its input, or by a signal. `agent-tui events schema --input` prints the JSON
+Schema of a line.
+
+## Order
+
 """
 _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 
@@ -29,7 +49,7 @@ _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 def event_reference() -> str:
     """The whole page."""
     rules = (events.__doc__ or "").partition("Ordering rules: ")[2].partition("No event")[0]
-    parts = [_HEAD, f"Order: {_one_line(rules)}\n"]
+    parts = [_HEAD, f"{_one_line(rules[:1].upper() + rules[1:])}\n"]
     for event in get_args(events.AgentEvent):
         parts.append(f"\n## {event.__name__}\n\n{_one_line(event.__doc__ or '')}\n")
         hints = get_type_hints(event)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from agent_tui import __version__
 from agent_tui.cli.arguments import build_parser
 from agent_tui.cli.subcommands import SUBCOMMANDS
+from agent_tui.commands.core.command import Need
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.config import Settings
 from agent_tui.config.specs import section_description, setting_specs
@@ -24,6 +25,12 @@ from tests.support.event_reference import event_reference
 
 DOCS = Path(__file__).parents[2] / "docs"
 _COLUMNS = "80"
+_NEEDS: Mapping[Need, str] = {
+    "": "",
+    "person": "somebody to answer",
+    "list": "lists to choose from",
+    "screen": "the screen",
+}
 
 
 def command_page() -> str:
@@ -33,7 +40,7 @@ def command_page() -> str:
             f"`{' '.join(filter(None, (f'/{one.name}', one.argument_hint)))}`",
             one.description,
             ", ".join(f"`/{alias}`" for alias in one.aliases),
-            {"": "", "person": "somebody to answer", "screen": "the screen"}[one.needs],
+            _NEEDS[one.needs],
         )
         for one in built_in_commands().commands
     ]

@@ -35,7 +35,7 @@ async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
 
 def of_project(stage: Stage, name: str) -> None:
     """Name a server that the person was not asked about."""
-    spec = replace(stage.add(name), is_projects=True)
+    spec = replace(stage.add(name), origin="project")
     stage.sources.servers[-1] = FoundServer(spec, None)
 
 

@@ -1,7 +1,7 @@
-"""Which MCP servers there are: the person's settings, and ``.mcp.json`` of a trusted project."""
+"""Which MCP servers there are: of the person's settings, an editor, a trusted project."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -28,7 +28,8 @@ class ServerFiles:
         own: The servers of the person's settings.
         own_source: Where those stand, for messages.
         trust: Says whether a project's file may be opened.
-        consent: Keeps what the person said about a project's servers.
+        consent: Keeps what the person said about servers of a project or an editor.
+        of_editor: The servers that an editor names for its session.
     """
 
     def __init__(
@@ -37,14 +38,16 @@ class ServerFiles:
         own_source: Path,
         trust: FolderTrust,
         consent: ConsentFile,
+        of_editor: Sequence[ServerSpec] = (),
     ) -> None:
         self._own = own
         self._own_source = own_source
         self._trust = trust
         self._consent = consent
+        self._of_editor = of_editor
 
     def find(self, cwd: Path) -> FoundServers:
-        """The servers for work in `cwd`, the person's own first. Reads files."""
+        """The servers for work in `cwd`, the person's own first, then the editor's. Reads files."""
         found: dict[str, FoundServer] = {}
         problems: list[str] = []
         for name, settings in self._own.items():
@@ -52,23 +55,24 @@ class ServerFiles:
                 problems.append(f"{self._own_source}: mcp.servers.{name} left out: {why}.")
             else:
                 found[name] = FoundServer(spec_from_settings(name, settings, str(self._own_source)))
+        others = list(self._of_editor)
         for file in reversed(server_files(cwd)):  # the nearest file first
-            if not self._trust.may_obey(file):
-                continue
-            specs, wrong = read_server_file(file)
-            problems += wrong
-            for spec in specs:
-                if spec.name in found:
-                    problems.append(
-                        f"{file}: server {spec.name} left out: {found[spec.name].spec.source} "
-                        "has one of this name."
-                    )
-                else:
-                    found[spec.name] = FoundServer(spec, self._is_allowed(spec))
+            if self._trust.may_obey(file):
+                specs, wrong = read_server_file(file)
+                problems += wrong
+                others += specs
+        for spec in others:
+            if spec.name in found:
+                problems.append(
+                    f"{spec.source}: server {spec.name} left out: {found[spec.name].spec.source} "
+                    "has one of this name."
+                )
+            else:
+                found[spec.name] = FoundServer(spec, self._is_allowed(spec))
         return FoundServers(tuple(found.values()), tuple(problems))
 
     def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about a project's server.
+        """Keep what the person said about such a server.
 
         Raises:
             ConfigError: It cannot be kept; it holds for this run.
@@ -132,9 +136,18 @@ def _spec(file: Path, name: str, given: JsonValue) -> ServerSpec:
         url=url,
         headers=_named_texts(given, "headers"),
         cwd=file.parent,
-        is_projects=True,
+        origin="project",
         is_enabled=given.get("disabled") is not True,
     )
+    return shown_whole(spec)
+
+
+def shown_whole(spec: ServerSpec) -> ServerSpec:
+    """`spec`, if the person can be shown all of what it starts.
+
+    Raises:
+        ValueError: It is too much.
+    """
     if sum(map(len, (spec.command_line, *spec.extras))) > _MAX_SHOWN_CHARS:
         raise ValueError(f"its command is over {_MAX_SHOWN_CHARS:,} characters")
     return spec

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from agent_tui.cli.folders import kept_trust, present_folder
+from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.model_access import NO_MODEL, first_model, open_models
 from agent_tui.cli.settings import trusted_config_files, user_config_path
 from agent_tui.compaction.model_client import ModelClient
@@ -53,10 +54,11 @@ async def summary_models(
     flags = {"model": wanted, "session_dir": session_dir}
     project_files = trusted_config_files(present_folder(), kept_trust())
     loaded = load_settings(user_config_path(), os.environ, flags, project_files)
+    unread_keys = use_kept_keys().problems
     models = open_models(loaded.settings, os.environ)
     default, problem = first_model(models.catalog, is_named=wanted is not None)
     notices = [f"setting left out: {one}" for one in loaded.problems]
-    notices += [problem] if problem else []
+    notices += [*unread_keys, *filter(None, [problem])]
     try:
         if default != NO_MODEL:
             await models.catalog.learn(default)

@@ -33,8 +33,10 @@ def words_of(kind: WordKind, before: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def _models() -> Iterator[tuple[str, str]]:
-    """Models of this machine and of the settings, then the table's of providers with a key."""
+    """Models of this machine and of the settings, then the table's of providers that answer."""
+    from agent_tui.cli.login.keys import kept_keys
     from agent_tui.cli.settings import read_settings
+    from agent_tui.providers.accounts.table import ACCOUNTS
     from agent_tui.providers.families import FAMILIES
     from agent_tui.providers.keys import KEY_VARIABLES
     from agent_tui.providers.table import bundled_table
@@ -42,11 +44,13 @@ def _models() -> Iterator[tuple[str, str]]:
     yield from _local_models()
     yield from ((name, "in your settings") for name in read_settings(None).models)
     table = bundled_table()
+    kept = kept_keys().places()
     with_key = [
         provider
         for provider, variables in KEY_VARIABLES.items()
-        if any(os.environ.get(variable) for variable in variables)
+        if provider in kept or any(os.environ.get(variable) for variable in variables)
     ]
+    with_key += [one.provider for one in ACCOUNTS.values() if one.is_signed_in(os.environ)]
     for provider in with_key or FAMILIES:
         about = "" if with_key else "needs a key"
         for name in sorted(filter(table.calls_tools, table.of_provider(provider))):

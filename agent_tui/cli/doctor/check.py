@@ -15,10 +15,12 @@ from typing import Literal, TypeAlias
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
+from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.settings import session_root
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.providers.accounts.kept_keys import FilledIn
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
@@ -137,7 +139,10 @@ class Folders:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine, the settings and the terminal as they are now; `cwd` is None if removed."""
+    """The machine, the settings and the terminal as they are now; `cwd` is None if removed.
+
+    `kept` are the keys of `environ` that the person had this program keep.
+    """
 
     environ: Mapping[str, str]
     cwd: Path | None
@@ -147,6 +152,7 @@ class Environment:
     catalog: ModelCatalog
     library: ModelLibrary
     server_addresses: tuple[ServerAddress, ...]
+    kept: FilledIn
 
     @property
     def config_file(self) -> Path:
@@ -173,15 +179,17 @@ class Environment:
 
 
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
-    """The environment of this process; makes nothing and asks no one.
+    """The environment of this process; makes nothing, and asks no one but the keyring.
 
     Args:
         server_ports: Where servers are looked for on this machine.
     """
-    loaded = load_settings(paths.user_config_dir() / "config.toml", os.environ)
+    environ = dict(os.environ)
+    kept = kept_keys().fill(environ)
+    loaded = load_settings(paths.user_config_dir() / "config.toml", environ)
     library = ModelLibrary(paths.models_dir())
     return Environment(
-        environ=os.environ,
+        environ=environ,
         cwd=present_folder_or_none(),
         loaded=loaded,
         folders=Folders(
@@ -193,11 +201,10 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
             log_file=paths.log_file(),
         ),
         terminal=_terminal_facts(),
-        catalog=ModelCatalog(
-            loaded.settings, os.environ, server_ports=server_ports, library=library
-        ),
+        catalog=ModelCatalog(loaded.settings, environ, server_ports=server_ports, library=library),
         library=library,
-        server_addresses=usual_addresses(os.environ, server_ports),
+        server_addresses=usual_addresses(environ, server_ports),
+        kept=kept,
     )
 
 

@@ -14,7 +14,8 @@ from agent_tui.config import McpServerSettings, SettingProblem, setting_variable
 from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.mcp.spec import name_problem
 
@@ -98,11 +99,17 @@ def check_keys(env: Environment) -> Iterator[Check]:
     for variables in KEY_VARIABLES.values():
         present = [name for name in variables if env.environ.get(name)]
         for name in present:
-            yield _key_check(name, env.environ[name])
+            yield _key_check(name, env.environ[name], env.kept.places.get(name, ""))
         if not present:
             missing.append(variables[0])
+    for problem in env.kept.problems:
+        advice = "Keep it anew with agent-tui login NAME, or set its variable."
+        yield Check(_KEYS, "kept", "warning", problem, advice)
+    for account in ACCOUNTS.values():
+        if account.is_signed_in(env.environ):
+            yield Check(_KEYS, account.name, "ok", f"signed in to {account.title}")
     if missing:
-        advice = f"To use one of them: export {_EXAMPLE}=... before you start agent-tui."
+        advice = f"To use one: export {_EXAMPLE}=... before the start, or agent-tui login NAME."
         yield Check(_KEYS, "not set", "info", ", ".join(missing), advice)
 
 
@@ -125,28 +132,11 @@ def check_addresses(env: Environment) -> Iterator[Check]:
         yield Check(_KEYS, "addresses", "info", found)
 
 
-def what_is_wrong_with(key: str) -> str:
-    """Why `key` cannot be a key as it stands, in words that tell nothing of it; empty if it can."""
-    if key != key.strip():
-        return "has white space or a line break around it"
-    if any(character.isspace() for character in key):
-        return "has white space or a line break in it"
-    if key[0] in "\"'`" or key[-1] in "\"'`":
-        return "has quotation marks around it"
-    if not key.isascii() or not key.isprintable():
-        return "has characters in it that no key has"
-    if key.startswith(("$", "<")):
-        return "looks like a placeholder that was not filled in"
-    if key.lower().startswith("bearer"):
-        return "begins with the word Bearer"
-    return ""
-
-
-def _key_check(name: str, key: str) -> Check:
+def _key_check(name: str, key: str, place: str = "") -> Check:
     if wrong := what_is_wrong_with(key):
         advice = f"Set {name} to the key alone: nothing around it, nothing but the key."
         return Check(_KEYS, name, "bad", f"is set, but {wrong}", advice)
-    return Check(_KEYS, name, "ok", "is set")
+    return Check(_KEYS, name, "ok", f"is kept in {place}" if place else "is set")
 
 
 def _named_check(env: Environment, setting: str, variable: str, base_url: str) -> Check:

@@ -1,23 +1,35 @@
-"""``agent-tui login``: sign in to an account, and what is signed in to."""
+"""``agent-tui login``: accounts to sign in to, keys to be kept, and what there is of them."""
 
 import argparse
 import asyncio
 import os
 from collections.abc import Sequence
+from math import ceil
+from typing import cast
 
+from agent_tui.cli.browser import show_page
+from agent_tui.cli.login.keys import keep, kept_keys, typed_key
+from agent_tui.cli.login.openrouter import openrouter_key
 from agent_tui.cli.output import complain, write_text
-from agent_tui.errors import AgentTuiError
+from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.device import DeviceCode, sign_in
+from agent_tui.providers.accounts.kept_keys import KEEPABLE
+from agent_tui.providers.accounts.keyring import SystemKeyring
+from agent_tui.providers.accounts.openrouter import OpenRouterSignIn
 from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
-Sign in to an account whose models to use. A code is shown, which you enter at a page, in a browser
-on any machine. What that gives is kept where litellm keeps it, readable by you only.
-Without NAME: what you are signed in to."""
+Sign in to an account whose models to use, or have a provider's key kept.
+  agent-tui login copilot, chatgpt     shows a code to enter at a page, in any browser
+  agent-tui login openrouter           opens a page that gives a key where you allow it
+  agent-tui login openai, ...          asks for a key, unseen, or takes it from standard input
+Keys are kept in a file that only you read, or in the system's keyring; one in the environment
+is used before that. Without NAME: what there is."""
 
-NAMES = tuple(account.name for account in ACCOUNTS.values())
+NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -29,6 +41,15 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument(
+        "--keyring",
+        action="store_true",
+        dest="in_keyring",
+        help="keep a key in the keyring",
+    )
+    parser.add_argument(
+        "--key", action="store_true", dest="has_key", help="with openrouter: type a key of yours"
+    )
     return parser
 
 
@@ -36,40 +57,84 @@ def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui login`` with the arguments after that word; returns the exit code.
 
     Raises:
-        AgentTuiError: Nobody was signed in.
+        AgentTuiError: Nobody was signed in, or no key was kept.
     """
-    name = build_parser().parse_args(list(argv)).name
-    if name is None:
-        _list()
-        return 0
-    account = account_called(name)
+    arguments = build_parser().parse_args(list(argv))
+    name, in_keyring = cast("str | None", arguments.name), cast(bool, arguments.in_keyring)
     try:
-        asyncio.run(sign_in(account.service(os.environ), lambda code: _show(account, code)))
+        if name is None:
+            _list()
+        elif (account := account_called(name)) is not None:
+            _sign_in(account, in_keyring=in_keyring)
+        else:
+            _have_key_kept(name, in_keyring=in_keyring, has_key=arguments.has_key)
     except KeyboardInterrupt:
-        complain("Ended: nobody was signed in.")
+        complain("Ended: nothing was kept.")
         return 130
-    except OSError as error:
-        raise AgentTuiError(f"What {account.title} gave cannot be kept: {error}.") from error
-    write_text(f"Signed in to {account.title}. Its models are called {account.provider}/...\n")
     return 0
 
 
-def account_called(name: str) -> Account:
-    """The account of that name, which is one of `NAMES`."""
-    return next(account for account in ACCOUNTS.values() if account.name == name)
+def account_called(name: str) -> Account | None:
+    """The account of that name; None where it is a provider with a key."""
+    return next((account for account in ACCOUNTS.values() if account.name == name), None)
 
 
 def _list() -> None:
-    width = max(map(len, NAMES))
-    for account in ACCOUNTS.values():
-        state = "signed in" if account.is_signed_in(os.environ) else "not signed in"
-        write_text(f"{account.name:{width}}  {state}  ({account.provider}/...)\n")
+    rows = [
+        (account.name, f"signed in, for models called {account.provider}/...")
+        for account in ACCOUNTS.values()
+        if account.is_signed_in(os.environ)
+    ]
+    places = kept_keys().places()
+    for provider, variables in KEY_VARIABLES.items():
+        if variable := next((name for name in variables if name in os.environ), ""):
+            also = f"; the one in {places[provider]} is not used" if provider in places else ""
+            rows.append((provider, f"a key in the variable {variable}{also}"))
+        elif provider in places:
+            rows.append((provider, f"a key in {places[provider]}"))
+    width = max((len(name) for name, _ in rows), default=0)
+    none = "There is no key, and you are signed in nowhere. See agent-tui login --help."
+    lines = [f"{name:{width}}  {safe_text(where, keep_newlines=False)}" for name, where in rows]
+    write_text("\n".join(lines or [none]) + "\n")
+
+
+def _sign_in(account: Account, *, in_keyring: bool) -> None:
+    if in_keyring:
+        raise UsageError(
+            f"litellm keeps what {account.title} gives in a file.", "--keyring is for keys."
+        )
+    try:
+        asyncio.run(sign_in(account.service(os.environ), lambda code: _show(account, code)))
+    except OSError as error:
+        raise AgentTuiError(f"What {account.title} gave cannot be kept: {error}.") from error
+    write_text(f"Signed in to {account.title}. Its models are called {account.provider}/...\n")
 
 
 def _show(account: Account, code: DeviceCode) -> None:
     page, user_code = (safe_text(text, keep_newlines=False) for text in (code.page, code.user_code))
     write_text(
         f"To sign in to {account.title}, open\n\n    {page}\n\nand enter\n\n    {user_code}\n\n"
-        f"The code is good for {code.expires_in_s / 60:.0f} minutes. Give it to nobody. "
+        f"The code is good for {ceil(code.expires_in_s / 60)} min. Give it to nobody. "
         "Waiting; Ctrl+C ends it.\n"
+    )
+
+
+def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
+    if in_keyring:
+        SystemKeyring()  # before anybody does something for a key that cannot be kept
+    if provider == "openrouter" and not has_key:
+        key = asyncio.run(openrouter_key(OpenRouterSignIn(), _show_openrouter))
+    else:
+        key = typed_key(KEEPABLE[provider])
+    place = keep(provider, key, in_keyring=in_keyring)
+    write_text(safe_text(f"The key of {provider} is kept in {place}.") + "\n")
+    if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
+        complain(f"{variable} is set: it is used before the key that was kept.")
+
+
+def _show_openrouter(page: str) -> None:
+    show_page(page)
+    write_text(
+        "Is the browser on another machine? Then paste the address that it could not open here, "
+        "and press Enter. Ctrl+C ends it.\n"
     )

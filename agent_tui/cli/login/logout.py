@@ -1,19 +1,21 @@
-"""``agent-tui logout``: forget what signing in gave."""
+"""``agent-tui logout``: forget what signing in gave, or a key that was kept."""
 
 import argparse
 import os
 from collections.abc import Sequence
 
+from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.login.login import NAMES, account_called
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
+from agent_tui.providers.accounts.keyring import KeyringError
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui logout``."""
     parser = argparse.ArgumentParser(
         prog="agent-tui logout",
-        description="Forget what signing in gave. The service is not told.",
+        description="Forget what signing in gave, or a key that was kept. The service is not told.",
         allow_abbrev=False,
     )
     parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
@@ -26,13 +28,19 @@ def run_command(argv: Sequence[str]) -> int:
     Raises:
         AgentTuiError: What is kept cannot be removed.
     """
-    account = account_called(build_parser().parse_args(list(argv)).name)
+    name = build_parser().parse_args(list(argv)).name
+    account = account_called(name)
     try:
-        was_in = account.sign_out(os.environ)
-    except OSError as error:
+        was_kept = account.sign_out(os.environ) if account else kept_keys().forget(name)
+    except KeyringError as error:
         raise AgentTuiError(
-            f"What is kept for {account.title} cannot be removed: {error}."
+            f"The key of {name} is not used any more, but may still be in the keyring.", str(error)
         ) from error
-    was = f"Signed out of {account.title}" if was_in else f"Nobody was signed in to {account.title}"
-    write_text(f"{was}.\n")
+    except OSError as error:
+        raise AgentTuiError(f"What is kept of {name} cannot be removed: {error}.") from error
+    if account:
+        yes, no = f"Signed out of {account.title}.", f"Nobody was signed in to {account.title}."
+    else:
+        yes, no = f"The key of {name} is forgotten.", f"No key of {name} is kept."
+    write_text(f"{yes if was_kept else no}\n")
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
+from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
 from agent_tui.cli.models.pull import fetch
 from agent_tui.cli.output import ask, write_json, write_text
@@ -82,6 +83,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
     wanted = cast(str, arguments.filter)
     listing = library.listing()
+    unread_keys = use_kept_keys().problems
     found = asyncio.run(ModelCatalog(read_settings(None), os.environ).found())
     overview = ModelOverview.of(listing.models, OFFERS, found, wanted)
     if arguments.is_json:
@@ -90,7 +92,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
         print_overview(overview, is_whole=bool(wanted or arguments.is_all))
         if (overview.local or overview.offers) and not can_run_models():
             print(f"\nTo talk to models on this machine: {install_command('local')}")
-    for problem in listing.problems:
+    for problem in (*listing.problems, *unread_keys):
         print(f"warning: {strip_control_characters(problem)}", file=sys.stderr)
     return 0
 

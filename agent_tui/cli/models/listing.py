@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.local_models.model import LocalModel, Offer, size_text
+from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import strip_control_characters
@@ -36,6 +37,7 @@ class ModelOverview:
     ) -> Self:
         """Sort what was found into kinds; only what has `wanted` in its name or title."""
         keys = {variable for variables in KEY_VARIABLES.values() for variable in variables}
+        keys |= {account.title for account in ACCOUNTS.values()}
         kept = [model for model in found if _fits(wanted, model.ref.name)]
         remote = [model for model in kept if model.ref.provider != "local"]
         return cls(

@@ -29,8 +29,8 @@ Completions: TypeAlias = Iterable[str | Completion]
 CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completions]]
 """What takes time to find out is awaited, in a task of its own."""
 CommandSource: TypeAlias = Literal["program", "user", "project", "server"]
-Need: TypeAlias = Literal["", "person", "screen"]
-"""What a command cannot do without: somebody who answers, or a screen that is drawn on."""
+Need: TypeAlias = Literal["", "person", "list", "screen"]
+"""What a command cannot do without: somebody who answers, lists to choose from, or a screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,8 @@ class Command:
                 return f"/{self.name} needs the screen: start agent-tui without {front.name}."
             case "person" if not front.can_ask:
                 return f"/{self.name} asks what you want, and nobody answers with {front.name}."
+            case "list" if not front.can_pick:
+                return f"/{self.name} has you pick from a list, which cannot be with {front.name}."
             case _:
                 return ""
 

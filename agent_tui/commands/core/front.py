@@ -147,7 +147,12 @@ class Front(Protocol):
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody is there who answers `ask` and `pick`."""
+        """Whether somebody is there who answers `ask`."""
+        ...
+
+    @property
+    def can_pick(self) -> bool:
+        """Whether they can `pick` from lists and be asked for texts, too."""
         ...
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.overflow import is_context_overflow
@@ -282,6 +283,11 @@ def _key_hint(model: ModelRef) -> str:
     if (account := ACCOUNTS.get(model.provider)) is not None and not model.base_url:
         return f"Sign in with {login_command(account)}, or choose another with /model."
     variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
+    if variable and variable == KEEPABLE.get(model.provider):
+        return (
+            f"The key comes from {variable} or agent-tui login {model.provider}: "
+            "set it anew, or choose another with /model."
+        )
     if variable:
         return f"The key comes from {variable}: set it anew, or choose another with /model."
     if model.base_url:

@@ -124,6 +124,8 @@ def _load_litellm() -> LiteLlm:
     module = cast(LiteLlm, litellm)
     module.suppress_debug_info = True
     module.disable_hf_tokenizer_download = True
+    # Copilot takes instructions as such now; else they stand there as if the model had said them.
+    module.disable_copilot_system_to_assistant = True
     _forbid_hidden_retry()
     _forbid_templates_of_a_hub()
     _send_bodies_as_they_are()

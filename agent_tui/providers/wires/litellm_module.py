@@ -47,6 +47,7 @@ class LiteLlm(Protocol):
 
     suppress_debug_info: bool
     disable_hf_tokenizer_download: bool
+    disable_copilot_system_to_assistant: bool
 
     @property
     def provider_list(self) -> Sequence[str]:

@@ -180,8 +180,8 @@ class McpHub:
         await self.reconcile(cwd)
         for spec in self.not_asked:
             self._tell_once(
-                f"The project's MCP server {spec.name} is not started, as you were not asked "
-                f"about it yet; on the screen /mcp ask {spec.name} does."
+                f"The {spec.origin}'s MCP server {spec.name} is not started, as you were not asked "
+                f"about it yet; /mcp ask {spec.name} does, where you can be asked."
             )
         await self._wait(tell)
         outdated = [server for server in self._servers.values() if server.is_outdated]
@@ -288,7 +288,7 @@ class McpHub:
             AgentTuiError: There is none.
         """
         spec = self._named(name).spec
-        if not spec.is_projects:
+        if not spec.is_asked_about:
             raise AgentTuiError(f"{name} is your own server: {spec.source} says whether it starts.")
         return spec
 

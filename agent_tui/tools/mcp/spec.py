@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from agent_tui.config import McpServerSettings
 from agent_tui.errors import ToolError
@@ -56,13 +56,13 @@ class ServerSpec:
 
     Args:
         name: What it is called, also in the names of its tools.
-        source: The file that names it.
+        source: The file, or the editor, that names it.
         argv: Program and arguments; empty for one at an address.
         env: Added to the environment of the program.
         url: Its address; empty for a program.
         headers: HTTP headers by name; values may name variables as ``${NAME}``.
         cwd: Where the program is started; None is the workspace.
-        is_projects: Whether the file belongs to a project, so that the person is asked first.
+        origin: Who names it; where that is not the person, they are asked first.
         is_enabled: Whether it is started at all.
         timeout_s: For its start and for each call.
         picks: Which of its tools are offered.
@@ -75,10 +75,15 @@ class ServerSpec:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     cwd: Path | None = None
-    is_projects: bool = False
+    origin: Literal["person", "project", "editor"] = "person"
     is_enabled: bool = True
     timeout_s: float = 60.0
     picks: ToolPicks = ALL_TOOLS
+
+    @property
+    def is_asked_about(self) -> bool:
+        """Whether the person says first that it may be started."""
+        return self.origin != "person"
 
     @property
     def command_line(self) -> str:

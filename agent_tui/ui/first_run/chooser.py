@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
+from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.keys import key_variable
 from agent_tui.safe_text import safe_text
@@ -258,8 +259,8 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 field.password, field.placeholder = True, "Paste the key here"
                 note.update(
                     safe_text(
-                        "The key is kept in memory for this run only; to keep it, set "
-                        f"{env_name} in your shell. It is used with {model.name}; "
+                        "The key is kept in memory for this run only; to keep it, "
+                        f"{_way_to_keep(env_name, model)}. It is used with {model.name}; "
                         "/model has the others."
                     )
                 )
@@ -285,3 +286,10 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
         self.query_one("#page-keys", KeysLine).update(keys)
+
+
+def _way_to_keep(env_name: str, model: ModelRef) -> str:
+    """What the person does so that the next run finds the key, too."""
+    in_shell = f"set {env_name} in your shell"
+    is_keepable = KEEPABLE.get(model.provider) == env_name
+    return f"use agent-tui login {model.provider}, or {in_shell}" if is_keepable else in_shell

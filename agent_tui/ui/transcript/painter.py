@@ -44,7 +44,7 @@ _MAX_MEASURE = 100
 _MARGIN = 3
 """Columns before the text: blank, mark, blank."""
 
-_FOLDED_USER_LINES = 30
+_FOLDED_USER_LINES = 12
 """Lines of a long message of the person (a paste) that show while it is folded."""
 
 _LEAST_DASHES = 3

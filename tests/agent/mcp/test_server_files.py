@@ -43,7 +43,7 @@ def test_a_projects_servers_are_found_in_a_trusted_folder_and_not_yet_allowed(tm
     (found,) = files(tmp_path, trusted=project).find(project / "src").servers
     spec = found.spec
     assert (spec.name, spec.argv, spec.env, spec.cwd) == ("one", ("run", "it"), {"A": "b"}, project)
-    assert (spec.is_projects, found.is_allowed) == (True, None)
+    assert (spec.origin, found.is_allowed) == ("project", None)
 
 
 def test_without_trust_the_file_is_not_even_opened(tmp_path, project, monkeypatch):

@@ -113,7 +113,7 @@ def test_a_command_of_the_person_shows_its_last_lines_and_its_exit_code():
 
 def test_a_pasted_message_is_folded():
     block = UserBlock("\n".join(f"row {n}" for n in range(10_000)))
-    assert rows(block)[-1] == " ▌ … +9,970 lines · ctrl+o"
+    assert rows(block)[-1] == " ▌ … +9,988 lines · ctrl+o"
     assert rows(block, expanded=True)[-1] == " ▌ row 9999"
 
 

@@ -1,0 +1,117 @@
+"""What the person decides in an editor: each question is a permission request."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from acp import Client, RequestError
+from acp.helpers import text_block, tool_content
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+
+from agent_tui.acp.contents import Content, asked_about, fenced
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.questions import Question
+from agent_tui.events import ApprovalRequest
+from agent_tui.safe_text import safe_text
+
+_OPTIONS = (
+    PermissionOption(option_id="once", name="Allow once", kind="allow_once"),
+    PermissionOption(option_id="session", name="Allow in this session", kind="allow_always"),
+    PermissionOption(option_id="no", name="No", kind="reject_once"),
+)
+_PLAN_OPTIONS = (
+    PermissionOption(option_id="session", name="Approve, edits accepted", kind="allow_always"),
+    PermissionOption(option_id="once", name="Approve, each change asked", kind="allow_once"),
+    PermissionOption(option_id="no", name="No", kind="reject_once"),
+)
+
+_AnswerT = TypeVar("_AnswerT")
+
+
+class QuestionCancelled(Exception):
+    """The prompt was cancelled while the question stood."""
+
+
+class EditorQuestions:
+    """Asks the person of one session. An editor that is gone, or closes a question, says no.
+
+    Args:
+        client: The editor.
+        session_id: What it calls the session.
+    """
+
+    def __init__(self, client: Client, session_id: str) -> None:
+        self._client = client
+        self._session_id = session_id
+
+    async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
+        """Whether a call in `cwd` may run."""
+        options = _PLAN_OPTIONS if request.body_kind == "plan" else _OPTIONS
+        if request.body_kind != "plan" and not request.session_rule:
+            options = tuple(each for each in options if each.option_id != "session")
+        shown = await asyncio.to_thread(asked_about, request, cwd)
+        try:
+            match await self._chosen(request.call_id, request.title, shown, options):
+                case "once":
+                    return ApprovalAnswer("once")
+                case "session":
+                    return ApprovalAnswer("session")
+                case _:
+                    return ApprovalAnswer("no")
+        except QuestionCancelled:
+            return ApprovalAnswer("no")
+
+    async def choice(self, question: Question[_AnswerT], question_id: str) -> _AnswerT | None:
+        """The answer to a command's question; None where it is left without one.
+
+        Args:
+            question: What is asked.
+            question_id: What the editor is to call it by.
+
+        Raises:
+            QuestionCancelled: It was taken back, and the prompt with it.
+        """
+        options = [
+            PermissionOption(
+                option_id=str(number),
+                name=safe_text(each.label, keep_newlines=False),
+                kind="reject_once" if each.value is False else "allow_once",
+            )
+            for number, each in enumerate(question.choices)
+        ]
+        leave = PermissionOption(option_id="", name=question.unanswered, kind="reject_once")
+        shown = [tool_content(text_block(fenced("\n".join(question.facts))))]
+        chosen = await self._chosen(question_id, question.title, shown, [*options, leave])
+        return question.choices[int(chosen)].value if chosen else None
+
+    async def _chosen(
+        self,
+        call_id: str,
+        title: str,
+        shown: Sequence[Content],
+        options: Sequence[PermissionOption],
+    ) -> str:
+        """The id of the option that was chosen; empty where none can be."""
+        call = ToolCallUpdate(
+            tool_call_id=call_id,
+            title=safe_text(title, keep_newlines=False),
+            status="pending",
+            content=list(shown),
+        )
+        try:
+            answered = await self._client.request_permission(
+                session_id=self._session_id, tool_call=call, options=list(options)
+            )
+        except (RequestError, ConnectionError):
+            return ""
+        if not isinstance(answered.outcome, AllowedOutcome):
+            raise QuestionCancelled
+        chosen = answered.outcome.option_id
+        return chosen if any(each.option_id == chosen for each in options) else ""
+
+
+def new_question_id() -> str:
+    """A name for a question that belongs to no tool call."""
+    return f"question-{uuid.uuid4().hex}"

@@ -1,0 +1,94 @@
+"""Bringing the person to a page in their browser, and taking what it brings back."""
+
+import asyncio
+import os
+import webbrowser
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, cast
+from urllib.parse import parse_qsl, urlsplit
+
+from agent_tui.cli.output import write_text
+from agent_tui.safe_text import safe_text
+
+WAIT_S: Final = 300.0
+"""How long the person is waited for."""
+
+_MAX_REQUEST_BYTES = 16_000
+_MAX_LINE_BYTES = 4_096
+_PAGE = b"agent-tui has what it needs. You can close this page.\n"
+_ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%s" % (len(_PAGE), _PAGE)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """An address of this machine that a page sends the browser to.
+
+    Attributes:
+        port: On loopback, with the path ``/callback``.
+        brought: The query it came with: a ``code`` or an ``error``, and what else there was.
+    """
+
+    port: int
+    brought: Awaitable[Mapping[str, str]]
+
+
+def show_page(page: str) -> None:
+    """Tell the person the page on which they allow it, and open it."""
+    write_text(f"Allow it on this page:\n{safe_text(page, keep_newlines=False)}\n")
+    webbrowser.open(page)
+
+
+@asynccontextmanager
+async def listening_callback() -> AsyncGenerator[Callback]:
+    """Listens until the block is left."""
+    came: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+    server = await asyncio.start_server(
+        lambda reader, writer: _take(reader, writer, came), "127.0.0.1", 0
+    )
+    try:
+        yield Callback(cast(int, server.sockets[0].getsockname()[1]), came)
+    finally:
+        server.close()
+
+
+async def typed_line(terminal: int) -> str:
+    """The next line typed at the descriptor `terminal`; never comes where that is none."""
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[str] = loop.create_future()
+    if not os.isatty(terminal):
+        return await typed
+    loop.add_reader(terminal, lambda: _take_line(terminal, typed))
+    try:
+        return await typed
+    finally:
+        loop.remove_reader(terminal)
+
+
+def _take_line(terminal: int, typed: "asyncio.Future[str]") -> None:
+    """A terminal gives whole lines; an empty one, or its end, is nothing."""
+    line = os.read(terminal, _MAX_LINE_BYTES).decode("utf-8", "replace").strip()
+    if line and not typed.done():
+        typed.set_result(line)
+
+
+async def _take(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    came: "asyncio.Future[Mapping[str, str]]",
+) -> None:
+    """Take what the browser brings; anything else that comes to this port is passed over."""
+    with suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        line = (await reader.readline())[:_MAX_REQUEST_BYTES].decode("ascii", "replace")
+        target = urlsplit(line.split(" ")[1] if line.count(" ") == 2 else "")
+        brought = dict(parse_qsl(target.query))
+        if target.path == "/callback" and ("code" in brought or "error" in brought):
+            writer.write(_ANSWER)
+            await writer.drain()
+            if not came.done():
+                came.set_result(brought)
+    writer.close()

@@ -1,0 +1,51 @@
+"""The keys that the person has this program keep."""
+
+import getpass
+import os
+import sys
+
+from agent_tui import paths
+from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.providers.accounts.kept_keys import FilledIn, KeptKeys
+from agent_tui.providers.keys import what_is_wrong_with
+
+
+def kept_keys() -> KeptKeys:
+    """The person's kept keys."""
+    return KeptKeys(paths.user_data_dir() / "keys")
+
+
+def use_kept_keys() -> FilledIn:
+    """Put kept keys into the environment, where it has none."""
+    return kept_keys().fill(os.environ)
+
+
+def typed_key(variable: str) -> str:
+    """A key that the person types unseen, or that stands on the first line of standard input.
+
+    Raises:
+        UsageError: It cannot be one.
+    """
+    if sys.stdin.isatty():
+        key = getpass.getpass(f"Key (as in {variable}; it is not shown): ").strip()
+    else:
+        key = sys.stdin.readline().strip()
+    if not key:
+        raise UsageError("No key was given.")
+    if wrong := what_is_wrong_with(key):
+        raise UsageError(f"This is no key: it {wrong}.")
+    return key
+
+
+def keep(provider: str, key: str, *, in_keyring: bool) -> str:
+    """Keep `key`; returns where.
+
+    Raises:
+        AgentTuiError: It is not kept.
+    """
+    kept = kept_keys()
+    try:
+        kept.keep(provider, key, in_keyring=in_keyring)
+    except OSError as error:
+        raise AgentTuiError(f"The key cannot be kept: {error}.") from error
+    return kept.places()[provider]

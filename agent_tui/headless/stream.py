@@ -1,0 +1,122 @@
+"""Many messages without a screen: a turn for each line of the input, a line for each event."""
+
+import asyncio
+import sys
+from typing import TextIO
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.errors import UsageError
+from agent_tui.events import Notice
+from agent_tui.headless.answer_schema import AnswerSchema
+from agent_tui.headless.input_lines import UserLine, read_input_line
+from agent_tui.headless.printer import ExitCode, print_command, print_event, print_turn
+from agent_tui.safe_text import printable_line
+
+
+class MessageStream:
+    """Runs a turn or a command for each message, one after the other, and prints all events.
+
+    After each message comes its result. Commands in the background run on between turns, and end
+    with the input.
+
+    Args:
+        runtime: The conversation.
+        services: What else commands work on.
+        schema: What each answer must be.
+        out: Where events go.
+        err: Where everything else goes.
+    """
+
+    def __init__(
+        self,
+        runtime: AgentRuntime,
+        services: CommandServices,
+        *,
+        schema: AnswerSchema | None = None,
+        out: TextIO = sys.stdout,
+        err: TextIO = sys.stderr,
+    ) -> None:
+        self._runtime = runtime
+        self._services = services
+        self._schema = schema
+        self._out = out
+        self._err = err
+        self._waiting: asyncio.Queue[UserLine | None] = asyncio.Queue()
+        self._lines = 0
+        self._has_bad_line = False
+        self._is_stopped = False
+
+    def feed(self, line: bytes) -> None:
+        """Take a line of the input: a message waits for its turn, an interrupt acts at once.
+
+        One that cannot be read is told as a notice, and the rest goes on.
+        """
+        self._lines += 1
+        if not line.strip():
+            return
+        try:
+            read = read_input_line(line)
+        except UsageError as error:
+            self._refuse(self._lines, error)
+            return
+        if isinstance(read, UserLine):
+            self._waiting.put_nowait(read)
+        else:
+            self._runtime.abort()
+
+    def close(self) -> None:
+        """There are no more lines: `run` ends once what waits is done."""
+        self._waiting.put_nowait(None)
+
+    def stop(self) -> None:
+        """End now: the running turn is interrupted, what waits is not sent."""
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+        self.close()
+        self._is_stopped = True
+        self._runtime.abort()
+
+    async def run(self) -> ExitCode:
+        """Run until the input is closed.
+
+        Returns:
+            What the last message came to, `ExitCode.USAGE` where a line could not be read,
+            `ExitCode.INTERRUPTED` after `stop`.
+        """
+        code = ExitCode.DONE
+        while (message := await self._waiting.get()) is not None:
+            code = await self._answer(message)
+        for job in await self._runtime.end_jobs():
+            print(f"Stopped with this run: {printable_line(job.shown)}", file=self._err)
+        if self._is_stopped:
+            return ExitCode.INTERRUPTED
+        return ExitCode.USAGE if self._has_bad_line else code
+
+    async def _answer(self, message: UserLine) -> ExitCode:
+        runtime, out, err = self._runtime, self._out, self._err
+        if message.text.lstrip().startswith("/"):
+            return await print_command(
+                runtime, self._services, message.text, "stream-json", out=out, err=err, goes_on=True
+            )
+        try:
+            images = await asyncio.to_thread(message.images)
+        except UsageError as error:
+            self._refuse(0, error)
+            return ExitCode.USAGE
+        return await print_turn(
+            runtime,
+            message.text,
+            "stream-json",
+            images,
+            out,
+            err,
+            schema=self._schema,
+            goes_on=True,
+        )
+
+    def _refuse(self, number: int, error: UsageError) -> None:
+        self._has_bad_line = True
+        which = f"line {number} of the input" if number else "a message of the input"
+        notice = Notice("error", f"{which} is left out: {error}")
+        print_event(notice, self._runtime.conversation.services.secrets, self._out)

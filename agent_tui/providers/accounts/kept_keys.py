@@ -1,0 +1,125 @@
+"""Keys of providers that the person had kept, for when the environment has none."""
+
+import json
+from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from agent_tui.atomic_files import replace_private_file
+from agent_tui.messages import JsonObject
+from agent_tui.providers.accounts.device import as_object
+from agent_tui.providers.accounts.keyring import Keyring, KeyringError, SystemKeyring
+from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.wires.fields import text_at
+
+KEEPABLE: Final[Mapping[str, str]] = MappingProxyType(
+    {name: variables[0] for name, variables in KEY_VARIABLES.items() if name != "bedrock"}
+)
+"""Providers whose key is one text, and its variable. Amazon's is two, and not for models alone."""
+
+_IN_KEYRING: Final[JsonObject] = {"is_in_keyring": True}
+
+
+@dataclass(frozen=True, slots=True)
+class FilledIn:
+    """What came of kept keys.
+
+    Attributes:
+        places: Where the key comes from, by the variable it was put into.
+        problems: What could not be read, for the person.
+    """
+
+    places: Mapping[str, str]
+    problems: tuple[str, ...]
+
+
+class KeptKeys:
+    """One file a provider: with its key, or saying that the keyring has it.
+
+    Args:
+        folder: Of the files, which are for the owner only.
+        keyring: Opens the keyring; called only where a key is in it or is to be.
+    """
+
+    def __init__(self, folder: Path, keyring: Callable[[], Keyring] = SystemKeyring) -> None:
+        self._folder = folder
+        self._keyring = keyring
+
+    def places(self) -> Mapping[str, str]:
+        """Where each key is, by provider: its file, or ``the keyring``."""
+        kept = {provider: self._read(provider) for provider in KEEPABLE}
+        return {
+            provider: "the keyring" if "is_in_keyring" in entry else str(self._file(provider))
+            for provider, entry in kept.items()
+            if entry
+        }
+
+    def keep(self, provider: str, key: str, *, in_keyring: bool) -> None:
+        """Keep `key` for `provider` in place of one from before.
+
+        Raises:
+            KeyringError: the keyring does not take it.
+            OSError: the file cannot be written.
+        """
+        if in_keyring:
+            self._keyring().write(provider, key)
+        else:
+            with suppress(KeyringError):  # it stays there unused
+                self.forget(provider)
+        entry: JsonObject = _IN_KEYRING if in_keyring else {"key": key}
+        replace_private_file(self._file(provider), json.dumps(entry))
+
+    def forget(self, provider: str) -> bool:
+        """Keep no key for `provider`; returns whether there was one.
+
+        Raises:
+            KeyringError: the keyring does not give it up; it is not used any more, all the same.
+            OSError: the file cannot be removed.
+        """
+        entry = self._read(provider)
+        self._file(provider).unlink(missing_ok=True)
+        if "is_in_keyring" in entry:
+            self._keyring().remove(provider)
+        return bool(entry)
+
+    def fill(self, environ: MutableMapping[str, str]) -> FilledIn:
+        """Put what is kept into `environ`, as if it had been set there.
+
+        A variable of the provider's that is set wins, even an empty one. May wait for the person
+        to unlock the keyring.
+        """
+        found: dict[str, str] = {}
+        problems: list[str] = []
+        for provider, place in self.places().items():
+            if any(variable in environ for variable in KEY_VARIABLES[provider]):
+                continue
+            try:
+                key = self._key(provider)
+            except KeyringError as error:
+                problems.append(f"The key of {provider} was not read. {error}")
+                continue
+            if key:
+                environ[KEEPABLE[provider]] = key
+                found[KEEPABLE[provider]] = place
+            else:
+                again = f"Keep it again: agent-tui login {provider} --keyring"
+                problems.append(f"The keyring has no key of {provider} any more. {again}")
+        return FilledIn(found, tuple(problems))
+
+    def _key(self, provider: str) -> str:
+        entry = self._read(provider)
+        if "is_in_keyring" in entry:
+            return self._keyring().read(provider)
+        return text_at(entry, "key")
+
+    def _file(self, provider: str) -> Path:
+        return self._folder / f"{provider}.json"
+
+    def _read(self, provider: str) -> JsonObject:
+        try:
+            return as_object(json.loads(self._file(provider).read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return {}

@@ -1,0 +1,95 @@
+"""The keyring of the system (Keychain, Secret Service, KWallet); its package is an extra."""
+
+import importlib
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar, cast
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.installation import install_command
+
+_T = TypeVar("_T")
+
+_SERVICE: Final = "agent-tui"
+_PROBE: Final = "is it there"
+
+
+class KeyringError(AgentTuiError):
+    """The keyring cannot be used; says why."""
+
+
+class Keyring(Protocol):
+    """Texts by name, kept by the system."""
+
+    def read(self, name: str) -> str:
+        """What is kept as `name`; empty where nothing is.
+
+        Raises:
+            KeyringError: the keyring does not say.
+        """
+        ...
+
+    def write(self, name: str, text: str) -> None:
+        """Keep `text` as `name`.
+
+        Raises:
+            KeyringError: it is not kept.
+        """
+        ...
+
+    def remove(self, name: str) -> None:
+        """Keep nothing as `name`.
+
+        Raises:
+            KeyringError: it is kept all the same.
+        """
+        ...
+
+
+class _Module(Protocol):
+    def get_password(self, service: str, name: str) -> str | None: ...
+    def set_password(self, service: str, name: str, text: str) -> None: ...
+    def delete_password(self, service: str, name: str) -> None: ...
+
+
+class SystemKeyring:
+    """The one the system has.
+
+    Raises:
+        KeyringError: it has none, it is locked, or the package is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._module = cast(_Module, importlib.import_module("keyring"))
+        except ModuleNotFoundError as error:
+            raise KeyringError(
+                "The system's keyring needs the package keyring.", install_command("keyring")
+            ) from error
+        self.read(_PROBE)
+
+    def read(self, name: str) -> str:
+        """See `Keyring.read`."""
+        return _asked(lambda: self._module.get_password(_SERVICE, name)) or ""
+
+    def write(self, name: str, text: str) -> None:
+        """See `Keyring.write`."""
+        _asked(lambda: self._module.set_password(_SERVICE, name, text))
+        if self.read(name) != text:
+            raise KeyringError("The system's keyring keeps nothing that it is given.")
+
+    def remove(self, name: str) -> None:
+        """See `Keyring.remove`."""
+        if self.read(name):
+            _asked(lambda: self._module.delete_password(_SERVICE, name))
+
+
+def _asked(ask: Callable[[], _T]) -> _T:
+    try:
+        return ask()
+    except Exception as error:  # backends let their own through: of D-Bus, of the Keychain
+        if type(error).__name__ == "NoKeyringError":
+            raise KeyringError(
+                "This machine has no keyring (Keychain, Secret Service, KWallet) that can be used."
+            ) from error
+        why = str(error) or type(error).__name__
+        raise KeyringError(f"The system's keyring cannot be used: {why}.") from error
