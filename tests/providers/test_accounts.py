@@ -176,10 +176,10 @@ class Service:
         self.answers = list(answers)
         self.kept: list[JsonObject] = []
 
-    async def new_code(self, _http: httpx.AsyncClient) -> DeviceCode:
+    async def new_code(self, http: httpx.AsyncClient) -> DeviceCode:
         return DeviceCode("ABCD", "https://example.org", "id-1", 0, 0.2)
 
-    async def tokens(self, _http: httpx.AsyncClient, _code: DeviceCode) -> JsonObject | Pending:
+    async def tokens(self, http: httpx.AsyncClient, code: DeviceCode) -> JsonObject | Pending:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
