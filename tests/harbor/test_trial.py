@@ -1,5 +1,6 @@
 """Trials by Harbor itself: agent-tui is installed, works and is verified in a scratch folder."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -27,9 +28,11 @@ def run(*line: str, **options) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with Harbor: AGENT_TUI_HARBOR_PYTHON, or made here where that is possible."""
+    """A Python with Harbor: AGENT_TUI_HARBOR_PYTHON, this one, or made where that is possible."""
     if named := os.environ.get("AGENT_TUI_HARBOR_PYTHON"):
         return named
+    if importlib.util.find_spec("harbor"):
+        return sys.executable
     uv = shutil.which("uv")
     if uv is None:
         pytest.skip("no uv that could make an environment with Harbor")
