@@ -1,6 +1,6 @@
 """The agent's side of the protocol: sessions are begun, opened, listed, prompted and closed."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
+    TerminalAuthMethod,
     TextContentBlock,
 )
 
@@ -46,6 +47,8 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.mcp.spec import ServerSpec
 
 _PAGE = 50
+_REFUSED = -32602
+"""Invalid parameters; the code next to it means that one has to sign in."""
 _NO_SESSION = "There is no such session here: begin one, or load it."
 
 
@@ -72,15 +75,21 @@ class AcpAgent:
     Args:
         open_program: Makes a program for a folder and the MCP servers that an editor names.
         store: Where sessions are, for the list.
+        sign_ins: What can be signed in to by ``agent-tui acp --login NAME``: names and titles.
     """
 
     def __init__(
         self,
         open_program: Callable[[Path, Sequence[ServerSpec]], Awaitable[Opened]],
         store: SessionStore,
+        sign_ins: Mapping[str, str],
     ) -> None:
         self._open_program = open_program
         self._store = store
+        self._sign_ins = [
+            TerminalAuthMethod(id=name, name=title, type="terminal", args=["--login", name])
+            for name, title in sign_ins.items()
+        ]
         self._client: Client | None = None
         self._file_system = FileSystemCapabilities()
         self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
@@ -99,8 +108,11 @@ class AcpAgent:
         """What this agent can do."""
         if client_capabilities is not None and client_capabilities.fs is not None:
             self._file_system = client_capabilities.fs
+        auth = client_capabilities.auth if client_capabilities is not None else None
+        can_sign_in = auth is not None and bool(auth.terminal)
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            auth_methods=list(self._sign_ins) if can_sign_in else [],
             agent_info=Implementation(name="agent-tui", title="agent-tui", version=__version__),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
@@ -116,7 +128,7 @@ class AcpAgent:
         )
 
     async def authenticate(self, method_id: str, **_more: object) -> AuthenticateResponse | None:
-        """Nothing to do: keys are in the environment."""
+        """Nothing to do: keys are in the environment, or kept by signing in."""
         return AuthenticateResponse()
 
     async def new_session(
@@ -300,4 +312,4 @@ class AcpAgent:
 
 
 def _refused(error: AgentTuiError) -> RequestError:
-    return RequestError(-32000, str(error))
+    return RequestError(_REFUSED, str(error))

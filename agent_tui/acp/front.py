@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from agent_tui.acp.contents import fenced, in_lines
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
+from agent_tui.commands.core.pages import Showable, page_lines
 from agent_tui.commands.core.questions import Question
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.core.unanswered import AnswerT, UnansweredFront
@@ -50,7 +52,11 @@ class AcpFront(UnansweredFront):
     screen: None = field(default=None, init=False)
     can_ask: bool = field(default=True, init=False)
     can_pick: bool = field(default=False, init=False)
-    is_working: bool = field(default=False, init=False)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a turn runs, or something else that takes its time."""
+        return self.runtime.is_busy
 
     def help(self) -> FrontHelp:
         """The commands that do something here."""
@@ -58,11 +64,15 @@ class AcpFront(UnansweredFront):
 
     def say(self, text: str, level: Level = "info") -> None:
         """Tell it in the chat."""
-        self.tell(text)
+        self.tell(in_lines(text))
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Have the person decide."""
         return await self.choose(question)
+
+    async def show(self, shown: Showable) -> None:
+        """A page, in its own lines and columns."""
+        self.tell(fenced("\n".join(page_lines(await shown.page()))))
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
         """Tell what a quick change of the runtime returned."""
@@ -94,8 +104,10 @@ class AcpFront(UnansweredFront):
         await self.run(self.runtime.submit(text))
 
     def interrupt(self) -> bool:
-        """Nothing runs beside a command."""
-        return False
+        """Stop what runs; false if nothing does."""
+        is_running = self.runtime.is_busy
+        self.runtime.abort()
+        return is_running
 
     def leave(self) -> None:
         """The editor closes the session."""

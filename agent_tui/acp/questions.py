@@ -1,13 +1,16 @@
 """What the person decides in an editor: each question is a permission request."""
 
+import asyncio
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from acp import Client, RequestError
 from acp.helpers import text_block, tool_content
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 
+from agent_tui.acp.contents import Content, asked_about, fenced
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Question
 from agent_tui.events import ApprovalRequest
@@ -43,14 +46,14 @@ class EditorQuestions:
         self._client = client
         self._session_id = session_id
 
-    async def approval(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Whether a call may run."""
+    async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
+        """Whether a call in `cwd` may run."""
         options = _PLAN_OPTIONS if request.body_kind == "plan" else _OPTIONS
         if request.body_kind != "plan" and not request.session_rule:
             options = tuple(each for each in options if each.option_id != "session")
-        body = f"{request.reason}\n\n{request.body}" if request.reason else request.body
+        shown = await asyncio.to_thread(asked_about, request, cwd)
         try:
-            match await self._chosen(request.call_id, request.title, body, options):
+            match await self._chosen(request.call_id, request.title, shown, options):
                 case "once":
                     return ApprovalAnswer("once")
                 case "session":
@@ -79,19 +82,23 @@ class EditorQuestions:
             for number, each in enumerate(question.choices)
         ]
         leave = PermissionOption(option_id="", name=question.unanswered, kind="reject_once")
-        body = "\n\n".join(question.facts)
-        chosen = await self._chosen(question_id, question.title, body, [*options, leave])
+        shown = [tool_content(text_block(fenced("\n".join(question.facts))))]
+        chosen = await self._chosen(question_id, question.title, shown, [*options, leave])
         return question.choices[int(chosen)].value if chosen else None
 
     async def _chosen(
-        self, call_id: str, title: str, body: str, options: Sequence[PermissionOption]
+        self,
+        call_id: str,
+        title: str,
+        shown: Sequence[Content],
+        options: Sequence[PermissionOption],
     ) -> str:
         """The id of the option that was chosen; empty where none can be."""
         call = ToolCallUpdate(
             tool_call_id=call_id,
             title=safe_text(title, keep_newlines=False),
             status="pending",
-            content=[tool_content(text_block(safe_text(body)))],
+            content=list(shown),
         )
         try:
             answered = await self._client.request_permission(

@@ -1,35 +1,27 @@
 """One session of an editor: its conversation, its questions, and what the editor may change."""
 
 import asyncio
-import base64
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeAlias, TypeVar, get_args
-from urllib.parse import unquote, urlsplit
 
 from acp import Client
 from acp.schema import (
-    AudioContentBlock,
     AvailableCommand,
     AvailableCommandInput,
     AvailableCommandsUpdate,
-    EmbeddedResourceContentBlock,
     FileSystemCapabilities,
-    ImageContentBlock,
-    ResourceContentBlock,
     SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
     StopReason,
-    TextContentBlock,
-    TextResourceContents,
     UnstructuredCommandInput,
 )
 
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
+from agent_tui.acp.prompts import Block, written
 from agent_tui.acp.questions import EditorQuestions, QuestionCancelled, new_question_id
 from agent_tui.acp.updates import Update, Updates, answered, asked, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
@@ -46,15 +38,7 @@ from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
-from agent_tui.safe_text import safe_text
 
-Block: TypeAlias = (
-    TextContentBlock
-    | ImageContentBlock
-    | AudioContentBlock
-    | ResourceContentBlock
-    | EmbeddedResourceContentBlock
-)
 ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
 AnswerT = TypeVar("AnswerT")
@@ -85,6 +69,7 @@ class AcpSession:
         )
         self._questions: set[asyncio.Task[None]] = set()
         self._asked = EditorQuestions(client, id)
+        self._turn = asyncio.Lock()
         self._has_asked = self._is_cancelled = False
         registry = built_in_commands()
         self._front = AcpFront(runtime, services, registry, self._see, self._tell, self._choose)
@@ -129,10 +114,10 @@ class AcpSession:
         Raises:
             AgentTuiError: The turn failed, or cannot begin.
         """
-        text, images = _written(blocks)
+        text, images = written(blocks)
         front = self._front
         front.finished = None
-        self._is_cancelled = False
+        self._is_cancelled &= self._turn.locked()
         try:
             await self._ask_about_started()
             if self._is_cancelled:
@@ -146,12 +131,28 @@ class AcpSession:
                 why = called.refusal(front)
                 await (called.run(front) if not why else _say(front, why))
             elif await has_model(front):
-                await front.run(self.runtime.submit(text, images))
+                await self._send(text, images)
         except AgentTuiError as error:
             front.say(str(error))
         await self.flush()
         is_cancelled = self._is_cancelled and front.finished is None
         return "cancelled" if is_cancelled else _stop_reason(front.finished)
+
+    async def _send(self, text: str, images: tuple[ImageContent, ...]) -> None:
+        """Run a turn; a message beside a turn joins it, or is the next one."""
+        queue = self.runtime.conversation.queue
+        if self._turn.locked():
+            self.runtime.enqueue(text, images)
+            async with self._turn:  # whoever runs the turn has it delivered
+                return
+        async with self._turn:
+            try:
+                await self._front.run(self.runtime.submit(text, images))
+                while not self._is_cancelled and (left := queue.first) is not None:
+                    queue.take_first()
+                    await self._front.run(self.runtime.submit(left.text, left.images))
+            finally:
+                queue.take_all()
 
     async def cancel(self) -> None:
         """Stop what runs."""
@@ -250,7 +251,7 @@ class AcpSession:
             self._put(update)
 
     def _tell(self, text: str) -> None:
-        self._put(said(f"\n\n{safe_text(text)}\n\n"))
+        self._put(said(f"\n\n{text}\n\n"))
 
     def _put(self, update: Update | AvailableCommandsUpdate) -> None:
         if not self._waiting.full():
@@ -271,7 +272,7 @@ class AcpSession:
         answer = ApprovalAnswer("no")
         try:
             await self.flush()
-            answer = await self._asked.approval(request)
+            answer = await self._asked.approval(request, self.runtime.conversation.cwd)
         finally:
             self.runtime.pending_approvals.answer(request.id, answer)
 
@@ -322,33 +323,3 @@ def _stop_reason(finished: TurnFinished | None) -> StopReason:
             return "max_tokens"
         case _:
             return "end_turn"
-
-
-def _written(blocks: Sequence[Block]) -> tuple[str, tuple[ImageContent, ...]]:
-    """What an editor sends, as the text and the images of a message."""
-    parts: list[str] = []
-    images: list[ImageContent] = []
-    for block in blocks:
-        match block:
-            case TextContentBlock(text=text):
-                parts.append(text)
-            case ImageContentBlock(data=data, mime_type=mime_type):
-                base64.b64decode(data, validate=True)
-                images.append(ImageContent(data=data, mime_type=mime_type))
-            case ResourceContentBlock(uri=uri, name=name):
-                parts.append(_mention(uri, name))
-            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
-                parts.append(f'<file path="{_path(uri) or uri}">\n{text}\n</file>')
-            case _:
-                pass
-    return "\n".join(filter(None, parts)).strip(), tuple(images)
-
-
-def _mention(uri: str, name: str) -> str:
-    path = _path(uri)
-    return f'@"{path}"' if path else f"{name}: {uri}"
-
-
-def _path(uri: str) -> str:
-    parts = urlsplit(uri)
-    return str(Path(unquote(parts.path))) if parts.scheme == "file" else ""

@@ -6,9 +6,6 @@ from typing import TypeAlias
 
 from acp.helpers import (
     plan_entry,
-    text_block,
-    tool_content,
-    tool_diff_content,
     update_agent_message_text,
     update_agent_thought_text,
     update_plan,
@@ -18,10 +15,8 @@ from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
     AgentThoughtChunk,
-    ContentToolCallContent,
     Cost,
     CurrentModeUpdate,
-    FileEditToolCallContent,
     SessionInfoUpdate,
     ToolCallLocation,
     ToolCallProgress,
@@ -31,6 +26,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from agent_tui.acp.contents import Content, changed_files, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.context import warning_text
@@ -67,7 +63,6 @@ from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
-from agent_tui.tools.files.diffs import before_diff, diffs_by_file
 
 Update: TypeAlias = (
     UserMessageChunk
@@ -90,7 +85,6 @@ _KINDS: dict[str, ToolKind] = {
     "fetch": "fetch",
 }
 _PATHS = ("path", "file_path")
-_MOST_FILE_BYTES = 1_000_000
 
 
 class Updates:
@@ -139,8 +133,8 @@ class Updates:
             case ToolFinished(message=message):
                 return finished(call_id, message, cwd)
             case BashFinished(message=ran):
-                content = [tool_content(text_block(safe_text(ran.output)))]
-                return _ended(call_id, content, is_error=bool(ran.exit_code) or ran.cancelled)
+                is_error = bool(ran.exit_code) or ran.cancelled
+                return _ended(call_id, [output_of(ran.output)], is_error=is_error)
 
     def usage(self) -> UsageUpdate:
         """How full the context is, and what it cost so far."""
@@ -195,19 +189,12 @@ def started(call_id: str, name: str, title: str, arguments: JsonObject, cwd: Pat
 
 def finished(call_id: str, message: ToolResultMessage, cwd: Path) -> ToolCallProgress:
     """A call that has its result."""
-    content: list[ContentToolCallContent | FileEditToolCallContent] = []
-    content += _diffs(message.tool_details.diff or "", cwd)
-    if not content:
-        content.append(tool_content(text_block(safe_text(message.text))))
+    changed = changed_files(message.tool_details.diff or "", cwd)
+    content = changed or [output_of(message.text)]
     return _ended(call_id, content, is_error=message.is_error)
 
 
-def _ended(
-    call_id: str,
-    content: Sequence[ContentToolCallContent | FileEditToolCallContent],
-    *,
-    is_error: bool,
-) -> ToolCallProgress:
+def _ended(call_id: str, content: Sequence[Content], *, is_error: bool) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call_id,
@@ -238,23 +225,8 @@ def _progress(call_id: str, output: str) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call_id,
-        content=[tool_content(text_block(safe_text(output)))],
+        content=[output_of(output)],
     )
-
-
-def _diffs(diff: str, cwd: Path) -> Iterator[FileEditToolCallContent]:
-    """The files of a diff as they are now and were before it."""
-    for part in diffs_by_file(diff):
-        path = cwd / part.name
-        try:
-            if path.stat().st_size > _MOST_FILE_BYTES:
-                continue
-            after = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
-        except (OSError, UnicodeDecodeError):
-            continue
-        before = before_diff(after, part.text)
-        if before is not None:
-            yield tool_diff_content(str(path), after, before)
 
 
 def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
@@ -278,7 +250,7 @@ def _message(message: Message, cwd: Path) -> Iterator[Update]:
                 title = " ".join([call.name, *map(str, list(call.arguments.values())[:1])])
                 yield started(call.id, call.name, title[:200], call.arguments, cwd)
         case ToolResultMessage():
-            content = [tool_content(text_block(safe_text(message.text)))]
-            yield _ended(message.tool_call_id, content, is_error=message.is_error)
+            output = [output_of(message.text)]
+            yield _ended(message.tool_call_id, output, is_error=message.is_error)
         case _:
             pass

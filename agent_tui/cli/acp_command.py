@@ -2,14 +2,15 @@
 
 import argparse
 import asyncio
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
-from agent_tui.errors import UsageError
+from agent_tui.cli.login.login import NAMES
+from agent_tui.cli.login.login import run_command as log_in
+from agent_tui.providers.accounts.table import ACCOUNTS
 
 if TYPE_CHECKING:
     from agent_tui.acp.agent import Opened
@@ -19,6 +20,15 @@ _DESCRIPTION = """\
 The conversation for an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim,
 Toad ...), over standard input and output: the editor starts this. Model and permissions can be
 changed there; what is given here is where each session begins."""
+
+
+_SIGN_INS = {
+    **{account.name: f"Sign in to {account.title}" for account in ACCOUNTS.values()},
+    "openrouter": "Sign in to OpenRouter",
+    "anthropic": "Keep a key of Anthropic's",
+    "openai": "Keep a key of OpenAI's",
+}
+"""What editors offer before a first conversation, by the name that login takes."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -37,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--api-key-env", metavar="VAR", help="environment variable with the key")
     add("--permission-mode", choices=get_args(PermissionMode), help="what asks, to begin with")
     add("--session-dir", metavar="DIR", help="folder of the session files")
+    add("--login", metavar="NAME", choices=NAMES, help="do as agent-tui login NAME; for editors")
     add("--trust", action="store_true", help="obey the files of the folders that are opened")
     return parser
 
@@ -45,16 +56,11 @@ def run_command(argv: Sequence[str]) -> int:
     """Talk to the editor until it leaves; returns the exit code.
 
     Raises:
-        UsageError: The package for the protocol is missing.
+        AgentTuiError: With ``--login``, nobody was signed in, or no key was kept.
     """
-    build_parser().parse_args(list(argv))
-    if importlib.util.find_spec("acp") is None:
-        from agent_tui.installation import install_command
-
-        raise UsageError(
-            "The package for the Agent Client Protocol is missing.",
-            f"Install it with: {install_command('acp')}",
-        )
+    login = cast("str | None", build_parser().parse_args(list(argv)).login)
+    if login is not None:
+        return log_in((login,))
     asyncio.run(_serve(parse_arguments(argv)))
     return 0
 
@@ -74,7 +80,7 @@ async def _serve(arguments: Arguments) -> None:
     async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "Opened":
         return await asyncio.to_thread(_opened, replace(arguments, cwd=cwd), servers)
 
-    agent = AcpAgent(open_program, store)
+    agent = AcpAgent(open_program, store, _SIGN_INS)
     try:
         await run_agent(agent, use_unstable_protocol=True)
     finally:

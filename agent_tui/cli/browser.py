@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import sys
 import webbrowser
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, cast
@@ -30,17 +31,49 @@ class Callback:
 
     Attributes:
         port: On loopback, with the path ``/callback``.
-        brought: The query it came with: a ``code`` or an ``error``, and what else there was.
+        came: The query that a browser came with.
     """
 
     port: int
-    brought: Awaitable[Mapping[str, str]]
+    came: "asyncio.Future[Mapping[str, str]]"
+
+    async def brought(self, terminal: int = 0) -> Mapping[str, str]:
+        """What the page gave: a ``code`` or an ``error``, and what else there was.
+
+        The browser brings it, or the person pastes the address, or the code alone, where the
+        browser is on another machine: whichever comes first.
+
+        Args:
+            terminal: The descriptor that they may paste into.
+        """
+        pasted = asyncio.ensure_future(_typed_line(terminal))
+        try:
+            await asyncio.wait((self.came, pasted), return_when=asyncio.FIRST_COMPLETED)
+            return query_in(pasted.result()) if pasted.done() else self.came.result()
+        finally:
+            pasted.cancel()
 
 
 def show_page(page: str) -> None:
-    """Tell the person the page on which they allow it, and open it."""
-    write_text(f"Allow it on this page:\n{safe_text(page, keep_newlines=False)}\n")
-    webbrowser.open(page)
+    """Tell the person the page on which they allow it, and open it where there is a browser."""
+    write_text(
+        f"Allow it on this page:\n\n{safe_text(page, keep_newlines=False)}\n\n"
+        "With the browser on another machine, paste the address that it could not open at the "
+        "end, and\npress Enter. Ctrl+C ends it.\n"
+    )
+    if has_browser(os.environ, sys.platform):
+        webbrowser.open(page)
+
+
+def has_browser(environ: Mapping[str, str], platform: str) -> bool:
+    """Whether a browser would have a window, or the person named one. Others take the terminal."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return platform == "darwin" or any(environ.get(name) for name in names)
+
+
+def query_in(pasted: str) -> Mapping[str, str]:
+    """What is in an address that was pasted; what is none is a code."""
+    return dict(parse_qsl(urlsplit(pasted).query)) or {"code": pasted}
 
 
 @asynccontextmanager
@@ -56,7 +89,7 @@ async def listening_callback() -> AsyncGenerator[Callback]:
         server.close()
 
 
-async def typed_line(terminal: int) -> str:
+async def _typed_line(terminal: int) -> str:
     """The next line typed at the descriptor `terminal`; never comes where that is none."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[str] = loop.create_future()

@@ -67,7 +67,7 @@ def _provider(
     shared = cast(_Shared, importlib.import_module("mcp.shared.auth"))
 
     async def code() -> object:
-        brought = await callback.brought
+        brought = await callback.brought()
         return shared.AuthorizationCodeResult(
             code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from typing import Any
 
 import pytest
 from acp import RequestError
@@ -28,7 +29,9 @@ async def test_a_task_with_an_edit_and_a_question(place: Place):
         assert editor.text() == "It is two."
         ((call, options),) = editor.asked
         assert options == ["once", "session", "no"]
-        assert "+x = 2" in call.content[0].content.text
+        why, asked = call.content
+        assert "changes a file" in why.content.text
+        assert (asked.old_text, asked.new_text) == ("x = 1\n", "x = 2\n")
         edited = next(calls for title, calls in editor.calls().items() if "edit" in title)
         assert (edited[0].kind, edited[-1].status) == ("edit", "completed")
         (diff,) = edited[-1].content
@@ -65,6 +68,37 @@ async def test_a_turn_is_cancelled(place: Place):
             await asyncio.sleep(0.01)
         await connection.cancel(session_id=begun.session_id)
         assert await turn == "cancelled"
+
+
+async def test_what_is_said_beside_a_turn_joins_it_and_abort_ends_it(place: Place):
+    place.server.play(
+        Reply(tool_calls=(Call("write", {"path": "a.py", "content": "x"}),)),
+        Reply(text="Both.", ending="hang"),
+    )
+    async with place.editor("once") as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        held = asyncio.Event()
+        answer = editor.request_permission
+
+        async def later(**given: Any):
+            await held.wait()
+            return await answer(**given)
+
+        vars(editor)["request_permission"] = later
+        first = asyncio.create_task(say(connection, begun.session_id, "One."))
+        while "write a.py" not in str(editor.calls()) and "create a.py" not in str(editor.calls()):
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(say(connection, begun.session_id, "Two."))
+        await say(connection, begun.session_id, "/nosuch")
+        held.set()
+        while "Both." not in editor.text():
+            await asyncio.sleep(0.01)
+        assert not second.done()
+        await say(connection, begun.session_id, "/abort")
+        assert (await first, await second) == ("cancelled", "cancelled")
+    assert [m["content"] for m in place.server.chats[1].body["messages"] if m["role"] == "user"][
+        -1
+    ].startswith("Two.")
 
 
 async def test_a_killed_session_is_listed_loaded_and_gone_on_with(place: Place):

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agent_tui.cli.login.openrouter import code_in, openrouter_key
+from agent_tui.cli.login.openrouter import openrouter_key
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.openrouter import OpenRouterSignIn
 from tests.support.account_server import AccountServer
@@ -79,11 +79,3 @@ async def test_the_address_can_be_pasted_where_the_browser_is_elsewhere(server: 
         os.close(slave)
     assert key == "sk-or-v1-0123456789"
     assert json.loads(server.asked[0][2])["code"] == "code-2"
-
-
-@pytest.mark.parametrize(
-    ("pasted", "code"),
-    [("auth_code_1", "auth_code_1"), ("http://localhost:1/callback?code=a%2Fb", "a/b")],
-)
-def test_a_code_may_be_pasted_bare_or_in_its_address(pasted: str, code: str):
-    assert code_in(pasted) == code

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from agent_tui.config import Settings
@@ -11,7 +12,12 @@ from agent_tui.messages import JsonObject, UserMessage
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.chatgpt import CHATGPT, ChatGptService
 from agent_tui.providers.accounts.copilot import COPILOT
-from agent_tui.providers.accounts.device import DeviceCode, SignInError, sign_in
+from agent_tui.providers.accounts.device import (
+    DeviceCode,
+    Pending,
+    SignInError,
+    sign_in,
+)
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
@@ -161,6 +167,39 @@ async def test_a_file_that_litellm_left_without_a_token_is_no_sign_in(tmp_path: 
     environ = {"CHATGPT_TOKEN_DIR": str(tmp_path)}
     (tmp_path / "auth.json").write_text('{"device_code_requested_at": 1}')
     assert not CHATGPT.is_signed_in(environ)
+
+
+class Service:
+    """A service that says `answers` one after the other; an exception is raised."""
+
+    def __init__(self, *answers: JsonObject | Pending | Exception) -> None:
+        self.answers = list(answers)
+        self.kept: list[JsonObject] = []
+
+    async def new_code(self, http: httpx.AsyncClient) -> DeviceCode:
+        return DeviceCode("ABCD", "https://example.org", "id-1", 0, 0.2)
+
+    async def tokens(self, http: httpx.AsyncClient, code: DeviceCode) -> JsonObject | Pending:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def keep(self, tokens: JsonObject) -> None:
+        self.kept.append(tokens)
+
+
+async def test_a_service_that_wants_more_time_gets_it():
+    service = Service(Pending(wants_slower=True), TOKEN)  # 5 s more than the code is good for
+    with pytest.raises(SignInError, match="ran out"):
+        await sign_in(service, lambda _: None)
+    assert service.answers == [TOKEN]
+
+
+async def test_a_moment_without_a_network_does_not_waste_the_code():
+    service = Service(httpx.ConnectError("no network"), Pending(), TOKEN)
+    await sign_in(service, lambda _: None)
+    assert service.kept == [TOKEN]
 
 
 def asking(model: str) -> ModelRequest:

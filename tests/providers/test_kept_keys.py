@@ -114,6 +114,18 @@ def test_a_keyring_that_stays_locked_is_told_of_and_the_rest_is_used(
         "The key of gemini was not read. The system's keyring cannot be used: Prompt dismissed."
     )
     assert environ == {"OPENAI_API_KEY": KEY}
+    keys.keep("gemini", KEY, in_keyring=False)
+    assert not keys.fill({}).problems
+
+
+def test_a_key_in_a_keyring_that_stays_locked_is_forgotten_here(
+    keys: KeptKeys, ring: MemoryKeyring
+):
+    keys.keep("gemini", KEY, in_keyring=True)
+    ring.is_locked = True
+    with pytest.raises(KeyringError):
+        keys.forget("gemini")
+    assert not keys.places()
 
 
 def test_a_key_that_somebody_took_out_of_the_keyring_is_told_of(

@@ -98,6 +98,12 @@ def test_what_requests_took_is_told_by_step_and_in_sum() -> None:
     }
 
 
+def test_a_model_without_a_provider_goes_by_its_own_name() -> None:
+    answer = reply("one").model_copy(update={"provider": ""})
+    written = trajectory(chain(entry(answer)), header(model_id="m"))
+    assert (written["agent"]["model_name"], written["steps"][0]["model_name"]) == ("m", "m")
+
+
 def test_what_was_copied_from_another_session_is_marked_and_not_counted_again() -> None:
     spent = reply("one").model_copy(update={"usage": USAGE})
     later = entry(spent).model_copy(update={"timestamp": "2026-03-02T10:00:00.000Z"})

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
-from agent_tui.cli.login.keys import use_kept_keys
+from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.settings import session_root
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError, UsageError
@@ -184,11 +184,12 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     Args:
         server_ports: Where servers are looked for on this machine.
     """
-    loaded = load_settings(paths.user_config_dir() / "config.toml", os.environ)
+    environ = dict(os.environ)
+    kept = kept_keys().fill(environ)
+    loaded = load_settings(paths.user_config_dir() / "config.toml", environ)
     library = ModelLibrary(paths.models_dir())
-    kept = use_kept_keys()
     return Environment(
-        environ=os.environ,
+        environ=environ,
         cwd=present_folder_or_none(),
         loaded=loaded,
         folders=Folders(
@@ -200,11 +201,9 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
             log_file=paths.log_file(),
         ),
         terminal=_terminal_facts(),
-        catalog=ModelCatalog(
-            loaded.settings, os.environ, server_ports=server_ports, library=library
-        ),
+        catalog=ModelCatalog(loaded.settings, environ, server_ports=server_ports, library=library),
         library=library,
-        server_addresses=usual_addresses(os.environ, server_ports),
+        server_addresses=usual_addresses(environ, server_ports),
         kept=kept,
     )
 

@@ -103,7 +103,8 @@ def check_keys(env: Environment) -> Iterator[Check]:
         if not present:
             missing.append(variables[0])
     for problem in env.kept.problems:
-        yield Check(_KEYS, "kept", "warning", problem)
+        advice = "Keep it anew with agent-tui login NAME, or set its variable."
+        yield Check(_KEYS, "kept", "warning", problem, advice)
     for account in ACCOUNTS.values():
         if account.is_signed_in(env.environ):
             yield Check(_KEYS, account.name, "ok", f"signed in to {account.title}")

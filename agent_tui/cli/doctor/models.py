@@ -122,7 +122,9 @@ def _why(env: Environment, ref: ModelRef) -> str:
         return f"the first that {shown_address(ref.base_url)} lists"
     if ref.provider == LOCAL:
         return "because no key and no server is set"
-    return f"because {_present_key(env, ref) or 'a key'} is set"
+    variable = _present_key(env, ref)
+    is_kept = variable in env.kept.places
+    return f"because {variable or 'a key'} is {'kept' if is_kept else 'set'}"
 
 
 def _info(env: Environment, ref: ModelRef) -> ModelInfo:

@@ -123,18 +123,10 @@ def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     if in_keyring:
         SystemKeyring()  # before anybody does something for a key that cannot be kept
     if provider == "openrouter" and not has_key:
-        key = asyncio.run(openrouter_key(OpenRouterSignIn(), _show_openrouter))
+        key = asyncio.run(openrouter_key(OpenRouterSignIn(), show_page))
     else:
         key = typed_key(KEEPABLE[provider])
     place = keep(provider, key, in_keyring=in_keyring)
     write_text(safe_text(f"The key of {provider} is kept in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
         complain(f"{variable} is set: it is used before the key that was kept.")
-
-
-def _show_openrouter(page: str) -> None:
-    show_page(page)
-    write_text(
-        "Is the browser on another machine? Then paste the address that it could not open here, "
-        "and press Enter. Ctrl+C ends it.\n"
-    )

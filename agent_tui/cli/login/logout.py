@@ -8,6 +8,7 @@ from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.login.login import NAMES, account_called
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
+from agent_tui.providers.accounts.keyring import KeyringError
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -31,6 +32,10 @@ def run_command(argv: Sequence[str]) -> int:
     account = account_called(name)
     try:
         was_kept = account.sign_out(os.environ) if account else kept_keys().forget(name)
+    except KeyringError as error:
+        raise AgentTuiError(
+            f"The key of {name} is not used any more, but may still be in the keyring.", str(error)
+        ) from error
     except OSError as error:
         raise AgentTuiError(f"What is kept of {name} cannot be removed: {error}.") from error
     if account:

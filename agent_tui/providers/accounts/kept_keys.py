@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -60,13 +61,14 @@ class KeptKeys:
         """Keep `key` for `provider` in place of one from before.
 
         Raises:
-            KeyringError: the keyring does not take it, or does not give up the one from before.
+            KeyringError: the keyring does not take it.
             OSError: the file cannot be written.
         """
         if in_keyring:
             self._keyring().write(provider, key)
         else:
-            self.forget(provider)
+            with suppress(KeyringError):  # it stays there unused
+                self.forget(provider)
         entry: JsonObject = _IN_KEYRING if in_keyring else {"key": key}
         replace_private_file(self._file(provider), json.dumps(entry))
 
@@ -74,13 +76,13 @@ class KeptKeys:
         """Keep no key for `provider`; returns whether there was one.
 
         Raises:
-            KeyringError: the keyring does not give it up.
+            KeyringError: the keyring does not give it up; it is not used any more, all the same.
             OSError: the file cannot be removed.
         """
         entry = self._read(provider)
+        self._file(provider).unlink(missing_ok=True)
         if "is_in_keyring" in entry:
             self._keyring().remove(provider)
-        self._file(provider).unlink(missing_ok=True)
         return bool(entry)
 
     def fill(self, environ: MutableMapping[str, str]) -> FilledIn:

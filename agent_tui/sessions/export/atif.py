@@ -54,8 +54,8 @@ def _trajectory(header: Header, path: Sequence[Entry]) -> JsonObject:
     if not steps.all:
         steps.say({"source": "system", "message": "Nothing was said in this session."})
     agent = {"name": "agent-tui", "version": __version__}
-    if header.model_id:
-        agent["model_name"] = f"{header.provider}/{header.model_id}"
+    if name := _model_name(header.provider, header.model_id):
+        agent["model_name"] = name
     usages = [usage for entry in path if (usage := own_usage(header, entry)) is not None]
     extra: JsonObject = {"cwd": header.cwd}
     if header.parent_session:
@@ -139,8 +139,8 @@ class _Steps:
 def _reply(message: AssistantMessage, usage: Usage | None) -> JsonObject:
     """The step of one reply; `usage` is None where another session tells what it took."""
     step: JsonObject = {"source": "agent", "message": message.text, "llm_call_count": 1}
-    if message.model:
-        step["model_name"] = f"{message.provider}/{message.model}"
+    if name := _model_name(message.provider, message.model):
+        step["model_name"] = name
     if message.thinking:
         step["reasoning_content"] = message.thinking
     if message.tool_calls:
@@ -156,6 +156,10 @@ def _reply(message: AssistantMessage, usage: Usage | None) -> JsonObject:
     if message.error_message:
         ending["error"] = message.error_message
     return {**step, "extra": ending} if ending else step
+
+
+def _model_name(provider: str, model: str) -> str:
+    return f"{provider}/{model}" if provider and model else model
 
 
 def _content(content: str | Sequence[UserContent]) -> JsonValue:

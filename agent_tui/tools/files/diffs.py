@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
 """difflib's time grows faster than its input; beyond this the changed middle is one hunk."""
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +72,20 @@ def before_diff(after: str, diff: str) -> str | None:
     Hunks are also found where what is above them has grown or shrunk since; None where their
     lines have changed.
     """
-    lines = _lines(after)
-    hunks = [hunk for hunk, _ in _stretches(diff) if hunk is not None]
-    for hunk in reversed(hunks):
-        place = _place_of(hunk.new, lines, hunk.start)
-        if place is None:
-            return None
-        lines[place : place + len(hunk.new)] = hunk.old
-    return "".join(lines)
+    return _replaced(after, [(h.new_start, h.new, h.old) for h in _hunks(diff)])
+
+
+def after_diff(before: str, diff: str) -> str | None:
+    """What the change `diff` makes of a text; None where that is not what it is a change of."""
+    return _replaced(before, [(h.old_start, h.old, h.new) for h in _hunks(diff)])
 
 
 @dataclass(slots=True)
 class _Hunk:
-    """Lines before and after; `start` is the index of the first one after."""
+    """Lines before and after; the starts are indices of the first ones."""
 
-    start: int
+    old_start: int
+    new_start: int
     old: list[str]
     new: list[str]
 
@@ -101,8 +100,8 @@ def _stretches(diff: str) -> Iterator[tuple[_Hunk | None, list[str]]]:
             yield None, [lines[at]]
             at += 1
             continue
-        first, old_left, new_left = at, int(head[1] or 1), int(head[3] or 1)
-        hunk = _Hunk(int(head[2]) - (new_left > 0), [], [])
+        first, old_left, new_left = at, int(head[2] or 1), int(head[4] or 1)
+        hunk = _Hunk(int(head[1]) - (old_left > 0), int(head[3]) - (new_left > 0), [], [])
         at += 1
         while at < len(lines) and (old_left > 0 or new_left > 0 or lines[at].startswith("\\")):
             sign, text = lines[at][0], lines[at][1:]
@@ -122,6 +121,21 @@ def _unend(hunk: _Hunk, sign: str) -> None:
     """The line before, with `sign`, has no newline."""
     for lines in (*([hunk.old] if sign in " -" else []), *([hunk.new] if sign in " +" else [])):
         lines[-1] = lines[-1].removesuffix("\n")
+
+
+def _hunks(diff: str) -> list[_Hunk]:
+    return [hunk for hunk, _ in _stretches(diff) if hunk is not None]
+
+
+def _replaced(text: str, hunks: list[tuple[int, list[str], list[str]]]) -> str | None:
+    """`text` with the lines of each hunk (start, those there, those instead) replaced."""
+    lines = _lines(text)
+    for start, there, instead in reversed(hunks):
+        place = _place_of(there, lines, start)
+        if place is None:
+            return None
+        lines[place : place + len(there)] = instead
+    return "".join(lines)
 
 
 def _place_of(wanted: list[str], lines: list[str], start: int) -> int | None:

@@ -1,6 +1,9 @@
+import keyring
 import pytest
+from keyring.backends import fail
 
 from agent_tui.cli.doctor import configuration
+from agent_tui.providers.accounts.kept_keys import KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
 from tests.cli.doctor.conftest import CANARY
 
@@ -11,6 +14,31 @@ def test_a_key_that_is_set_is_said_and_not_shown(environment, find, monkeypatch)
     assert (found["ANTHROPIC_API_KEY"].state, found["ANTHROPIC_API_KEY"].found) == ("ok", "is set")
     assert "ANTHROPIC_API_KEY" not in found["not set"].found
     assert "OPENAI_API_KEY" in found["not set"].found
+
+
+def test_a_kept_key_and_an_account_are_said_and_where_they_are(environment, find, home):
+    data, copilot = home / "data", home / ".config/litellm/github_copilot"
+    KeptKeys(data / "keys").keep("openai", CANARY, in_keyring=False)
+    copilot.mkdir(parents=True)
+    (copilot / "access-token").write_text(CANARY)
+    found = find(configuration.check_keys(environment()))
+    assert found["OPENAI_API_KEY"].found == f"is kept in {data / 'keys' / 'openai.json'}"
+    assert found["copilot"].found == "signed in to GitHub Copilot"
+    assert CANARY not in str(found)
+
+
+def test_a_kept_key_that_cannot_be_read_is_a_warning(environment, find, home):
+    (home / "data" / "keys").mkdir(parents=True)
+    (home / "data" / "keys" / "openai.json").write_text('{"is_in_keyring": true}')
+    before = keyring.get_keyring()
+    keyring.set_keyring(fail.Keyring())
+    try:
+        check = find(configuration.check_keys(environment()))["kept"]
+    finally:
+        keyring.set_keyring(before)
+    assert check.state == "warning"
+    assert "The key of openai was not read." in check.found
+    assert "agent-tui login" in check.advice
 
 
 def test_every_provider_is_spoken_of(environment, monkeypatch):

@@ -1,0 +1,81 @@
+"""What an editor shows as Markdown or as a diff: outputs, changes, what is asked about."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from acp.helpers import text_block, tool_content, tool_diff_content
+from acp.schema import ContentToolCallContent, FileEditToolCallContent
+
+from agent_tui.events import ApprovalRequest
+from agent_tui.safe_text import safe_text
+from agent_tui.tools.files.diffs import after_diff, before_diff, diffs_by_file
+
+Content: TypeAlias = ContentToolCallContent | FileEditToolCallContent
+
+_MOST_FILE_BYTES = 1_000_000
+_FENCES = re.compile(r"^`{3,}", re.MULTILINE)
+_LANGUAGES = {"diff": "diff", "command": "sh"}
+
+
+def fenced(text: str, language: str = "") -> str:
+    """`text` as a block of Markdown that shows it as it is."""
+    fence = "`" * max((len(each) + 1 for each in _FENCES.findall(text)), default=3)
+    return f"{fence}{language}\n{safe_text(text).rstrip()}\n{fence}"
+
+
+def in_lines(text: str) -> str:
+    """`text` as Markdown that keeps its lines apart."""
+    return safe_text(text).replace("\n", "  \n")
+
+
+def output_of(text: str) -> ContentToolCallContent:
+    """What a call printed or gave."""
+    return tool_content(text_block(fenced(text)))
+
+
+def changed_files(diff: str, cwd: Path) -> list[Content]:
+    """The files of a diff that was made, as they were and are; those that are still so."""
+    return list(_both(diff, cwd, before_diff, is_made=True))
+
+
+def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
+    """What the person decides on: why, and the exact command, change or plan."""
+    why: list[Content] = [tool_content(text_block(in_lines(request.reason)))]
+    shown = why if request.reason else []
+    if request.body_kind == "plan":
+        return [*shown, tool_content(text_block(safe_text(request.body)))]
+    if request.body_kind == "diff":
+        files = list(_both(request.body, cwd, after_diff, is_made=False))
+        if files and len(files) == len(diffs_by_file(request.body)):
+            return [*shown, *files]
+    if not request.body:
+        return shown
+    language = _LANGUAGES.get(request.body_kind, "")
+    return [*shown, tool_content(text_block(fenced(request.body, language)))]
+
+
+def _both(
+    diff: str, cwd: Path, other_side: Callable[[str, str], str | None], *, is_made: bool
+) -> Iterator[FileEditToolCallContent]:
+    """Each file of `diff` on both sides; the one that is not on the disk is worked out."""
+    for part in diffs_by_file(diff):
+        path = cwd / part.name
+        present = _text(path)
+        other = other_side(present or "", part.text)
+        if other is None or (present is None and path.exists()):
+            continue
+        if is_made:
+            yield tool_diff_content(str(path), present or "", other)
+        else:
+            yield tool_diff_content(str(path), other, present)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        if path.stat().st_size > _MOST_FILE_BYTES:
+            return None
+        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""Measuring with Harbor, which runs agents on many tasks; only `agent` needs it installed."""

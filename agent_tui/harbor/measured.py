@@ -1,0 +1,76 @@
+"""What a run took, as its session tells it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_tui.messages import AssistantMessage
+from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.export.formats import exported
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import report_of
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Counts of one session, requests for summaries and of helpers included.
+
+    Attributes:
+        session_id: Which one.
+        trajectory: The session in ATIF.
+        input_tokens: All that was sent, `cached_tokens` among them.
+        cached_tokens: What the provider had in its cache.
+        output_tokens: What came back.
+        cost_usd: Dollars; None where no price is known.
+        replies: Of the model in the conversation.
+        compactions: How often its context was made smaller.
+    """
+
+    session_id: str
+    trajectory: dict[str, Any]
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    replies: int
+    compactions: int
+
+
+def measured_in(sessions: Path, secrets: Sequence[str] = ()) -> Measured | None:
+    """The newest session below the session folder `sessions`; None where there is none.
+
+    Args:
+        sessions: What ``--session-dir`` named.
+        secrets: Values that must not be in the trajectory.
+
+    Raises:
+        SessionError: The file cannot be read.
+    """
+    newest = max(sessions.glob("*/*.jsonl"), key=lambda path: path.name, default=None)
+    if newest is None:
+        return None
+    with SessionLog.open(newest, read_only=True) as log:
+        trajectory: dict[str, Any] = json.loads(exported(log, "atif", secrets))
+        path = log.path_entries()
+    totals = trajectory["final_metrics"]
+    replies = [e for e in path if isinstance(e, MessageEntry)]
+    return Measured(
+        session_id=trajectory["session_id"],
+        trajectory=trajectory,
+        input_tokens=totals["total_prompt_tokens"],
+        cached_tokens=totals["total_cached_tokens"],
+        output_tokens=totals["total_completion_tokens"],
+        cost_usd=totals.get("total_cost_usd"),
+        replies=sum(isinstance(e.message, AssistantMessage) for e in replies),
+        compactions=len({_compaction(entry) for entry in path} - {""}),
+    )
+
+
+def _compaction(entry: Entry) -> str:
+    """What tells the compaction that wrote `entry` from others; empty where none did."""
+    if isinstance(entry, CompactionEntry):
+        return entry.details.batch or entry.id
+    report = report_of(entry)
+    return report.batch if report else ""

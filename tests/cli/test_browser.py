@@ -1,0 +1,50 @@
+"""Bringing the person to a page, and what they may paste where the browser is elsewhere."""
+
+import asyncio
+import os
+
+import pytest
+
+from agent_tui.cli.browser import has_browser, listening_callback, query_in
+
+
+@pytest.mark.parametrize(
+    ("pasted", "brought"),
+    [
+        ("auth_code_1", {"code": "auth_code_1"}),
+        ("http://localhost:1/callback?code=a%2Fb&state=s", {"code": "a/b", "state": "s"}),
+        ("http://localhost:1/callback?error=access_denied", {"error": "access_denied"}),
+    ],
+)
+def test_a_code_may_be_pasted_bare_or_in_its_address(pasted: str, brought: dict[str, str]):
+    assert query_in(pasted) == brought
+
+
+async def test_an_empty_line_is_no_answer_and_the_terminal_is_left_alone_afterwards():
+    master, slave = os.openpty()
+    try:
+        async with listening_callback() as callback:
+            waiting = asyncio.ensure_future(callback.brought(slave))
+            os.write(master, b"\n  \nthe code\n")
+            assert await waiting == {"code": "the code"}
+        assert not asyncio.get_running_loop().remove_reader(slave)
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+@pytest.mark.parametrize(
+    ("environ", "platform", "opens"),
+    [
+        ({}, "linux", False),
+        ({"DISPLAY": ""}, "linux", False),
+        ({"DISPLAY": ":0"}, "linux", True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
+        ({"BROWSER": "w3m"}, "linux", True),
+        ({}, "darwin", True),
+    ],
+)
+def test_a_browser_that_would_take_the_terminal_is_not_opened(
+    environ: dict[str, str], platform: str, *, opens: bool
+):
+    assert has_browser(environ, platform) is opens

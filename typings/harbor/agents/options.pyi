@@ -1,0 +1,9 @@
+from pydantic import BaseModel
+
+class Cli:
+    def __init__(self, flag: str) -> None: ...
+
+class AgentOptions(BaseModel): ...
+
+class InstalledAgentOptions(AgentOptions):
+    version: str | None = ...

@@ -1,0 +1,3 @@
+from pydantic import BaseModel
+
+class Trajectory(BaseModel): ...
