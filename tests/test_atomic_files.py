@@ -11,6 +11,8 @@ from agent_tui.atomic_files import remove_leftovers, replace_private_file, scrat
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.files.text_files import replace_file
 
 number, calls = int(sys.argv[2]), 0
@@ -22,8 +24,10 @@ def kill_at(event, arguments):
         if calls == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
+file = Path(sys.argv[1])
+context = ToolContext(file.parent, print, FileMemory(), file.parent, {}, [])
 sys.addaudithook(kill_at)
-replace_file(Path(sys.argv[1]), b"new", "a.txt")
+replace_file(file, b"new", context)
 """
 
 

@@ -28,7 +28,7 @@ from agent_tui.ui.first_run.tour_view import TourView
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.sources import PromptSources
+from agent_tui.ui.prompt.sources import PromptSources, no_resources
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import Transcript
@@ -125,5 +125,6 @@ def _prompt_sources(
         FileIndex(lambda: runtime.conversation.cwd, relative_files, options.clock),
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.conversation.model_info),
+        resources=options.servers.resource_choices if options.servers else no_resources,
         look_for_commands=prompt_files.refresh,
     )

@@ -87,9 +87,13 @@ def kill_all(folder: Path, seeds: range) -> None:
             shutil.rmtree(here, ignore_errors=True)
 
 
-@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.thorough)])
-def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, half: int) -> None:
-    kill_all(tmp_path, range(half * 100, half * 100 + 100))
+def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path) -> None:
+    kill_all(tmp_path, range(30))
+
+
+@pytest.mark.thorough
+def test_nothing_acknowledged_is_lost_by_two_hundred_kills(tmp_path: Path) -> None:
+    kill_all(tmp_path, range(30, 230))
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     UnknownEntry,
 )
-from agent_tui.ui.chat.history_blocks import blocks_of, call_title
+from agent_tui.ui.chat.history_blocks import bash_block, blocks_of, call_title
 from agent_tui.ui.transcript import (
     AssistantBlock,
     BashBlock,
@@ -119,7 +119,7 @@ def test_a_compaction_and_shell_commands_and_notes_are_shown():
     )
     assert blocks_of(entries) == [
         SummaryBlock("## Goal", 9, 3),
-        BashBlock("b1", "ls", "ok", "a\n", 0),
+        BashBlock("b1", "ls", "ok", "a", 0),
         NoticeBlock("info", "a note"),
     ]
 
@@ -157,3 +157,10 @@ def test_what_a_command_came_to_is_told_once(said: str, summary: str, output: st
     (block,) = blocks_of((MessageEntry(message=asked), MessageEntry(message=result)))
     assert isinstance(block, ToolBlock)
     assert (block.output, block.summary) == (output, beside)
+
+
+@pytest.mark.parametrize(("code", "shown"), [(0, "hi"), (3, "hi"), (None, "hi\n[timeout]")])
+def test_how_a_command_of_the_persons_ended_is_told_once(code: int | None, shown: str):
+    output = f"hi\n[{'timeout' if code is None else f'exit code {code}'}]"
+    block = bash_block("b1", BashExecutionMessage(command="x", output=output, exit_code=code))
+    assert (block.output, block.exit_code) == (shown, code)

@@ -117,6 +117,7 @@ async def test_every_kind_of_block_on_every_page_of_the_chat(tmp_path: Path):
         assert what_is_left(printed) == set()
 
 
+@pytest.mark.thorough
 async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path):
     async with running_app(tmp_path, held(), size=(90, 40)) as ui:
         await ui.send("hello")
@@ -147,7 +148,10 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
         assert "[red]x[/red]" in shown
 
 
-@pytest.mark.parametrize("kind", ["command", "diff", "text"])
+@pytest.mark.parametrize(
+    "kind",
+    ["command", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("diff", "text"))],
+)
 async def test_a_question(tmp_path: Path, kind: BodyKind):
     async with running_app(tmp_path, held(), size=(80, 50), approval_quiet_s=3_600.0) as ui:
         await ui.send("hello")
@@ -165,6 +169,7 @@ async def test_a_question(tmp_path: Path, kind: BodyKind):
             assert_harmless(ui)
 
 
+@pytest.mark.thorough
 async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 40)) as ui:
         for number, text in enumerate((LINES, *ODD)):
@@ -194,6 +199,7 @@ async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
         assert_harmless(ui)
 
 
+@pytest.mark.thorough
 async def test_the_prompt_its_history_and_a_line_that_is_asked_for(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 40)) as ui:
         for text in FEW:
@@ -208,6 +214,7 @@ async def test_the_prompt_its_history_and_a_line_that_is_asked_for(tmp_path: Pat
         assert_harmless(ui)
 
 
+@pytest.mark.thorough
 async def test_a_search_for_hostile_text(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 30)) as ui:
         ui.chat.load([UserBlock(LINES), ToolBlock(LINES, LINES, LINES, "ok", LINES)])
@@ -235,6 +242,7 @@ async def test_output_that_is_no_text_at_all(tmp_path: Path):
         assert "owned" not in shown
 
 
+@pytest.mark.thorough
 async def test_a_tool_server_with_its_names_words_questions_and_results(tmp_path: Path):
     keeper = ProcessKeeper()
     servers = Servers(tmp_path, keeper)
@@ -269,6 +277,7 @@ async def test_a_tool_server_with_its_names_words_questions_and_results(tmp_path
     keeper.close()
 
 
+@pytest.mark.thorough
 async def test_the_model_and_the_folder_in_the_status_bar(tmp_path: Path):
     async with running_app(tmp_path, size=(120, 30)) as ui:
         fields = ui.status

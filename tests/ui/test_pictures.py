@@ -1,4 +1,4 @@
-"""Each screen as a picture; those of the light theme are thorough tests.
+"""Each screen as a picture; those of the light theme and of large screens are thorough tests.
 
 ``pytest tests/ui -m "thorough or not thorough" --snapshot-update`` takes all anew; look at them.
 """
@@ -27,7 +27,9 @@ PICTURES = [
 ]
 
 
-_MARKS = {DARK: (), LIGHT: (pytest.mark.thorough,)}
+def _marks(theme: str, size: tuple[int, int]) -> tuple[pytest.MarkDecorator, ...]:
+    is_quick = theme == DARK and size in (SMALL, README_SIZE)
+    return () if is_quick else (pytest.mark.thorough,)
 
 
 def _id(name: str, theme: str, size: tuple[int, int]) -> str:
@@ -36,7 +38,7 @@ def _id(name: str, theme: str, size: tuple[int, int]) -> str:
 
 @pytest.mark.parametrize(
     ("name", "theme", "size"),
-    [pytest.param(*picture, id=_id(*picture), marks=_MARKS[picture[1]]) for picture in PICTURES],
+    [pytest.param(*picture, id=_id(*picture), marks=_marks(*picture[1:])) for picture in PICTURES],
 )
 def test_the_screen_looks_as_it_did(
     name: str,

@@ -1,7 +1,7 @@
 """All MCP servers of a program: which there are, which run, and what they offer in a turn."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -267,6 +267,23 @@ class McpHub:
         return await asyncio.to_thread(
             call_output, result, limits=limits, output_dir=None, known_secrets=secrets
         )
+
+    async def resource_choices(self, typed: str) -> Mapping[str, str]:
+        """What ``@server:uri`` may become of `typed`: servers, then the resources of one.
+
+        Returns:
+            What can be written, with what the server says of it; nothing where it does not answer.
+        """
+        name, colon, _ = typed.partition(":")
+        if not colon:
+            there = (each for each, server in self._servers.items() if server.has_resources)
+            return {f"{each}:": "resources of an MCP server" for each in there}
+        server = self._servers.get(name)
+        try:
+            listed = await server.resources() if server and server.has_resources else ()
+        except ToolError:
+            return {}
+        return {f"{name}:{resource.uri}": resource.about for resource in listed}
 
     async def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
         """Start, or never start, a server of the project, as the person says.

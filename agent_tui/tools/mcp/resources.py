@@ -1,6 +1,7 @@
-"""The resources of a server: a tool of its own with which the model reads them."""
+"""The resources of a server: what there is, and the tool with which the model reads it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
@@ -12,6 +13,14 @@ from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool
 READ_RESOURCE: Final = "read_resource"
 _MAX_LISTED = 200
 _MAX_WORDS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteResource:
+    """A resource, or by its template many; `about` is what the server says of it, one line."""
+
+    uri: str
+    about: str = ""
 
 
 def resource_tool(server: str) -> RemoteTool:
@@ -33,9 +42,9 @@ def resource_result(answer: JsonObject) -> JsonObject:
     return {"content": content}
 
 
-def listing_result(resources: Sequence[JsonValue], templates: Sequence[JsonValue]) -> JsonObject:
+def listing_result(listed: Sequence[RemoteResource]) -> JsonObject:
     """What there is to be read, as an answer to ``tools/call``."""
-    lines = [*_lines(resources, "uri"), *_lines(templates, "uriTemplate")]
+    lines = [f"{resource.uri}  {resource.about}".rstrip() for resource in listed]
     more = [f"and {len(lines) - _MAX_LISTED:,} more"] if len(lines) > _MAX_LISTED else []
     text = "\n".join([*lines[:_MAX_LISTED], *more]) or "It lists no resources."
     content: list[JsonValue] = [{"type": "text", "text": text}]
@@ -52,11 +61,16 @@ def _as_content(item: JsonValue) -> JsonValue:
             return {"type": "resource", "resource": item}
 
 
-def _lines(items: Sequence[JsonValue], key: str) -> Iterator[str]:
-    for item in items:
-        uri = item.get(key) if isinstance(item, dict) else None
+def listed_resources(page: JsonObject, key: str, uri_key: str) -> tuple[RemoteResource, ...]:
+    """The resources that an answer lists under `key`, their URIs under `uri_key`."""
+    items = page.get(key)
+    resources: list[RemoteResource] = []
+    for item in items if isinstance(items, list) else ():
+        uri = item.get(uri_key) if isinstance(item, dict) else None
         if not isinstance(item, dict) or not isinstance(uri, str):
             continue
         words = item.get("description") or item.get("title") or item.get("name")
         said = strip_control_characters(words) if isinstance(words, str) else ""
-        yield f"{' '.join(uri.split())}  {' '.join(said.split())[:_MAX_WORDS]}".rstrip()
+        about = " ".join(said.split())[:_MAX_WORDS]
+        resources.append(RemoteResource(" ".join(uri.split()), about))
+    return tuple(resources)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from pydantic import JsonValue
-
 from agent_tui import __version__
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
@@ -27,7 +25,13 @@ from agent_tui.tools.mcp.json_rpc import (
 from agent_tui.tools.mcp.oauth import token_file
 from agent_tui.tools.mcp.prompts import MAX_PROMPTS, RemotePrompt, listed_prompts
 from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
-from agent_tui.tools.mcp.resources import listing_result, resource_result, resource_tool
+from agent_tui.tools.mcp.resources import (
+    RemoteResource,
+    listed_resources,
+    listing_result,
+    resource_result,
+    resource_tool,
+)
 from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
 from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
@@ -98,6 +102,7 @@ class McpServer:
         self.tools: tuple[RemoteTool, ...] = ()
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.notes: tuple[str, ...] = ()
+        self._resources: tuple[RemoteResource, ...] | None = None
         self.is_outdated = False
         self.introduction = Introduction()
         self._around = around
@@ -182,14 +187,28 @@ class McpServer:
         """
         if uri:
             return resource_result(await self._asked("resources/read", {"uri": uri}))
-        resources = await self._asked("resources/list", {})
         try:
-            templates = await self._asked("resources/templates/list", {})
+            page = await self._asked("resources/templates/list", {})
         except ToolError:
-            templates = {}
-        return listing_result(
-            _items(resources, "resources"), _items(templates, "resourceTemplates")
-        )
+            page = {}
+        templates = listed_resources(page, "resourceTemplates", "uriTemplate")
+        return listing_result((*await self.resources(), *templates))
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether it runs and says that it has resources."""
+        return self.state == "ready" and "resources" in self.introduction.capabilities
+
+    async def resources(self) -> tuple[RemoteResource, ...]:
+        """What it lists on the first page; asked once until it says that something changed.
+
+        Raises:
+            ToolError: It failed; the words are for model and person.
+        """
+        if self._resources is None or self.is_outdated:
+            page = await self._asked("resources/list", {})
+            self._resources = listed_resources(page, "resources", "uri")
+        return self._resources
 
     async def fill_prompt(self, own_name: str, arguments: Mapping[str, str]) -> JsonObject:
         """A prompt with its arguments, as the server answers it.
@@ -298,6 +317,7 @@ class McpServer:
         await connection.tell("notifications/initialized")
 
     async def _list_tools(self, connection: Connection) -> None:
+        self._resources = None
         listed = ToolList(self.spec.name, self.spec.picks)
         async for page in connection.pages("tools/list", "tools", timeout_s=self.spec.timeout_s):
             await asyncio.to_thread(listed.take, page)
@@ -400,11 +420,6 @@ def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
     for number, (name, value) in enumerate(headers.items()):
         variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
     return variables
-
-
-def _items(page: JsonObject, key: str) -> list[JsonValue]:
-    items = page.get(key)
-    return items if isinstance(items, list) else []
 
 
 def _may_be_secret(value: str) -> bool:

@@ -183,7 +183,7 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
         call_id,
         message.command,
         status="cancelled" if message.cancelled else status,
-        output=message.output,
+        output=message.output.removesuffix(f"[exit code {message.exit_code}]").rstrip("\n"),
         exit_code=message.exit_code,
         in_context=not message.exclude_from_context,
     )

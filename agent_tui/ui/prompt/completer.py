@@ -19,6 +19,7 @@ from agent_tui.ui.prompt.completion import (
     command_items,
     mention_item,
     path_items,
+    resource_items,
     split_last_word,
 )
 from agent_tui.ui.prompt.paths_outside import entries_outside, leads_outside
@@ -102,9 +103,18 @@ class Completer:
         return command is not None and command.takes_path
 
     async def _mentions(self, query: MentionQuery) -> AsyncGenerator[Items, None]:
-        async with aclosing(self._paths(query.typed)) as answers:
-            async for paths in answers:
-                yield tuple(mention_item(path, query.typed) for path in paths)
+        asking = asyncio.ensure_future(self._sources.resources(query.typed))
+        files: Items = ()
+        try:
+            async with aclosing(self._paths(query.typed)) as answers:
+                async for paths in answers:
+                    files = tuple(mention_item(path, query.typed) for path in paths)
+                    yield files
+            # A server may take its time: files do not wait for it.
+            if found := resource_items(await asking, query.typed):
+                yield (*files[: MAX_ITEMS - len(found)], *found)
+        finally:
+            asking.cancel()
 
     async def _paths(self, typed: str) -> AsyncGenerator[tuple[str, ...], None]:
         files = self._sources.files

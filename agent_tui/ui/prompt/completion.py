@@ -1,8 +1,8 @@
 """What can be completed at the cursor, and with what. Pure."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agent_tui.commands.core.command import Command, Completion, Completions
@@ -173,6 +173,15 @@ def split_last_word(typed: str) -> tuple[str, str]:
     """Everything up to the last blank, with it, and what comes after."""
     head, blank, last = typed.rpartition(" ")
     return head + blank, last
+
+
+def resource_items(choices: Mapping[str, str], typed: str) -> tuple[MenuItem, ...]:
+    """The menu lines for servers and resources that fit what is `typed` behind the ``@``."""
+    offered = [Completion(text, about) for text, about in choices.items()]
+    return tuple(
+        replace(item, insert=f"@{item.insert}" + " " * (not item.insert.endswith(":")), runs=False)
+        for item in _ranked(offered, typed)
+    )
 
 
 def mention_item(path: str, typed: str = "") -> MenuItem:

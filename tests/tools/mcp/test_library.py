@@ -77,6 +77,16 @@ async def test_the_model_reads_and_lists_resources_with_a_tool_of_the_server(sta
         await read(uri="memo://b")
 
 
+async def test_what_can_be_mentioned_are_servers_and_then_their_resources(stage):
+    await stage.ready("library")
+    choices = stage.hub.resource_choices
+    assert await choices("sr") == {"srv:": "resources of an MCP server"}
+    assert await choices("srv:") == {"srv:memo://a": "The memo"}
+    assert await choices("other:") == {}
+    await stage.hub.aclose()
+    assert await choices("srv:") == await choices("") == {}
+
+
 async def test_servers_without_resources_have_no_tool_for_them_nor_those_whose_person_said_no(
     stage,
 ):

@@ -1,4 +1,4 @@
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ class PromptApp(App[None]):
         self.folder = Path()
         self.file_names = FILES
         self.image_refusal = ""
+        self.resources: Mapping[str, str] = {}
         self.sent: list[Draft] = []
         self.refused: list[str] = []
         self.history = history
@@ -37,8 +38,13 @@ class PromptApp(App[None]):
             ),
             history=history,
             image_refusal=lambda: self.image_refusal,
+            resources=self._resources,
         )
         self.prompt = Prompt(sources if is_ready else None)
+
+    async def _resources(self, typed: str) -> Mapping[str, str]:
+        servers = {"docs:": "resources of an MCP server"} if self.resources else {}
+        return self.resources if ":" in typed else servers
 
     def compose(self) -> ComposeResult:
         chat = Static("chat")

@@ -108,6 +108,21 @@ async def test_a_slash_opens_the_menu_and_tab_completes(pilot: Pilot[None], app:
     assert app.sent == []
 
 
+async def test_resources_of_a_server_are_offered_behind_its_name(
+    pilot: Pilot[None], app: PromptApp
+):
+    app.resources = {"docs:memo://a": "The memo", "docs:memo://other": "Another"}
+    await write(pilot, "see @do")
+    assert app.labels[-1] == "docs:"
+    await pilot.press("tab")
+    await pilot.pause()
+    assert (app.text, app.labels) == ("see @docs:", ["docs:memo://a", "docs:memo://other"])
+    await write(pilot, "other")
+    await pilot.press("tab")
+    assert app.text == "see @docs:memo://other "
+    assert app.sent == []
+
+
 async def test_enter_runs_the_highlighted_command(pilot: Pilot[None], app: PromptApp):
     await write(pilot, "/con")
     await pilot.press("enter")
