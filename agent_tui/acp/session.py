@@ -148,11 +148,15 @@ class AcpSession:
         async with self._turn:
             try:
                 await self._front.run(self.runtime.submit(text, images))
-                while not self._is_cancelled and (left := queue.first) is not None:
+                while (left := queue.first) is not None and not self._was_stopped:
                     queue.take_first()
                     await self._front.run(self.runtime.submit(left.text, left.images))
             finally:
                 queue.take_all()
+
+    @property
+    def _was_stopped(self) -> bool:
+        return self._is_cancelled or _stop_reason(self._front.finished) == "cancelled"
 
     async def cancel(self) -> None:
         """Stop what runs."""

@@ -89,6 +89,7 @@ async def test_what_is_said_beside_a_turn_joins_it_and_abort_ends_it(place: Plac
         while "write a.py" not in str(editor.calls()) and "create a.py" not in str(editor.calls()):
             await asyncio.sleep(0.01)
         second = asyncio.create_task(say(connection, begun.session_id, "Two."))
+        await asyncio.sleep(0)  # it is sent before what follows
         await say(connection, begun.session_id, "/nosuch")
         held.set()
         while "Both." not in editor.text():
@@ -99,6 +100,20 @@ async def test_what_is_said_beside_a_turn_joins_it_and_abort_ends_it(place: Plac
     assert [m["content"] for m in place.server.chats[1].body["messages"] if m["role"] == "user"][
         -1
     ].startswith("Two.")
+
+
+async def test_what_waits_behind_a_stopped_turn_is_not_sent(place: Place):
+    place.server.play(Reply(text="It goes on", ending="hang"), Reply(text="Not wanted."))
+    async with place.editor() as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        first = asyncio.create_task(say(connection, begun.session_id, "One."))
+        while "It goes on" not in editor.text():
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(say(connection, begun.session_id, "Two."))
+        await asyncio.sleep(0)  # it is sent before what follows
+        await say(connection, begun.session_id, "/abort")
+        assert (await first, await second) == ("cancelled", "cancelled")
+    assert len(place.server.chats) == 1
 
 
 async def test_a_killed_session_is_listed_loaded_and_gone_on_with(place: Place):
