@@ -13,11 +13,12 @@ from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.elicitation import Elicitation, FormFiller
 from agent_tui.tools.mcp.finding import ServerLine, finder_specs
+from agent_tui.tools.mcp.launch import ServerContext
 from agent_tui.tools.mcp.offer import ServerOffer
 from agent_tui.tools.mcp.prompts import RemotePrompt, prompt_text
 from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.results import call_output
-from agent_tui.tools.mcp.server import McpServer, ServerContext, ServerState
+from agent_tui.tools.mcp.server import McpServer, ServerState
 from agent_tui.tools.mcp.spec import ServerSpec
 
 _QUIET_WAIT_S: Final = 0.5

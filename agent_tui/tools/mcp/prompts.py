@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,8 +72,21 @@ class RemotePrompt:
         return given
 
 
-def listed_prompts(server: str, items: Sequence[JsonValue]) -> Iterator[RemotePrompt]:
-    """The prompts of an answer to ``prompts/list``; what is none is passed over."""
+async def listed_prompts(
+    server: str, pages: AsyncIterable[Sequence[JsonValue]]
+) -> tuple[RemotePrompt, ...]:
+    """The first prompts of what `server` answers to ``prompts/list``, each name once."""
+    prompts: dict[str, RemotePrompt] = {}
+    async for page in pages:
+        for prompt in _prompts_in(server, page[:MAX_PROMPTS]):
+            prompts.setdefault(prompt.name, prompt)
+        if len(prompts) >= MAX_PROMPTS:
+            break
+    return tuple(prompts.values())
+
+
+def _prompts_in(server: str, items: Sequence[JsonValue]) -> Iterator[RemotePrompt]:
+    """The prompts of a page; what is none is passed over."""
     for item in items:
         match item:
             case {"name": str(own_name)} if _NOT_IN_NAMES.sub("", own_name):

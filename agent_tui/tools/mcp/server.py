@@ -2,10 +2,8 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -22,8 +20,8 @@ from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
 )
-from agent_tui.tools.mcp.oauth import token_file
-from agent_tui.tools.mcp.prompts import MAX_PROMPTS, RemotePrompt, listed_prompts
+from agent_tui.tools.mcp.launch import ServerContext, server_command
+from agent_tui.tools.mcp.prompts import RemotePrompt, listed_prompts
 from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
 from agent_tui.tools.mcp.resources import (
     RemoteResource,
@@ -32,41 +30,14 @@ from agent_tui.tools.mcp.resources import (
     resource_result,
     resource_tool,
 )
-from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
-from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
+from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.processes.keeper import TalkingChild
 
 ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
 
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
 _MAX_REASON_CHARS = 200
-_MIN_SECRET_CHARS = 8
 _END_WITHIN_S = 1.0
-_BRIDGE = ("-P", "-m", "agent_tui.tools.mcp.http_bridge")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerContext:
-    """What servers are started with.
-
-    Args:
-        keeper: Starts their processes, and ends them however we end.
-        environ: Their environment, without secrets.
-        whole_environ: Where variables named in the settings are looked up.
-        refused: Variables no server may be given: the keys for the model.
-        secrets: Their values, which no log may hold.
-        log_path: Takes what they write to stderr.
-        cwd: Where they are started, unless they say it themselves.
-        tokens: The folder of what logging in gave.
-    """
-
-    keeper: ProcessKeeper
-    environ: Mapping[str, str]
-    whole_environ: Mapping[str, str]
-    refused: frozenset[str]
-    secrets: tuple[str, ...]
-    log_path: Path
-    cwd: Path
-    tokens: Path
 
 
 class McpServer:
@@ -327,48 +298,24 @@ class McpServer:
             listed.add(resource_tool(self.spec.name))
         problems = listed.problems
         try:
-            self.prompts = await self._listed_prompts(connection)
+            if "prompts" in self.introduction.capabilities:
+                pages = connection.pages("prompts/list", "prompts", timeout_s=self.spec.timeout_s)
+                self.prompts = await listed_prompts(self.spec.name, pages)
         except RequestFailed as error:
             problems = (*problems, f"its prompts could not be listed: {self._reason(error)}")
         self.tools, self.notes = listed.tools, problems
 
-    async def _listed_prompts(self, connection: Connection) -> tuple[RemotePrompt, ...]:
-        if "prompts" not in self.introduction.capabilities:
-            return ()
-        prompts: dict[str, RemotePrompt] = {}
-        async for page in connection.pages(
-            "prompts/list", "prompts", timeout_s=self.spec.timeout_s
-        ):
-            for prompt in listed_prompts(self.spec.name, page[:MAX_PROMPTS]):
-                prompts.setdefault(prompt.name, prompt)
-            if len(prompts) >= MAX_PROMPTS:
-                break
-        return tuple(prompts.values())
-
     @asynccontextmanager
     async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:
-        spec, around = self.spec, self._around
-
-        def filled(text: str) -> str:
-            return expand_variables(text, around.whole_environ, around.refused)
-
-        env = {name: filled(value) for name, value in spec.env.items()}
-        environ = {**around.environ, **env}
-        argv = [filled(word) for word in spec.argv]
-        headers: tuple[str, ...] = ()
-        if spec.url:
-            given = {name: filled(value) for name, value in spec.headers.items()}
-            headers = tuple(given.values())
-            argv = [sys.executable, *_BRIDGE]
-            url = filled(spec.url)
-            environ |= bridge_environ(url, given)
-            if (tokens := token_file(around.tokens, spec.name, url)).exists():
-                environ["AGENT_TUI_MCP_TOKENS"] = str(tokens)
-        self._secrets = (*around.secrets, *filter(_may_be_secret, (*env.values(), *headers)))
+        command = server_command(self.spec, self._around)
+        self._secrets = command.secrets
+        keeper, log_path = self._around.keeper, self._around.log_path
         log: ProcessLog | None = None
         try:
-            async with around.keeper.talking_child(argv, cwd=self.cwd, environ=environ) as child:
-                log = ProcessLog(child.stderr, around.log_path, self._secrets)
+            async with keeper.talking_child(
+                command.argv, cwd=self.cwd, environ=command.environ
+            ) as child:
+                log = ProcessLog(child.stderr, log_path, self._secrets)
                 yield child, log
         finally:
             if log is not None:
@@ -412,19 +359,6 @@ class McpServer:
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")
-
-
-def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """How the bridge to a server at `url` is told of it: not by arguments, which all can see."""
-    variables = {"AGENT_TUI_MCP_URL": url}
-    for number, (name, value) in enumerate(headers.items()):
-        variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
-    return variables
-
-
-def _may_be_secret(value: str) -> bool:
-    """Whether a value is taken out of the log; short ones would take half of it along."""
-    return len(value) >= _MIN_SECRET_CHARS
 
 
 def _with_output(why: str, connection: Connection) -> str:
