@@ -21,8 +21,8 @@ from agent_tui.errors import ConfigError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_key
-from agent_tui.tools.mcp.hub import FoundServer, FoundServers
 from agent_tui.tools.mcp.oauth import token_file
+from agent_tui.tools.mcp.sources import FoundServer, FoundServers
 from agent_tui.tools.mcp.spec import expand_variables, name_problem
 
 _DESCRIPTION = """\

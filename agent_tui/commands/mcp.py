@@ -9,7 +9,8 @@ from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.commands.core.short_words import counted, short_path
 from agent_tui.commands.trust import server_question
 from agent_tui.errors import AgentTuiError
-from agent_tui.tools.mcp.hub import McpHub, ServerView
+from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.sources import ServerView
 
 _HOW = (
     ("/mcp restart NAME", "start one again"),

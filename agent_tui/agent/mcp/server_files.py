@@ -12,7 +12,7 @@ from agent_tui.config import McpServerSettings
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import server_files
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.tools.mcp.hub import FoundServer, FoundServers
+from agent_tui.tools.mcp.sources import FoundServer, FoundServers
 from agent_tui.tools.mcp.spec import ServerSpec, name_problem, spec_from_settings
 
 _MAX_FILE_BYTES = 200_000

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
@@ -18,54 +18,12 @@ from agent_tui.tools.mcp.offer import ServerOffer
 from agent_tui.tools.mcp.prompts import RemotePrompt, prompt_text
 from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.results import call_output
-from agent_tui.tools.mcp.server import McpServer, ServerState
+from agent_tui.tools.mcp.server import McpServer
+from agent_tui.tools.mcp.sources import ServerSources, ServerView
 from agent_tui.tools.mcp.spec import ServerSpec
 
 _QUIET_WAIT_S: Final = 0.5
 """How long a turn waits for a server before it says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundServer:
-    """A server that some file names; `is_allowed` is None where the person was not asked yet."""
-
-    spec: ServerSpec
-    is_allowed: bool | None = True
-
-
-@dataclass(frozen=True, slots=True)
-class FoundServers:
-    """The servers for a folder, and what of the files that name them cannot be used."""
-
-    servers: tuple[FoundServer, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-class ServerSources(Protocol):
-    """Where servers are named (`agent.server_files` does it)."""
-
-    def find(self, cwd: Path) -> FoundServers:
-        """The servers for work in `cwd`. Reads files; nothing of a folder without trust."""
-        ...
-
-    def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about a project's server.
-
-        Raises:
-            ConfigError: It cannot be kept; it holds for this run.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ServerView:
-    """A server as it is shown. `tools` are names the server itself gives."""
-
-    spec: ServerSpec
-    state: ServerState
-    why: str
-    tools: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 class McpHub:
