@@ -60,8 +60,8 @@ TOUR = (
     ),
     TourStep(
         "Choose a model",
-        "That is all one needs. Press {submit} to choose a model and type something of your own; or "
-        "leave with /quit and start agent-tui in a folder of yours.",
+        "That is all one needs. Press {submit} to choose a model and type something of your own; "
+        "or leave with /quit and start agent-tui in a folder of yours.",
         "/model",
     ),
 )
