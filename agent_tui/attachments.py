@@ -13,6 +13,7 @@ _FILE = re.compile(
 _CUT = "\n[cut here: "
 _ATTACHED = re.compile(r'\n\n<(?:file|folder) path="([^"\n]*)"')
 _EARLIER_WORK = re.compile(r"\n\n<earlier-work>\n[^<]*\n</earlier-work>\Z")
+_INSTRUCTIONS = re.compile(r"\n\n<instructions>\n.*?\n</instructions>(?=\n\n<|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,19 @@ def earlier_work_block(lines: list[str]) -> str:
     )
 
 
+def instructions_block(text: str) -> str:
+    """The block for what a command of the program tells the model in detail."""
+    return f"<instructions>\n{text}\n</instructions>"
+
+
+def without_instructions(text: str) -> str:
+    """A message without the blocks of `instructions_block`."""
+    return _INSTRUCTIONS.sub("", text)
+
+
 def without_attachments(text: str) -> str:
-    """What the person wrote, from what went to the model: without files and hints."""
-    text = _EARLIER_WORK.sub("", text)
+    """What the person asked, from what went to the model: without files, hints, instructions."""
+    text = without_instructions(_EARLIER_WORK.sub("", text))
     for start in _ATTACHED.finditer(text):
         written = html.unescape(start[1])
         if f"@{written}" in text[: start.start()] or f'@"{written}"' in text[: start.start()]:

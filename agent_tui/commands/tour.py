@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.events import AgentEvent, ModelChanged, SessionChanged, TurnFinished, TurnStarted
+from agent_tui.key_actions import KEY_ACTIONS, keys_in_force
 from agent_tui.providers.scripted.demo import DEMO_MODEL
 
 
@@ -14,13 +15,20 @@ class TourStep:
 
     Attributes:
         title: What it is, in a few words.
-        text: How to do it, and what to look at.
+        text: How to do it, and what to look at; actions of the keys stand in braces, such as
+            ``{submit}``.
         draft: What the prompt suggests for it; empty for nothing.
     """
 
     title: str
     text: str
     draft: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text with the keys that are in force."""
+        keys = keys_in_force()
+        return self.text.format_map({name: keys.shown(name) for name in KEY_ACTIONS})
 
 
 _APPROVE = 1
@@ -29,31 +37,31 @@ _MAKE_ROOM = 2
 TOUR = (
     TourStep(
         "Ask for something",
-        "Press enter, and the message below is sent. The answers were written ahead; files and "
+        "Press {submit}, and the message below is sent. The answers were written ahead; files and "
         "commands are real, in a scratch folder.",
         "Fix the bug in greet.py",
     ),
     TourStep(
         "Decide what may be done",
         "Nothing is written or run without you. Read what it wants to do; then y allows it, "
-        "n refuses. Esc would stop it.",
+        "n refuses, {interrupt} stops it all.",
     ),
     TourStep(
         "Make room",
-        "Long work fills the context: [ctx: N%] at the lower right says how far. Press enter: "
+        "Long work fills the context: [ctx: N%] at the lower right says how far. Press {submit}: "
         "/compact puts a summary in the place of the conversation.",
         "/compact",
     ),
     TourStep(
         "Go back to an earlier session",
-        "Nothing was lost: the whole conversation is a session of its own. Press enter, and "
+        "Nothing was lost: the whole conversation is a session of its own. Press {submit}, and "
         "choose it in the list.",
         "/resume",
     ),
     TourStep(
         "Choose a model",
-        "That is all one needs. Press enter to choose a model and type something of your own; or "
-        "leave with /quit and start agent-tui in a folder of yours.",
+        "That is all one needs. Press {submit} to choose a model and type something of your own; "
+        "or leave with /quit and start agent-tui in a folder of yours.",
         "/model",
     ),
 )

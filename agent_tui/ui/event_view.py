@@ -265,6 +265,7 @@ class EventView:
     def refresh_status(self) -> None:
         """Bring what stands around the chat up to date."""
         self.status.refresh()
+        self.widgets.tour.show_step()  # it names keys
 
     def follow_end(self) -> None:
         """Go to the newest message."""

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, held, running_app
 
@@ -19,7 +20,10 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
     async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("/init the release steps")
         assert ui.sent[0].startswith("Write AGENTS.md: ")
-        assert ui.sent[0].endswith("in particular: the release steps")
+        assert "as short as it can be" in ui.sent[0]
+        (shown,) = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
+        assert shown.endswith("\n\nIn particular: the release steps")
+        assert len(shown) < 200, "the person sees what is asked, the model all of it"
         await allow(ui)
         await ui.send("/init")
         assert ui.notices[-1].startswith("Cannot write AGENTS.md while the agent works")

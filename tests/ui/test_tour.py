@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from agent_tui.commands.tour import TOUR
+from agent_tui.config import Settings
 from agent_tui.providers.scripted.provider import Reply
 from tests.ui.app_support import Ui, running_app
 
@@ -45,3 +47,13 @@ async def test_there_is_no_tour_in_work_of_the_person_s_own(tmp_path: Path):
         await ui.send("/tour")
         assert step(ui) == ""
         assert "agent-tui --demo" in ui.notices[-1]
+
+
+async def test_its_texts_name_the_keys_that_are_in_force(tmp_path: Path):
+    keys = {"keys": {"submit": "f5", "interrupt": "ctrl+x"}}
+    settings = Settings.model_validate(keys)
+    async with running_app(tmp_path, is_demo=True, settings=settings) as ui:
+        tour = ui.app.view.widgets.tour
+        assert "Press f5, and the message below is sent." in str(tour.render())
+        assert "(f5 sends this)" in str(ui.app.prompt.area.placeholder)
+        assert TOUR[1].shown.endswith("n refuses, ctrl+x stops it all.")

@@ -3,6 +3,7 @@
 from importlib import resources
 from pathlib import Path
 
+from agent_tui.attachments import instructions_block
 from agent_tui.permissions.project_files import CONTEXT_NAMES, project_folders
 
 
@@ -14,7 +15,7 @@ def init_target(cwd: Path) -> Path:
 
 
 def init_prompt(cwd: Path, focus: str = "") -> str:
-    """What is sent.
+    """What is sent; its first lines alone are shown to the person.
 
     Args:
         cwd: The workspace.
@@ -22,11 +23,12 @@ def init_prompt(cwd: Path, focus: str = "") -> str:
     """
     file = init_target(cwd)
     shown = str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)
-    parts = [_text("init_prompt.md")]
+    task, details = _text("init_prompt.md").replace("{file}", shown).split("\n\n", 1)
+    if focus:
+        task += f"\n\nIn particular: {focus}"
     if _has_text(file):
-        parts.append(_text("init_again_prompt.md"))
-    prompt = "\n\n".join(parts).replace("{file}", shown)
-    return f"{prompt}\n\nThe person asks for this in particular: {focus}" if focus else prompt
+        details += "\n\n" + _text("init_again_prompt.md").replace("{file}", shown)
+    return f"{task}\n\n{instructions_block(details)}"
 
 
 def _text(name: str) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from agent_tui.agent.prompt.resource_mentions import AttachedResource
-from agent_tui.attachments import without_attachments
+from agent_tui.attachments import without_attachments, without_instructions
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
 from agent_tui.tools.files.images import ImageFile, read_image
@@ -81,7 +81,7 @@ def attach(
             its name; empty where it may. What was pasted may mention keys, and so may a link.
         resources: What servers gave for ``@server:uri``; goes along behind the files.
     """
-    if without_attachments(text) != text:
+    if without_attachments(text) != without_instructions(text):
         return Attached(text)
     mentions = find_mentions(text, cwd)
     kept = mentions[:MAX_ATTACHMENTS]

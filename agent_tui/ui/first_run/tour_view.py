@@ -31,7 +31,7 @@ class TourView(Static):
         """Show it or hide it (None: turn it over); false where there is no tour."""
         if self._is_tour:
             self.display = not self.display if is_shown is None else is_shown
-            self._show_step()
+            self.show_step()
         return self._is_tour
 
     def follow(self, event: AgentEvent) -> None:
@@ -39,9 +39,10 @@ class TourView(Static):
         step = step_after(self._step, event)
         if step != self._step:
             self._step = step
-            self._show_step()
+            self.show_step()
 
-    def _show_step(self) -> None:
+    def show_step(self) -> None:
+        """Show the step that is due, with the keys that are in force; nothing once it is over."""
         if self._step >= len(TOUR):
             self.display = False
         if not self.display:
@@ -55,6 +56,6 @@ class TourView(Static):
                 (f"  {step.title}", "bold"),
                 ("  /tour hides this", "$foreground-muted"),
                 "\n",
-                (step.text, "$foreground"),
+                (step.shown, "$foreground"),
             )
         )

@@ -143,9 +143,10 @@ class Prompt(Vertical):
         self.query_one("#prompt-frame").border_title = vim.title if vim is not None else None
 
     def suggest(self, text: str) -> None:
-        """Show `text` while the prompt is empty, to be sent by Enter as it stands; empty: none."""
+        """Show `text` while the prompt is empty, to be sent as it stands; empty: none."""
         self._suggested = text
-        self.area.placeholder = f"{text}  (enter sends this)" if text else _PLACEHOLDER
+        sends = keys_in_force().hint("submit", "sends this")
+        self.area.placeholder = f"{text}  ({sends})" if text else _PLACEHOLDER
 
     def put_before(self, drafts: Sequence[Draft]) -> None:
         """Put `drafts` above what stands in the prompt, which is kept."""

@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt.init_prompt import init_prompt, init_target
+from agent_tui.agent.prompt.mentions import attach
+from agent_tui.attachments import without_attachments
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def test_those_that_are_there_are_to_be_improved(proj: Path):
     prompt = init_prompt(proj, "how releases are made")
     assert prompt.startswith("Write AGENTS.md: ")
     assert "AGENTS.md is there already, so improve it" in prompt
-    assert prompt.endswith("in particular: how releases are made")
+    assert without_attachments(prompt).endswith("\n\nIn particular: how releases are made")
     (proj / "src" / "AGENTS.md").write_text("Near.")
     assert init_target(proj / "src") == proj / "src" / "AGENTS.md"
 
@@ -34,3 +36,10 @@ def test_those_that_are_there_are_to_be_improved(proj: Path):
 def test_the_request_is_short_enough_for_small_windows(proj: Path):
     (proj / "AGENTS.md").write_text("Mine.")
     assert len(init_prompt(proj)) < 2_400, "about 500 tokens"
+
+
+def test_a_file_named_to_be_stressed_goes_along(proj: Path):
+    (proj / "steps.md").write_text("Tag it.")
+    attached = attach(init_prompt(proj, "see @steps.md"), proj).text
+    assert "Tag it." in attached
+    assert without_attachments(attached).endswith("\n\nIn particular: see @steps.md")
