@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agent_tui.config import Settings
 from agent_tui.key_actions import KeyMap, keys_in_force
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.queue_view import queue_lines
 from agent_tui.ui.keys import APP_BINDINGS
@@ -11,7 +12,8 @@ from agent_tui.ui.screens.history_picker import HistoryPicker
 from agent_tui.ui.screens.palette import CommandPalette, palette_rows
 from agent_tui.ui.status.hints import Situation, hint_text
 from agent_tui.ui.transcript.tool_lines import unfold_hint
-from tests.ui.app_support import held, running_app
+from tests.support.runtime import Stage
+from tests.ui.app_support import asking, held, running_app
 
 ACTIONS = [binding for binding in APP_BINDINGS if binding.show]
 
@@ -87,3 +89,16 @@ async def test_a_new_screen_begins_with_the_usual_keys(tmp_path: Path):
         assert keys_in_force().shown("find") == "f3"
     AgentApp(lambda: None)  # type: ignore[arg-type,return-value]
     assert keys_in_force() == KeyMap()
+
+
+async def test_a_question_names_the_key_that_stops(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = asking(stage, Reply(tool_calls=(call("c1", "write", path="a.txt", content="x"),)))
+    settings = with_keys(interrupt="ctrl+x")
+    options = {"stage": stage, "runtime": runtime, "approval_quiet_s": 3_600.0}
+    async with running_app(tmp_path, settings=settings, **options) as ui:
+        await ui.send("go")
+        ui.approval.arm()
+        assert "ctrl+x" in str(ui.approval.border_subtitle)
+        await ui.pilot.press("ctrl+x")
+        await ui.until(lambda: not ui.runtime.is_busy)

@@ -19,6 +19,7 @@ from textual.widgets import Input, Static
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest
+from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.body import ApprovalBody
@@ -246,7 +247,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         self.is_armed = True
         self.add_class("-armed")
-        self._hint("esc stops · ↑↓ move · enter answers · j/k scroll")
+        stops = keys_in_force().hint("interrupt", "stops")
+        self._hint(f"{stops} · ↑↓ move · enter answers · j/k scroll")
         self.focus(scroll_visible=False)
 
     def action_answer(self, choice: Choice) -> None:
