@@ -49,6 +49,8 @@ _CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
 turns its calls into the protocol's. What looks like one in their replies is a quotation."""
 
 _NEAR_MATCHES = 3
+_NEAR_SCORE = 60
+"""Of 100; names that nobody meant come to about 50."""
 _RESELLER = "openrouter"
 
 _OWN_MODELS: Final = MappingProxyType(
@@ -325,7 +327,7 @@ class ModelCatalog:
     def _nearest(self, name: str) -> str:
         """A hint with the names that look most like `name`."""
         usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
-        near = process.extract(name, usual, limit=_NEAR_MATCHES)
+        near = process.extract(name, usual, limit=_NEAR_MATCHES, score_cutoff=_NEAR_SCORE)
         listed = "See all with agent-tui models."
         return f"Nearest: {', '.join(match[0] for match in near)}. {listed}" if near else listed
 

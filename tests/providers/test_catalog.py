@@ -273,3 +273,15 @@ def test_models_taken_unasked_stay_and_the_cheap_one_costs_less(
     assert len(infos) == len(names)
     prices = [info.input_price or 0.0 for info in infos]
     assert prices == sorted(set(prices))
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("claude-sonet-45", "claude-sonnet-4-5"), ("nobody-knows-it", "")]
+)
+def test_an_unknown_name_suggests_what_may_have_been_meant_and_nothing_far_fetched(
+    name: str, near: str
+):
+    with pytest.raises(ConfigError, match=name) as raised:
+        catalog().resolve(name)
+    assert near in raised.value.hint
+    assert ("Nearest" in raised.value.hint) == bool(near)
