@@ -13,7 +13,7 @@ from agent_tui.permissions.command_judge import CommandFacts, CommandJudge
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.obeyed_files import who_obeys
-from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
     Decision,
     Rule,
@@ -165,6 +165,19 @@ class PermissionEngine:
         verdict = self._judge_read("read", Intent(title=str(path), access="read", paths=(path,)))
         is_held = verdict.decision == "deny" or verdict.by == "protection"
         return verdict.why if is_held else ""
+
+    def why_not_restored(self, path: Path) -> str:
+        """Why a file is not put back as a session's file says, which could be anybody's.
+
+        That is what always asks and lies elsewhere, or where git obeys it.
+
+        Args:
+            path: Absolute, links followed.
+        """
+        guard = self._guard
+        if guard.may_write_freely(path) and not is_inside_git(path):
+            return ""
+        return guard.why_writing_asks(path) or guard.why_system_asks(path)
 
     @property
     def is_interactive(self) -> bool:

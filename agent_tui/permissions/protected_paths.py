@@ -144,7 +144,7 @@ class ProtectedPaths:
     def why_writing_asks(self, path: Path) -> str:
         """Why changing `path` always asks; empty if it does not."""
         names = [folded(part) for part in path.parts]
-        if ".git" in names:
+        if is_inside_git(path):
             return f"{path} is inside .git, where files can make git run things"
         is_startup = names[-1:] and names[-1] in _STARTUP_FILES
         if is_startup or _STARTUP_FOLDERS & set(names) or _has_pair(names, _STARTUP_PAIRS):
@@ -198,6 +198,11 @@ class ProtectedPaths:
             if parts[: len(own)] == own:
                 return True
         return False
+
+
+def is_inside_git(path: Path) -> bool:
+    """Whether `path` is what git keeps of a repository, or in it."""
+    return any(folded(part) == ".git" for part in path.parts)
 
 
 def _is_below(path: Path, folder: Path | None) -> bool:

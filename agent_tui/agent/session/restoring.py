@@ -124,6 +124,9 @@ def _kept(
     why_held = conversation.permissions.why_attaching_asks
     kept, open_texts = conversation.kept_files, conversation.services.open_texts
     for restore in restores:
+        if why := conversation.permissions.why_not_restored(Path(restore.path)):
+            left.append((restore.path, why))
+            continue
         present = version_of(Path(restore.path), kept, why_held, open_texts)
         if not present.is_as(restore.present):
             left.append((restore.path, _CHANGED_MEANWHILE))

@@ -17,7 +17,7 @@ from agent_tui.events import AgentEvent, Notice
 from agent_tui.messages import ToolCall
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
+from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, kept_folder
 from agent_tui.sessions.replay.file_changes import (
     NOT_KEPT,
     SOMEBODY_ELSE,
@@ -30,7 +30,7 @@ from agent_tui.sessions.replay.file_changes import (
     plan_restore,
     unfinished_restore,
 )
-from agent_tui.tools.files.versions import make_so, version_of
+from agent_tui.tools.files.versions import PROGRAM, make_so, version_of
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import Stage, collect, of_kind
@@ -92,6 +92,24 @@ async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage:
     await runtime.files.carry_out(again)
     assert old.read_bytes() == b"one\r\n2\r\n"
     assert (stage.workspace / "src/new.py").read_text() == "new\n"
+
+
+async def test_what_a_session_names_and_always_asks_stays_as_it_is(stage: Stage):
+    hook, plain = stage.workspace / ".git/hooks/post-checkout", stage.workspace / "a.py"
+    hook.parent.mkdir(parents=True)
+    runtime = stage.runtime([write("b.py", "b\n"), Reply(text="Done.")])
+    await collect(runtime.submit("Do it."))
+    conversation = runtime.conversation
+    kept = conversation.kept_files.keep(b"echo\n")
+    planted = FileVersion(digest=digest_of(b"echo\n"), mode=PROGRAM, is_kept=kept)
+    places = (hook, Path("/proc/none/.bashrc"), plain)
+    made = (FileChange(path=str(path), before=planted, after=FileVersion()) for path in places)
+    conversation.log.append(file_changes_entry(FileChanges(changes=tuple(made))))
+    *left, last = notices(await runtime.files.carry_out(await back_to(runtime, 0)))
+    assert [path.exists() for path in places] == [False, False, True]
+    assert "a.py" in left[0]
+    assert "inside .git" in left[1]
+    assert "read when programs start" in last
 
 
 async def test_each_message_has_its_own_way_back(stage: Stage):
