@@ -21,9 +21,10 @@ from acp.schema import (
 
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
+from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.prompts import Block, written
 from agent_tui.acp.questions import EditorQuestions, QuestionCancelled, new_question_id
-from agent_tui.acp.updates import Update, Updates, answered, asked, plan_of, replayed, said
+from agent_tui.acp.updates import Updates, answered, asked, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
@@ -44,7 +45,6 @@ ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionB
 AnswerT = TypeVar("AnswerT")
 
 _MODEL, _THINKING = "model", "thinking"
-_MOST_WAITING = 10_000
 
 
 class AcpSession:
@@ -64,9 +64,7 @@ class AcpSession:
         self.runtime = runtime
         self._client = client
         self._updates = Updates(runtime)
-        self._waiting: asyncio.Queue[Update | AvailableCommandsUpdate | None] = asyncio.Queue(
-            _MOST_WAITING
-        )
+        self._outbox = Outbox(client, id)
         self._questions: set[asyncio.Task[None]] = set()
         self._asked = EditorQuestions(client, id)
         self._turn = asyncio.Lock()
@@ -80,7 +78,6 @@ class AcpSession:
             registry, library, lambda: runtime.conversation.cwd, self._tell
         )
         runtime.listen_to_jobs(self._see)
-        self._sending = asyncio.create_task(self._send_all())
 
     # What the editor asks
 
@@ -98,15 +95,15 @@ class AcpSession:
         await self.tell_commands()
         for event in await self.runtime.refresh_usage():
             self._see(event)
-        self._put(self._updates.usage())
+        self._outbox.put(self._updates.usage())
 
     async def replay(self) -> None:
         """Tell all that was said before."""
         conversation = self.runtime.conversation
         for update in replayed(conversation.log.path_entries(), conversation.cwd):
-            await self._waiting.put(update)
+            self._outbox.put(update)
         if conversation.todos:
-            await self._waiting.put(plan_of(conversation.todos))
+            self._outbox.put(plan_of(conversation.todos))
 
     async def prompt(self, blocks: Sequence[Block]) -> StopReason:
         """Run a message or a command to its end, and everything told before it returns.
@@ -225,7 +222,7 @@ class AcpSession:
             )
             for each in usable
         ]
-        self._put(
+        self._outbox.put(
             AvailableCommandsUpdate(
                 session_update="available_commands_update", available_commands=commands
             )
@@ -233,15 +230,14 @@ class AcpSession:
 
     async def flush(self) -> None:
         """Wait until the editor was told everything."""
-        await self._waiting.join()
+        await self._outbox.flush()
 
     async def aclose(self) -> None:
         """End what runs and close the session."""
         await self.runtime.aclose()
         for question in self._questions:
             question.cancel()
-        self._waiting.put_nowait(None)
-        await self._sending
+        await self._outbox.aclose()
 
     # What the editor is told
 
@@ -252,25 +248,10 @@ class AcpSession:
             question.add_done_callback(self._questions.discard)
             return
         for update in self._updates.of(event):
-            self._put(update)
+            self._outbox.put(update)
 
     def _tell(self, text: str) -> None:
-        self._put(said(f"\n\n{text}\n\n"))
-
-    def _put(self, update: Update | AvailableCommandsUpdate) -> None:
-        if not self._waiting.full():
-            self._waiting.put_nowait(update)
-
-    async def _send_all(self) -> None:
-        """One after the other, in the order they came."""
-        while (update := await self._waiting.get()) is not None:
-            try:
-                await self._client.session_update(session_id=self.id, update=update)
-            except Exception:  # noqa: BLE001 - an editor that is gone: nobody is left to be told
-                pass
-            finally:
-                self._waiting.task_done()
-        self._waiting.task_done()
+        self._outbox.put(said(f"\n\n{text}\n\n"))
 
     async def _answer(self, request: ApprovalRequest) -> None:
         answer = ApprovalAnswer("no")
@@ -283,7 +264,7 @@ class AcpSession:
     async def _choose(self, question: Question[AnswerT]) -> AnswerT | None:
         """Have the person answer a command, behind all that was told so far."""
         question_id = new_question_id()
-        self._put(asked(question_id, question.title))
+        self._outbox.put(asked(question_id, question.title))
         await self.flush()
         try:
             return await self._asked.choice(question, question_id)
@@ -291,7 +272,7 @@ class AcpSession:
             self._is_cancelled = True
             return None
         finally:
-            self._put(answered(question_id))
+            self._outbox.put(answered(question_id))
 
     async def _ask_about_started(self) -> None:
         """Once: may what the editor or the project names be started?"""
