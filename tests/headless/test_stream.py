@@ -58,6 +58,15 @@ class Talking:
         self.stream.close()
         return await self.stream.run()
 
+    async def in_the_first_of_two(self) -> "asyncio.Task[ExitCode]":
+        """The stream, running, with words of the first reply printed and a message waiting."""
+        self.stream.feed(said("first"))
+        self.stream.feed(said("second"))
+        running = asyncio.create_task(self.stream.run())
+        while not self.of_type("TextDelta"):
+            await asyncio.sleep(0)
+        return running
+
     @property
     def printed(self) -> list[JsonObject]:
         return [json.loads(line) for line in self.out.getvalue().splitlines()]
@@ -123,13 +132,8 @@ async def test_a_slash_calls_a_command_and_an_unknown_one_is_an_error(stage: Sta
 
 
 async def test_an_interrupt_stops_the_turn_and_what_waits_is_sent(stage: Stage):
-    gate = asyncio.Event()
-    talking = Talking(stage, Reply("never at its end", gate=gate), Reply("Two."))
-    talking.stream.feed(said("first"))
-    talking.stream.feed(said("second"))
-    running = asyncio.create_task(talking.stream.run())
-    while not talking.of_type("TextDelta"):
-        await asyncio.sleep(0)
+    talking = Talking(stage, Reply("never at its end", gate=asyncio.Event()), Reply("Two."))
+    running = await talking.in_the_first_of_two()
     talking.stream.feed(b'{"type": "interrupt"}\n')
     talking.stream.close()
     assert await running == ExitCode.DONE
@@ -137,13 +141,8 @@ async def test_an_interrupt_stops_the_turn_and_what_waits_is_sent(stage: Stage):
 
 
 async def test_a_stop_sends_nothing_of_what_waits(stage: Stage):
-    gate = asyncio.Event()
-    talking = Talking(stage, Reply("never at its end", gate=gate), Reply("never"))
-    talking.stream.feed(said("first"))
-    talking.stream.feed(said("second"))
-    running = asyncio.create_task(talking.stream.run())
-    while not talking.of_type("TextDelta"):
-        await asyncio.sleep(0)
+    talking = Talking(stage, Reply("never at its end", gate=asyncio.Event()), Reply("never"))
+    running = await talking.in_the_first_of_two()
     talking.stream.stop()
     assert await running == ExitCode.INTERRUPTED
     assert [outcome for outcome, _ in talking.results] == ["aborted"]

@@ -1,15 +1,12 @@
 """A small MCP server at an address on loopback."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
 from urllib.parse import parse_qsl
 
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 TOOL: JsonObject = {
     "name": "echo",
@@ -18,7 +15,7 @@ TOOL: JsonObject = {
 }
 
 
-class McpHttpServer:
+class McpHttpServer(LoopbackServer):
     """The server; a context manager. `headers` are those of each request that came."""
 
     def __init__(self) -> None:
@@ -30,56 +27,29 @@ class McpHttpServer:
         self.grants: list[dict[str, str]] = []
         told = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.path != "/mcp":
-                    self._answer(told.log_in(self.path, body.decode()))
+                    self.answer_json(told.log_in(self.path, body.decode()))
                 elif told.wants_login and self.headers["Authorization"] != "Bearer token-2":
-                    self._answer(401)
+                    self.answer_json(401)
                 else:
-                    self._answer(told.answer(json.loads(body), dict(self.headers)))
+                    self.answer_json(told.answer(json.loads(body), dict(self.headers)))
 
             def do_GET(self) -> None:
-                self._answer(told.page(self.path) if told.wants_login else 405)
+                self.answer_json(told.page(self.path) if told.wants_login else 405)
 
             def do_DELETE(self) -> None:
-                self._answer(200)
+                self.answer_json(200)
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-            def _answer(self, answer: JsonObject | int) -> None:
-                body = b"" if isinstance(answer, int) else json.dumps(answer).encode()
-                self.send_response(answer if isinstance(answer, int) else 200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/mcp"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        return f"{super().url}/mcp"
 
     def page(self, path: str) -> JsonObject | int:
         """What says where one logs in."""

@@ -3,14 +3,13 @@
 import base64
 import json
 import os
-import threading
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
+
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def _folder() -> Path:
     return Path(os.environ.get("AGENT_TUI_RECORDINGS") or default)
 
 
-class RecordedServer:
+class RecordedServer(LoopbackServer):
     """Answers every request with the recording in `playing` and keeps the bodies; on loopback."""
 
     def __init__(self) -> None:
@@ -63,7 +62,7 @@ class RecordedServer:
         self.headers: list[dict[str, str]] = []
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 outer.headers.append({name.lower(): value for name, value in self.headers.items()})
                 length = int(self.headers["content-length"])
@@ -74,27 +73,4 @@ class RecordedServer:
                 self.end_headers()
                 self.wfile.write(outer.playing.body)
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(Handler)

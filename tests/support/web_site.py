@@ -7,11 +7,9 @@ with WebSite() as site:
 """
 
 import ssl
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ def redirect(to: str) -> Answer:
     return Answer(b"moved", {"location": to}, status=302)
 
 
-class WebSite:
+class WebSite(LoopbackServer):
     """Serves until the ``with`` block ends; `asked` has the host and path of each request."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -40,7 +38,7 @@ class WebSite:
         self.asked: list[tuple[str, str]] = []
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 site.asked.append((self.headers["host"], self.path))
                 answer = site.pages.get(self.path, Answer(status=404))
@@ -54,27 +52,5 @@ class WebSite:
                 except OSError:
                     pass
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
-        self.address = f"http://127.0.0.1:{self.port}"
-        if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler, tls)
+        self.address = self.url
