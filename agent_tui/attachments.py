@@ -13,7 +13,9 @@ _FILE = re.compile(
 _CUT = "\n[cut here: "
 _ATTACHED = re.compile(r'\n\n<(?:file|folder) path="([^"\n]*)"')
 _EARLIER_WORK = re.compile(r"\n\n<earlier-work>\n[^<]*\n</earlier-work>\Z")
-_INSTRUCTIONS = re.compile(r"\n\n<instructions>\n.*?\n</instructions>(?=\n\n<|\Z)", re.DOTALL)
+_INSTRUCTIONS = re.compile(
+    r"\n\n<command-instructions>\n.*?\n</command-instructions>(?=\n\n<|\Z)", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,11 @@ def earlier_work_block(lines: list[str]) -> str:
 
 
 def instructions_block(text: str) -> str:
-    """The block for what a command of the program tells the model in detail."""
-    return f"<instructions>\n{text}\n</instructions>"
+    """The block for what a command of the program tells the model in detail.
+
+    People write ``<instructions>`` themselves, and theirs are never hidden: the name is another.
+    """
+    return f"<command-instructions>\n{text}\n</command-instructions>"
 
 
 def without_instructions(text: str) -> str:

@@ -7,7 +7,9 @@ from agent_tui.attachments import (
     AttachedFile,
     attached_files,
     earlier_work_block,
+    instructions_block,
     without_attachments,
+    without_instructions,
 )
 
 
@@ -44,3 +46,10 @@ def test_a_hint_is_no_part_of_what_was_typed(tmp_path: Path) -> None:
         hinted = f"{text}\n\n{earlier_work_block(['a session with </earlier-work> in it'])}"
         assert without_attachments(hinted) == typed
         assert list(attached_files(hinted)) == list(attached_files(text))
+
+
+def test_instructions_that_were_typed_are_the_persons() -> None:
+    typed = "Mend it\n\n<instructions>\nReplace only the first.\n</instructions>\n\n<more>"
+    assert without_attachments(typed) == without_instructions(typed) == typed
+    commanded = f"{typed}\n\n{instructions_block('Read the README first.')}"
+    assert without_attachments(commanded) == without_instructions(commanded) == typed
