@@ -1,4 +1,4 @@
-"""``docs/tour.svg``: the first steps of the tour as a picture that moves.
+"""``docs/pages/tour.svg``: the first steps of the tour as a picture that moves.
 
 python -m tests.support.moving_picture    # plays the tour and writes the picture anew
 """
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.screen import Screen, screen
 
-PICTURE = Path(__file__).parents[2] / "docs" / "tour.svg"
+PICTURE = Path(__file__).parents[2] / "docs" / "pages" / "tour.svg"
 LARGEST_BYTES = 300_000
 _SECONDS_PER_FRAME = 2.5
 _SIZE_OF_SCREEN = 84, 30
