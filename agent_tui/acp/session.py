@@ -251,7 +251,7 @@ class AcpSession:
             self._outbox.put(update)
 
     def _tell(self, text: str) -> None:
-        self._outbox.put(said(f"\n\n{text}\n\n"))
+        self._outbox.put(said(text))
 
     async def _answer(self, request: ApprovalRequest) -> None:
         answer = ApprovalAnswer("no")
