@@ -8,19 +8,20 @@ from typing import TypeVar
 
 from acp import Client, RequestError
 from acp.helpers import text_block, tool_content
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import (
+    AllowedOutcome,
+    FileEditToolCallContent,
+    PermissionOption,
+    ToolCallLocation,
+    ToolCallUpdate,
+)
 
-from agent_tui.acp.contents import Content, asked_about, fenced
+from agent_tui.acp.contents import Content, asked_about, fenced, title_of
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Question
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 
-_OPTIONS = (
-    PermissionOption(option_id="once", name="Allow once", kind="allow_once"),
-    PermissionOption(option_id="session", name="Allow in this session", kind="allow_always"),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
-)
 _PLAN_OPTIONS = (
     PermissionOption(option_id="session", name="Approve, edits accepted", kind="allow_always"),
     PermissionOption(option_id="once", name="Approve, each change asked", kind="allow_once"),
@@ -48,12 +49,10 @@ class EditorQuestions:
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""
-        options = _PLAN_OPTIONS if request.body_kind == "plan" else _OPTIONS
-        if request.body_kind != "plan" and not request.session_rule:
-            options = tuple(each for each in options if each.option_id != "session")
+        options = _PLAN_OPTIONS if request.body_kind == "plan" else _options(request.session_rule)
         shown = await asyncio.to_thread(asked_about, request, cwd)
         try:
-            match await self._chosen(request.call_id, request.title, shown, options):
+            match await self._chosen(request.call_id, title_of(request), shown, options):
                 case "once":
                     return ApprovalAnswer("once")
                 case "session":
@@ -99,6 +98,11 @@ class EditorQuestions:
             title=safe_text(title, keep_newlines=False),
             status="pending",
             content=list(shown),
+            locations=[
+                ToolCallLocation(path=each.path)
+                for each in shown
+                if isinstance(each, FileEditToolCallContent)
+            ],
         )
         try:
             answered = await self._client.request_permission(
@@ -110,6 +114,17 @@ class EditorQuestions:
             raise QuestionCancelled
         chosen = answered.outcome.option_id
         return chosen if any(each.option_id == chosen for each in options) else ""
+
+
+def _options(session_rule: str) -> Sequence[PermissionOption]:
+    """The answers to a call; what "in this session" grants is in its name."""
+    once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
+    no = PermissionOption(option_id="no", name="No", kind="reject_once")
+    if not session_rule:
+        return (once, no)
+    granted = "exactly this command" if session_rule.startswith("bash(= ") else session_rule
+    name = f"Allow in this session: {safe_text(granted, keep_newlines=False)}"
+    return (once, PermissionOption(option_id="session", name=name, kind="allow_always"), no)
 
 
 def new_question_id() -> str:

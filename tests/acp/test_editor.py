@@ -29,7 +29,8 @@ async def test_a_task_with_an_edit_and_a_question(place: Place):
         assert editor.text() == "It is two."
         ((call, options),) = editor.asked
         assert options == ["once", "session", "no"]
-        why, asked = call.content
+        asked, why = call.content
+        assert call.locations[0].path == asked.path == str(place.work / "a.py")
         assert "changes a file" in why.content.text
         assert (asked.old_text, asked.new_text) == ("x = 1\n", "x = 2\n")
         edited = next(calls for title, calls in editor.calls().items() if "edit" in title)
