@@ -92,6 +92,7 @@ class AcpAgent:
         ]
         self._client: Client | None = None
         self._file_system = FileSystemCapabilities()
+        self._editor = ""
         self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
 
     def on_connect(self, conn: Client) -> None:
@@ -108,6 +109,7 @@ class AcpAgent:
         """What this agent can do."""
         if client_capabilities is not None and client_capabilities.fs is not None:
             self._file_system = client_capabilities.fs
+        self._editor = client_info.name if client_info is not None else ""
         auth = client_capabilities.auth if client_capabilities is not None else None
         can_sign_in = auth is not None and bool(auth.terminal)
         return InitializeResponse(
@@ -279,7 +281,9 @@ class AcpAgent:
 
     def _add(self, session_id: str, opened: Opened) -> AcpSession:
         assert self._client is not None
-        session = AcpSession(session_id, opened.runtime, opened.services, self._client)
+        session = AcpSession(
+            session_id, opened.runtime, opened.services, self._client, self._editor
+        )
         session.use_texts(self._file_system)
         self._sessions[session_id] = (session, opened)
         return session
