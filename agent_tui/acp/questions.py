@@ -19,6 +19,7 @@ from acp.schema import (
 )
 
 from agent_tui.acp.contents import Content, asked_about, fenced, title_of
+from agent_tui.acp.manners import Manners
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.updates import answered, asked, said
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
@@ -34,9 +35,6 @@ _PLAN_OPTIONS = (
 
 _NO = PermissionOption(option_id="", name="No", kind="reject_once")
 
-TITLE_ONLY = frozenset({"CodeCompanion.nvim"})
-"""Editors that show of a question no more than its title and of an answer no more than its kind."""
-
 _AnswerT = TypeVar("_AnswerT")
 
 
@@ -51,15 +49,14 @@ class EditorQuestions:
         client: The editor.
         session_id: What it calls the session.
         outbox: What is told before a question is put.
-        editor: The name it gave itself. `TITLE_ONLY` shows of a question the title, of an answer
-            its kind: there the rest is told in the chat, and one answer is asked for at a time.
+        manners: How the editor shows questions.
     """
 
-    def __init__(self, client: Client, session_id: str, outbox: Outbox, editor: str) -> None:
+    def __init__(self, client: Client, session_id: str, outbox: Outbox, manners: Manners) -> None:
         self._client = client
         self._session_id = session_id
         self._outbox = outbox
-        self._shows_title_only = editor in TITLE_ONLY
+        self._shows_title_only = manners.shows_title_only
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""

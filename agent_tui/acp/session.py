@@ -21,6 +21,7 @@ from acp.schema import (
 
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
+from agent_tui.acp.manners import Manners
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.prompts import Block, written
 from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
@@ -55,7 +56,7 @@ class AcpSession:
         runtime: The conversation.
         services: What commands work on besides.
         client: The editor.
-        editor: The name it gave itself.
+        manners: What is to be known of it.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class AcpSession:
         runtime: AgentRuntime,
         services: CommandServices,
         client: Client,
-        editor: str = "",
+        manners: Manners,
     ) -> None:
         self.id = id
         self.runtime = runtime
@@ -72,7 +73,7 @@ class AcpSession:
         self._updates = Updates(runtime)
         self._outbox = Outbox(client, id)
         self._questions: set[asyncio.Task[None]] = set()
-        self._asked = EditorQuestions(client, id, self._outbox, editor)
+        self._asked = EditorQuestions(client, id, self._outbox, manners)
         self._turn = asyncio.Lock()
         self._has_asked = self._is_cancelled = False
         registry = built_in_commands()

@@ -7,13 +7,15 @@ from typing import Any, cast
 import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 
+from agent_tui.acp.manners import Manners
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.questions import EditorQuestions
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.events import ApprovalRequest
 
 COMMAND = "python -m pytest tests/acp \\\n  --maxfail 1"
-TITLE_ONLY = "CodeCompanion.nvim"
+PROTOCOL = Manners()
+TITLE_ONLY = Manners(shows_title_only=True)
 
 
 class Client:
@@ -39,9 +41,9 @@ class Client:
             self.seen.append(update.content.text.strip())
 
 
-async def allowed(client: Client, cwd: Path, rule: str = "", editor: str = "") -> str:
+async def allowed(client: Client, cwd: Path, rule: str = "", manners: Manners = PROTOCOL) -> str:
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, editor)
+    questions = EditorQuestions(cast(Any, client), "s", outbox, manners)
     request = ApprovalRequest(
         "1", "c", "bash", "python -m pytest …", COMMAND, "command", "It writes.", rule
     )
@@ -50,9 +52,9 @@ async def allowed(client: Client, cwd: Path, rule: str = "", editor: str = "") -
     return answer.choice
 
 
-async def chosen(client: Client, editor: str, values: Sequence[object]) -> object:
+async def chosen(client: Client, manners: Manners, values: Sequence[object]) -> object:
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, editor)
+    questions = EditorQuestions(cast(Any, client), "s", outbox, manners)
     choices = tuple(Choice(value, f"say {value}") for value in values)
     answer = await questions.choice(Question("What?", ("a fact", "another"), choices))
     await outbox.aclose()
@@ -90,13 +92,13 @@ async def test_a_command_is_the_title_whole_with_the_reason_below(tmp_path: Path
 
 async def test_what_an_editor_does_not_show_of_a_question_is_told_in_the_chat(tmp_path: Path):
     client = Client("once")
-    await allowed(client, tmp_path, editor=TITLE_ONLY)
+    await allowed(client, tmp_path, manners=TITLE_ONLY)
     assert client.seen == ["It writes.", f"? {client.asked[0].title}"]
 
 
 async def test_answers_are_all_shown_at_once():
     client = Client("1")
-    assert await chosen(client, "", ["talk", "both"]) == "both"
+    assert await chosen(client, PROTOCOL, ["talk", "both"]) == "both"
     assert client.seen == ["? What?"]
     assert [each.name for each in client.options[0]] == ["say talk", "say both", "cancel"]
 
