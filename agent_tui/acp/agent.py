@@ -38,6 +38,7 @@ from acp.schema import (
 )
 
 from agent_tui import __version__
+from agent_tui.acp.manners import Manners, manners_of
 from agent_tui.acp.servers import GivenServer, servers_of_editor, speaks_http
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime
@@ -92,6 +93,7 @@ class AcpAgent:
         ]
         self._client: Client | None = None
         self._file_system = FileSystemCapabilities()
+        self._manners = Manners()
         self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
 
     def on_connect(self, conn: Client) -> None:
@@ -106,8 +108,10 @@ class AcpAgent:
         **_more: object,
     ) -> InitializeResponse:
         """What this agent can do."""
-        if client_capabilities is not None and client_capabilities.fs is not None:
-            self._file_system = client_capabilities.fs
+        self._manners = manners_of(client_info.name if client_info is not None else "")
+        offered = client_capabilities.fs if client_capabilities is not None else None
+        if offered is not None and not self._manners.loses_unsaved:
+            self._file_system = offered
         auth = client_capabilities.auth if client_capabilities is not None else None
         can_sign_in = auth is not None and bool(auth.terminal)
         return InitializeResponse(
@@ -279,7 +283,9 @@ class AcpAgent:
 
     def _add(self, session_id: str, opened: Opened) -> AcpSession:
         assert self._client is not None
-        session = AcpSession(session_id, opened.runtime, opened.services, self._client)
+        session = AcpSession(
+            session_id, opened.runtime, opened.services, self._client, self._manners
+        )
         session.use_texts(self._file_system)
         self._sessions[session_id] = (session, opened)
         return session

@@ -15,6 +15,7 @@ from agent_tui.tools.files.diffs import after_diff, before_diff, diffs_by_file
 Content: TypeAlias = ContentToolCallContent | FileEditToolCallContent
 
 _MOST_FILE_BYTES = 1_000_000
+_MOST_TITLE_CHARS = 2_000
 _FENCES = re.compile(r"^`{3,}", re.MULTILINE)
 _LANGUAGES = {"diff": "diff", "command": "sh"}
 
@@ -41,19 +42,28 @@ def changed_files(diff: str, cwd: Path) -> list[Content]:
 
 
 def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
-    """What the person decides on: why, and the exact command, change or plan."""
+    """What the person decides on: the exact command, change or plan, and why they are asked.
+
+    What is decided on comes first: editors that have a view for changes look at the first part.
+    """
     why: list[Content] = [tool_content(text_block(in_lines(request.reason)))]
-    shown = why if request.reason else []
+    why = why if request.reason else []
     if request.body_kind == "plan":
-        return [*shown, tool_content(text_block(safe_text(request.body)))]
+        return [tool_content(text_block(safe_text(request.body))), *why]
     if request.body_kind == "diff":
         files = list(_both(request.body, cwd, after_diff, is_made=False))
         if files and len(files) == len(diffs_by_file(request.body)):
-            return [*shown, *files]
+            return [*files, *why]
     if not request.body:
-        return shown
+        return why
     language = _LANGUAGES.get(request.body_kind, "")
-    return [*shown, tool_content(text_block(fenced(request.body, language)))]
+    return [tool_content(text_block(fenced(request.body, language))), *why]
+
+
+def title_of(request: ApprovalRequest) -> str:
+    """What the question is called: a command whole, as some editors show nothing else."""
+    is_command = request.body_kind == "command" and len(request.body) <= _MOST_TITLE_CHARS
+    return request.body if is_command else request.title
 
 
 def _both(

@@ -8,24 +8,32 @@ from typing import TypeVar
 
 from acp import Client, RequestError
 from acp.helpers import text_block, tool_content
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import (
+    AllowedOutcome,
+    ContentToolCallContent,
+    FileEditToolCallContent,
+    PermissionOption,
+    TextContentBlock,
+    ToolCallLocation,
+    ToolCallUpdate,
+)
 
-from agent_tui.acp.contents import Content, asked_about, fenced
+from agent_tui.acp.contents import Content, asked_about, fenced, title_of
+from agent_tui.acp.manners import Manners
+from agent_tui.acp.outbox import Outbox
+from agent_tui.acp.updates import answered, asked, said
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Question
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 
-_OPTIONS = (
-    PermissionOption(option_id="once", name="Allow once", kind="allow_once"),
-    PermissionOption(option_id="session", name="Allow in this session", kind="allow_always"),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
-)
 _PLAN_OPTIONS = (
     PermissionOption(option_id="session", name="Approve, edits accepted", kind="allow_always"),
     PermissionOption(option_id="once", name="Approve, each change asked", kind="allow_once"),
     PermissionOption(option_id="no", name="No", kind="reject_once"),
 )
+
+_NO = PermissionOption(option_id="", name="No", kind="reject_once")
 
 _AnswerT = TypeVar("_AnswerT")
 
@@ -40,20 +48,24 @@ class EditorQuestions:
     Args:
         client: The editor.
         session_id: What it calls the session.
+        outbox: What is told before a question is put.
+        manners: How the editor shows questions.
     """
 
-    def __init__(self, client: Client, session_id: str) -> None:
+    def __init__(self, client: Client, session_id: str, outbox: Outbox, manners: Manners) -> None:
         self._client = client
         self._session_id = session_id
+        self._outbox = outbox
+        self._shows_title_only = manners.shows_title_only
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""
-        options = _PLAN_OPTIONS if request.body_kind == "plan" else _OPTIONS
-        if request.body_kind != "plan" and not request.session_rule:
-            options = tuple(each for each in options if each.option_id != "session")
+        options = _PLAN_OPTIONS if request.body_kind == "plan" else _options(request.session_rule)
         shown = await asyncio.to_thread(asked_about, request, cwd)
+        title = title_of(request)
+        self._tell(shown[1:] if title == request.body else shown)
         try:
-            match await self._chosen(request.call_id, request.title, shown, options):
+            match await self._chosen(request.call_id, title, shown, options):
                 case "once":
                     return ApprovalAnswer("once")
                 case "session":
@@ -63,16 +75,16 @@ class EditorQuestions:
         except QuestionCancelled:
             return ApprovalAnswer("no")
 
-    async def choice(self, question: Question[_AnswerT], question_id: str) -> _AnswerT | None:
+    async def choice(self, question: Question[_AnswerT]) -> _AnswerT | None:
         """The answer to a command's question; None where it is left without one.
-
-        Args:
-            question: What is asked.
-            question_id: What the editor is to call it by.
 
         Raises:
             QuestionCancelled: It was taken back, and the prompt with it.
         """
+        question_id = f"question-{uuid.uuid4().hex}"
+        shown = [tool_content(text_block(fenced("\n".join(question.facts))))]
+        self._outbox.put(asked(question_id, question.title))
+        self._tell(shown if question.facts else [])
         options = [
             PermissionOption(
                 option_id=str(number),
@@ -82,9 +94,34 @@ class EditorQuestions:
             for number, each in enumerate(question.choices)
         ]
         leave = PermissionOption(option_id="", name=question.unanswered, kind="reject_once")
-        shown = [tool_content(text_block(fenced("\n".join(question.facts))))]
-        chosen = await self._chosen(question_id, question.title, shown, [*options, leave])
+        try:
+            if self._shows_title_only:
+                chosen = await self._one_by_one(question_id, question.title, [*options, leave])
+            else:
+                chosen = await self._chosen(question_id, question.title, shown, [*options, leave])
+        finally:
+            self._outbox.put(answered(question_id))
         return question.choices[int(chosen)].value if chosen else None
+
+    async def _one_by_one(
+        self, question_id: str, title: str, options: Sequence[PermissionOption]
+    ) -> str:
+        """The id of the first answer of `options` that is not refused; empty for none."""
+        accepted = [each for each in options if each.kind == "allow_once"]
+        if len(accepted) < 2:
+            return await self._chosen(question_id, title, [], options)
+        for each in accepted:
+            if await self._chosen(question_id, f"{title} {each.name}", [], [each, _NO]):
+                return each.option_id
+        return ""
+
+    def _tell(self, shown: Sequence[Content]) -> None:
+        """Say in the chat what of a question would not be seen; changes have their own view."""
+        for part in shown if self._shows_title_only else ():
+            if isinstance(part, ContentToolCallContent) and isinstance(
+                part.content, TextContentBlock
+            ):
+                self._outbox.put(said(part.content.text))
 
     async def _chosen(
         self,
@@ -93,25 +130,37 @@ class EditorQuestions:
         shown: Sequence[Content],
         options: Sequence[PermissionOption],
     ) -> str:
-        """The id of the option that was chosen; empty where none can be."""
+        """The id of the option that was chosen, behind all that was told; empty for none."""
+        await self._outbox.flush()
         call = ToolCallUpdate(
             tool_call_id=call_id,
             title=safe_text(title, keep_newlines=False),
             status="pending",
             content=list(shown),
+            locations=[
+                ToolCallLocation(path=each.path)
+                for each in shown
+                if isinstance(each, FileEditToolCallContent)
+            ],
         )
         try:
-            answered = await self._client.request_permission(
+            answer = await self._client.request_permission(
                 session_id=self._session_id, tool_call=call, options=list(options)
             )
         except (RequestError, ConnectionError):
             return ""
-        if not isinstance(answered.outcome, AllowedOutcome):
+        if not isinstance(answer.outcome, AllowedOutcome):
             raise QuestionCancelled
-        chosen = answered.outcome.option_id
+        chosen = answer.outcome.option_id
         return chosen if any(each.option_id == chosen for each in options) else ""
 
 
-def new_question_id() -> str:
-    """A name for a question that belongs to no tool call."""
-    return f"question-{uuid.uuid4().hex}"
+def _options(session_rule: str) -> Sequence[PermissionOption]:
+    """The answers to a call; what "in this session" grants is in its name."""
+    once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
+    no = PermissionOption(option_id="no", name="No", kind="reject_once")
+    if not session_rule:
+        return (once, no)
+    granted = "exactly this command" if session_rule.startswith("bash(= ") else session_rule
+    name = f"Allow in this session: {safe_text(granted, keep_newlines=False)}"
+    return (once, PermissionOption(option_id="session", name=name, kind="allow_always"), no)

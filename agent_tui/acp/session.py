@@ -21,10 +21,11 @@ from acp.schema import (
 
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
+from agent_tui.acp.manners import Manners
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.prompts import Block, written
-from agent_tui.acp.questions import EditorQuestions, QuestionCancelled, new_question_id
-from agent_tui.acp.updates import Updates, answered, asked, plan_of, replayed, said
+from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
+from agent_tui.acp.updates import Updates, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
@@ -55,10 +56,16 @@ class AcpSession:
         runtime: The conversation.
         services: What commands work on besides.
         client: The editor.
+        manners: What is to be known of it.
     """
 
     def __init__(
-        self, id: str, runtime: AgentRuntime, services: CommandServices, client: Client
+        self,
+        id: str,
+        runtime: AgentRuntime,
+        services: CommandServices,
+        client: Client,
+        manners: Manners,
     ) -> None:
         self.id = id
         self.runtime = runtime
@@ -66,7 +73,7 @@ class AcpSession:
         self._updates = Updates(runtime)
         self._outbox = Outbox(client, id)
         self._questions: set[asyncio.Task[None]] = set()
-        self._asked = EditorQuestions(client, id)
+        self._asked = EditorQuestions(client, id, self._outbox, manners)
         self._turn = asyncio.Lock()
         self._has_asked = self._is_cancelled = False
         registry = built_in_commands()
@@ -251,28 +258,22 @@ class AcpSession:
             self._outbox.put(update)
 
     def _tell(self, text: str) -> None:
-        self._outbox.put(said(f"\n\n{text}\n\n"))
+        self._outbox.put(said(text))
 
     async def _answer(self, request: ApprovalRequest) -> None:
         answer = ApprovalAnswer("no")
         try:
-            await self.flush()
             answer = await self._asked.approval(request, self.runtime.conversation.cwd)
         finally:
             self.runtime.pending_approvals.answer(request.id, answer)
 
     async def _choose(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Have the person answer a command, behind all that was told so far."""
-        question_id = new_question_id()
-        self._outbox.put(asked(question_id, question.title))
-        await self.flush()
+        """Have the person answer a command."""
         try:
-            return await self._asked.choice(question, question_id)
+            return await self._asked.choice(question)
         except QuestionCancelled:
             self._is_cancelled = True
             return None
-        finally:
-            self._outbox.put(answered(question_id))
 
     async def _ask_about_started(self) -> None:
         """Once: may what the editor or the project names be started?"""

@@ -26,30 +26,24 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from agent_tui.acp.contents import Content, changed_files, output_of
+from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.context import warning_text
+from agent_tui.commands.event_lines import event_line, turn_end_line
 from agent_tui.events import (
     AgentEvent,
     BashFinished,
     BashStarted,
-    CompactionFailed,
-    CompactionFinished,
     ContextChanged,
-    ContextWarning,
-    JobEnded,
-    Notice,
     ReplyFinished,
-    RetryScheduled,
     SessionChanged,
     TextDelta,
-    TextPinned,
     ThinkingDelta,
     TodosChanged,
     ToolFinished,
     ToolOutputDelta,
     ToolStarted,
+    TurnFinished,
 )
 from agent_tui.messages import (
     AssistantMessage,
@@ -61,8 +55,6 @@ from agent_tui.messages import (
 )
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.replay.jobs import ended_line
-from agent_tui.sessions.replay.pins import pinned_line
 
 Update: TypeAlias = (
     UserMessageChunk
@@ -93,16 +85,23 @@ class Updates:
     def __init__(self, runtime: AgentRuntime) -> None:
         self._runtime = runtime
         self._output: dict[str, str] = {}
+        self._shown_error = ""
 
     def of(self, event: AgentEvent) -> Iterator[Update]:
         """What a client is told of `event`; may read files that were edited."""
         match event:
             case TextDelta(text):
-                yield update_agent_message_text(text)
+                yield update_agent_message_text(safe_text(text))
             case ThinkingDelta(text) if text:
-                yield update_agent_thought_text(text)
-            case ReplyFinished(message=message) if message.error_message:
-                yield said(f"\n\n{safe_text(message.error_message)}\n\n")
+                yield update_agent_thought_text(safe_text(text))
+            case ReplyFinished(message=message):
+                self._shown_error = message.error_message or ""
+                if self._shown_error:
+                    yield said(in_lines(self._shown_error))
+            case TurnFinished():
+                if line := turn_end_line(event, self._shown_error):
+                    yield said(in_lines(line))
+                self._shown_error = ""
             case TodosChanged(todos):
                 yield plan_of(todos)
             case ContextChanged():
@@ -114,8 +113,8 @@ class Updates:
             ):
                 yield self._of_call(event)
             case _:
-                if line := _line(event):
-                    yield said(f"\n\n*{line}*\n\n")
+                if line := event_line(event):
+                    yield said(f"*{in_lines(line)}*")
 
     def _of_call(
         self, event: ToolStarted | ToolOutputDelta | ToolFinished | BashStarted | BashFinished
@@ -144,28 +143,9 @@ class Updates:
         return UsageUpdate(session_update="usage_update", used=used, size=window, cost=cost)
 
 
-def _line(event: AgentEvent) -> str:
-    """What else the person is told, in one line; empty for nothing."""
-    match event:
-        case Notice(text=text) | CompactionFailed(text):
-            return safe_text(text)
-        case RetryScheduled(attempt, most, delay_s, reason):
-            return f"{safe_text(reason)} Trying again in {delay_s:.0f} s ({attempt}/{most})."
-        case CompactionFinished(tokens_before=before, tokens_after=after):
-            return f"Context compacted: {before:,} -> {after:,} tokens."
-        case ContextWarning():
-            return warning_text(event)
-        case TextPinned(pin=pin, is_changed=is_changed):
-            return safe_text(pinned_line(pin, is_changed=is_changed))
-        case JobEnded(job):
-            return safe_text(ended_line(job))
-        case _:
-            return ""
-
-
-def said(text: str) -> AgentMessageChunk:
-    """Something for the person, beside what the model writes."""
-    return update_agent_message_text(text)
+def said(markdown: str) -> AgentMessageChunk:
+    """Something for the person, apart from what the model writes."""
+    return update_agent_message_text(f"\n\n{markdown}\n\n")
 
 
 def plan_of(todos: Sequence[Todo]) -> AgentPlanUpdate:
@@ -234,7 +214,7 @@ def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
     for entry in entries:
         if isinstance(entry, CompactionEntry):
             sizes = f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens"
-            yield said(f"\n\n*Context compacted: {sizes}.*\n\n")
+            yield said(f"*Context compacted: {sizes}.*")
         elif isinstance(entry, MessageEntry):
             yield from _message(entry.message, cwd)
 

@@ -17,6 +17,7 @@ from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.event_lines import event_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
@@ -38,8 +39,6 @@ from agent_tui.headless.result import ContextResult, RunResult, TokensResult
 from agent_tui.messages import ImageContent, Job, JsonObject
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.replay.jobs import ended_line
-from agent_tui.sessions.replay.pins import pinned_line
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -256,21 +255,13 @@ class _TextWatcher(_Watcher):
             case ToolFinished(message=message) if message.is_error:
                 first_line = message.text.partition("\n")[0]
                 self._tell(f"  ! {printable_line(first_line)}")
-            case RetryScheduled(attempt, most, delay_s, reason):
-                self._tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).")
-            case Notice(text=text):
-                self._tell(text)
-            case TextPinned(pin=pin, is_changed=is_changed):
-                self._tell(f"- {printable_line(pinned_line(pin, is_changed=is_changed))}")
-            case JobEnded(job):
-                self._tell(f"- {printable_line(ended_line(job))}")
-            case CompactionFinished(tokens_before=before, tokens_after=after, note=note):
-                self._tell(f"- context compacted ({before} -> {after} tokens) -")
-                if note:
-                    self._tell(note)
             case CompactionFailed(message):
                 self._told = message
                 self._tell(message)
+            case RetryScheduled() | Notice():
+                self._tell(event_line(event))
+            case TextPinned() | JobEnded() | CompactionFinished():
+                self._tell(f"- {event_line(event)}")
             case _:
                 pass
 

@@ -24,7 +24,7 @@ def test_a_change_is_asked_about_with_both_sides(tmp_path: Path):
     (tmp_path / "a.py").write_text("x = 1\n" * 9)
     diff = unified_diff("x = 1\n" * 9, "x = 1\n" * 8 + "y\n", "a.py").text
     new = unified_diff("", "z\n", "b/c.py").text
-    why, changed, made = asked(diff + new, "diff", tmp_path)
+    changed, made, why = asked(diff + new, "diff", tmp_path)
     assert why.content.text == "it changes a file"
     assert (changed.old_text, changed.new_text) == (
         "x = 1\n" * 9,

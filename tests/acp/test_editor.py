@@ -8,7 +8,7 @@ import pytest
 from acp import RequestError
 
 from tests.support.editor import Place, say
-from tests.support.openai_server import Call, Reply
+from tests.support.openai_script import Call, Failure, Reply
 
 pytestmark = pytest.mark.thorough
 
@@ -29,7 +29,8 @@ async def test_a_task_with_an_edit_and_a_question(place: Place):
         assert editor.text() == "It is two."
         ((call, options),) = editor.asked
         assert options == ["once", "session", "no"]
-        why, asked = call.content
+        asked, why = call.content
+        assert call.locations[0].path == asked.path == str(place.work / "a.py")
         assert "changes a file" in why.content.text
         assert (asked.old_text, asked.new_text) == ("x = 1\n", "x = 2\n")
         edited = next(calls for title, calls in editor.calls().items() if "edit" in title)
@@ -68,6 +69,14 @@ async def test_a_turn_is_cancelled(place: Place):
             await asyncio.sleep(0.01)
         await connection.cancel(session_id=begun.session_id)
         assert await turn == "cancelled"
+
+
+async def test_why_a_turn_failed_is_told(place: Place):
+    place.server.play(Failure(404, "no such model"))
+    async with place.editor() as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        assert await say(connection, begun.session_id, "Go.") == "end_turn"
+        assert "does not know the model" in editor.text()
 
 
 async def test_what_is_said_beside_a_turn_joins_it_and_abort_ends_it(place: Place):

@@ -152,3 +152,20 @@ async def test_a_session_works_in_the_buffers_and_undo_gives_unsaved_text_back(p
         assert editor.wrote == [(str(path), "x = 1\nz\n")]
         await say(connection, begun.session_id, "/undo files")
         assert path.read_text() == "x = 1\ny = 1\n", editor.text()
+
+
+@pytest.mark.thorough
+async def test_an_editor_that_would_lose_what_is_not_saved_is_not_written_through(place: Place):
+    path = place.work / "a.py"
+    path.write_text("x = 1\n")
+    place.server.play(
+        Reply(tool_calls=(Call("read", {"path": "a.py"}),)),
+        Reply(tool_calls=(Call("edit", {"path": "a.py", "old_text": "x", "new_text": "z"}),)),
+        Reply(text="Done."),
+    )
+    buffers = {str(path): "x = 1\n"}
+    name = "CodeCompanion.nvim"
+    async with place.editor("once", buffers=buffers, name=name) as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        assert await say(connection, begun.session_id, "Go.") == "end_turn"
+        assert (path.read_text(), editor.wrote) == ("z = 1\n", [])

@@ -343,7 +343,7 @@ def test_a_connection_that_fails_is_told_in_our_words(cause: str, words: str) ->
     assert "[Errno" not in str(error)
 
 
-@pytest.mark.parametrize("text", ["", "Error code: 500", "litellm.APIError: b''", "b''."])
+@pytest.mark.parametrize("text", ["", "null", "Error code: 500", "litellm.APIError: b''", "b''."])
 def test_an_answer_without_words_is_said_to_give_no_reason(text: str) -> None:
     assert plain_detail(text) == "it gave no reason."
 

@@ -14,6 +14,7 @@ from acp.schema import (
     ClientCapabilities,
     DeniedOutcome,
     FileSystemCapabilities,
+    Implementation,
     ReadTextFileResponse,
     RequestPermissionResponse,
 )
@@ -100,7 +101,7 @@ class Place:
 
     @asynccontextmanager
     async def editor(
-        self, *answers: str, buffers: dict[str, str] | None = None
+        self, *answers: str, buffers: dict[str, str] | None = None, name: str = "test"
     ) -> AsyncGenerator[tuple[Editor, Any, Any], None]:
         editor = Editor(list(answers), buffers=buffers)
         environ = {
@@ -115,7 +116,9 @@ class Place:
             offers = buffers is not None
             files = FileSystemCapabilities(read_text_file=offers, write_text_file=offers)
             await connection.initialize(
-                protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities(fs=files)
+                protocol_version=PROTOCOL_VERSION,
+                client_capabilities=ClientCapabilities(fs=files),
+                client_info=Implementation(name=name, version="1"),
             )
             yield editor, connection, process
 

@@ -82,7 +82,7 @@ _PREFIXES = re.compile(
 )
 _ADVICE = re.compile(r"\s*Handle with `litellm\.\w+`\.?")
 _AS_BYTES = re.compile(r"b(['\"])(.*)\1\.?", re.S)
-_NOTHING = re.compile(r"(?:Error code: \d+)?\.?")
+_NOTHING = re.compile(r"(?:Error code: \d+|null|None|\{\})?\.?")
 
 _CAUSES = (
     (("ClientConnectorDNSError", "gaierror"), "its name was not found."),

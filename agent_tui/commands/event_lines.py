@@ -1,0 +1,148 @@
+"""What is said of an event where there are words alone: `--plain`, `-p` and editors."""
+
+from typing import assert_never
+
+from agent_tui.commands.context import warning_text
+from agent_tui.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    BashFinished,
+    BashStarted,
+    BranchSummaryProgress,
+    CompactionFailed,
+    CompactionFinished,
+    CompactionProgress,
+    CompactionStarted,
+    ContextChanged,
+    ContextWarning,
+    JobEnded,
+    JobStarted,
+    LoopAdvanced,
+    ModelChanged,
+    Notice,
+    PlanHandedOver,
+    QueueChanged,
+    ReplyDiscarded,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    ScopeEntered,
+    ScopeLeft,
+    ScopeProgress,
+    SessionChanged,
+    TextDelta,
+    TextPinned,
+    ThinkingDelta,
+    TodosChanged,
+    ToolCallDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+    TotalsChanged,
+    TurnFinished,
+    TurnStarted,
+    UserMessageAdded,
+    WentBack,
+)
+from agent_tui.safe_text import printable_line
+from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
+from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.pins import pinned_line
+
+
+def event_line(event: AgentEvent) -> str:
+    """What a person is told of `event` in a sentence or two.
+
+    Returns:
+        Text that may hold what others wrote: whoever shows it makes it harmless. Empty where
+        nothing is said, and for what each front tells in its own way (replies, calls, questions,
+        the end of a turn).
+    """
+    match event:
+        case Notice(text=text) | CompactionFailed(text):
+            return text
+        case RetryScheduled(attempt, most, delay_s, reason):
+            return f"{reason} Trying again in {delay_s:.0f} seconds ({attempt} of {most})."
+        case ContextWarning(level=level, compacts_at=compacts_at):
+            return warning_text(event) if level == "warn" or not compacts_at else ""
+        case CompactionStarted(tokens_before=before):
+            return f"Compacting {before:,} tokens."
+        case CompactionFinished():
+            return _compacted(event)
+        case TextPinned(pin=pin, is_changed=is_changed):
+            return f"{printable_line(pinned_line(pin, is_changed=is_changed))}."
+        case JobEnded(job):
+            return printable_line(ended_line(job))
+        case LoopAdvanced(number=number, count=count):
+            return f"Round {number} of {count}."
+        case ScopeEntered(label=label):
+            return f"Begins: {label}."
+        case ScopeLeft(label=label):
+            return f"Ends: {label}."
+        case SessionChanged():
+            return _session(event)
+        case WentBack():
+            return "Back at an earlier place of this session."
+        case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
+            return ""
+        case ReplyStarted() | ReplyFinished() | ReplyDiscarded() | TextDelta() | ThinkingDelta():
+            return ""
+        case ToolCallDelta() | ToolStarted() | ToolOutputDelta() | ToolFinished():
+            return ""
+        case BashStarted() | BashFinished() | ApprovalResolved() | JobStarted():
+            return ""
+        case CompactionProgress() | ScopeProgress() | BranchSummaryProgress():
+            return ""
+        case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
+            return ""
+        case TodosChanged() | PlanHandedOver():
+            return ""
+        case _:
+            assert_never(event)
+
+
+def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
+    """Why a turn ended, and how it can go on; empty for one that is done.
+
+    Args:
+        event: The end of the turn.
+        shown_error: What was told of the last reply; it is not said twice.
+    """
+    match event.outcome:
+        case "error" if event.error == shown_error:
+            text = ""
+        case "error":
+            text = f"Error: {event.error}"
+        case "limit":
+            text = f"Stopped. {event.error}"
+        case "length":
+            text = "The reply was cut off at the model's limit."
+        case "aborted":
+            text = "Stopped. What came so far is kept."
+        case "done":
+            return ""
+        case _:
+            assert_never(event.outcome)
+    return f"{text} /retry goes on.".strip() if event.can_continue else text
+
+
+def _compacted(event: CompactionFinished) -> str:
+    """What a compaction did to the size of the context, and what is to be known about it."""
+    note = event.note or (f"The summary was {MADE_WITHOUT_MODEL}." if event.is_fallback else "")
+    sizes = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after."
+    return f"The context was compacted: {sizes} {note}".strip()
+
+
+def _session(event: SessionChanged) -> str:
+    match event.reason:
+        case "new":
+            return "A new session has begun; the one before stays as it is."
+        case "compacted":
+            return "It goes on in a new session file. /uncompact takes that back."
+        case "forked":
+            return "It goes on in a copy of the session."
+        case "resumed" | "renamed":
+            return ""
+        case _:
+            assert_never(event.reason)

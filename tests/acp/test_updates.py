@@ -1,0 +1,47 @@
+"""What an editor is told of the agent's events."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from agent_tui.acp.updates import Updates
+from agent_tui.events import (
+    AgentEvent,
+    CompactionFinished,
+    LoopAdvanced,
+    ReplyFinished,
+    TextDelta,
+    TurnFinished,
+)
+from agent_tui.messages import AssistantMessage
+
+
+def told(*events: AgentEvent) -> list[str]:
+    updates = Updates(cast(Any, SimpleNamespace()))
+    found = (cast(Any, update) for event in events for update in updates.of(event))
+    return [update.content.text.strip("\n") for update in found]
+
+
+def test_how_a_turn_ended_is_told_once():
+    failed = TurnFinished("error", "The key was refused.", can_continue=True)
+    reply = AssistantMessage(content=(), stop_reason="error", error_message=failed.error)
+    assert told(failed) == ["Error: The key was refused. /retry goes on."]
+    assert told(ReplyFinished("r", reply), failed) == ["The key was refused.", "/retry goes on."]
+    assert told(TurnFinished("limit", "3 requests were made.")) == [
+        "Stopped. 3 requests were made."
+    ]
+    assert told(TurnFinished("length")) == ["The reply was cut off at the model's limit."]
+    assert told(TurnFinished("done")) == []
+
+
+def test_why_a_summary_has_no_model_and_what_else_goes_on_is_told():
+    compacted = CompactionFinished(
+        "e", "manual", "s", 9_000, 2_000, "", is_fallback=True, note="No key."
+    )
+    assert told(compacted, LoopAdvanced(2, 3)) == [
+        "*The context was compacted: 9,000 tokens before, 2,000 after. No key.*",
+        "*Round 2 of 3.*",
+    ]
+
+
+def test_what_a_model_writes_cannot_steer_a_terminal():
+    assert told(TextDelta("\x1b]52;c;AAAA\x07done")) == ["␛]52;c;AAAA␇done"]
