@@ -145,8 +145,8 @@ class AcpAgent:
         """Begin a session."""
         opened = await self._program(cwd, mcp_servers)
         session = self._add(opened.runtime.conversation.log.header.id, opened)
-        await session.begin(opened.notices)
         options = await session.options()
+        session.begin(opened.notices)
         return NewSessionResponse(
             session_id=session.id, modes=session.modes, config_options=options
         )
@@ -162,9 +162,10 @@ class AcpAgent:
         """Open an earlier session, and tell all that was said in it."""
         session, notices = await self._opened(cwd, session_id, mcp_servers)
         await session.replay()
-        await session.begin(notices)
         await session.flush()
-        return LoadSessionResponse(modes=session.modes, config_options=await session.options())
+        options = await session.options()
+        session.begin(notices)
+        return LoadSessionResponse(modes=session.modes, config_options=options)
 
     async def resume_session(
         self,
@@ -176,8 +177,9 @@ class AcpAgent:
     ) -> ResumeSessionResponse:
         """Open an earlier session that the editor knows already."""
         session, notices = await self._opened(cwd, session_id, mcp_servers)
-        await session.begin(notices)
-        return ResumeSessionResponse(modes=session.modes, config_options=await session.options())
+        options = await session.options()
+        session.begin(notices)
+        return ResumeSessionResponse(modes=session.modes, config_options=options)
 
     async def fork_session(
         self,
@@ -195,9 +197,10 @@ class AcpAgent:
             await opened.close()
             raise _refused(error) from error
         session = self._add(opened.runtime.conversation.log.header.id, opened)
-        await session.begin(opened.notices)
+        options = await session.options()
+        session.begin(opened.notices)
         return ForkSessionResponse(
-            session_id=session.id, modes=session.modes, config_options=await session.options()
+            session_id=session.id, modes=session.modes, config_options=options
         )
 
     async def list_sessions(

@@ -11,17 +11,15 @@ from acp.helpers import text_block, tool_content
 from acp.schema import (
     AllowedOutcome,
     ContentToolCallContent,
-    FileEditToolCallContent,
     PermissionOption,
     TextContentBlock,
-    ToolCallLocation,
     ToolCallUpdate,
 )
 
 from agent_tui.acp.contents import Content, asked_about, fenced, title_of
 from agent_tui.acp.manners import Manners
 from agent_tui.acp.outbox import Outbox
-from agent_tui.acp.updates import answered, asked, said
+from agent_tui.acp.updates import answered, asked, places_of, said, to_be_decided
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Question
 from agent_tui.events import ApprovalRequest
@@ -131,17 +129,15 @@ class EditorQuestions:
         options: Sequence[PermissionOption],
     ) -> str:
         """The id of the option that was chosen, behind all that was told; empty for none."""
+        if shown:  # some editors show what a call holds, and not what a question does
+            self._outbox.put(to_be_decided(call_id, shown))
         await self._outbox.flush()
         call = ToolCallUpdate(
             tool_call_id=call_id,
             title=safe_text(title, keep_newlines=False),
             status="pending",
             content=list(shown),
-            locations=[
-                ToolCallLocation(path=each.path)
-                for each in shown
-                if isinstance(each, FileEditToolCallContent)
-            ],
+            locations=places_of(shown) or None,
         )
         try:
             answer = await self._client.request_permission(

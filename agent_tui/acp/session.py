@@ -2,26 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from acp import Client
-from acp.schema import (
-    AvailableCommand,
-    AvailableCommandInput,
-    AvailableCommandsUpdate,
-    FileSystemCapabilities,
-    SessionConfigOptionBoolean,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
-    SessionMode,
-    SessionModeState,
-    StopReason,
-    UnstructuredCommandInput,
-)
+from acp.schema import FileSystemCapabilities, SessionModeState, StopReason
 
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
 from agent_tui.acp.manners import Manners
+from agent_tui.acp.offers import (
+    MODEL,
+    THINKING,
+    ConfigOptions,
+    commands_of,
+    modes_of,
+    options_of,
+)
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.prompts import Block, written
 from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
@@ -36,16 +32,11 @@ from agent_tui.commands.core.questions import Question
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
-from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
 
-ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
-
 AnswerT = TypeVar("AnswerT")
-
-_MODEL, _THINKING = "model", "thinking"
 
 
 class AcpSession:
@@ -75,6 +66,7 @@ class AcpSession:
         self._questions: set[asyncio.Task[None]] = set()
         self._asked = EditorQuestions(client, id, self._outbox, manners)
         self._turn = asyncio.Lock()
+        self._beginning: asyncio.Task[None] | None = None
         self._has_asked = self._is_cancelled = False
         registry = built_in_commands()
         self._front = AcpFront(runtime, services, registry, self._see, self._tell, self._choose)
@@ -95,8 +87,16 @@ class AcpSession:
             self._client, self.id, runtime.conversation.cwd, offered
         )
 
-    async def begin(self, notices: Sequence[str] = ()) -> None:
-        """Tell what there is: notices, commands, how full the context is."""
+    def begin(self, notices: Sequence[str] = ()) -> None:
+        """Tell what there is, once what runs now has answered: until then nobody knows the session.
+
+        Args:
+            notices: What the person is to know of the start.
+        """
+        self._beginning = asyncio.create_task(self._tell_what_there_is(notices))
+
+    async def _tell_what_there_is(self, notices: Sequence[str]) -> None:
+        """Notices, commands, how full the context is."""
         for notice in filter(None, notices):
             self._tell(notice)
         await self.tell_commands()
@@ -123,6 +123,9 @@ class AcpSession:
         front.finished = None
         self._is_cancelled &= self._turn.locked()
         try:
+            if self._beginning is not None:
+                begun, self._beginning = self._beginning, None
+                await begun
             await self._ask_about_started()
             if self._is_cancelled:
                 return "cancelled"
@@ -181,9 +184,9 @@ class AcpSession:
         Raises:
             AgentTuiError: It cannot be.
         """
-        if option == _MODEL:
+        if option == MODEL:
             events = self.runtime.set_model(self._front.services.models.resolve(value))
-        elif option == _THINKING:
+        elif option == THINKING:
             levels: dict[str, ThinkingLevel] = {level: level for level in get_args(ThinkingLevel)}
             if (level := levels.get(value)) is None:
                 return False
@@ -197,43 +200,20 @@ class AcpSession:
     @property
     def modes(self) -> SessionModeState:
         """The permission modes, and the one in force."""
-        modes = [SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
-        present: PermissionMode = self.runtime.conversation.permissions.mode
-        return SessionModeState(current_mode_id=present, available_modes=modes)
+        return modes_of(self.runtime.conversation.permissions.mode)
 
     async def options(self) -> ConfigOptions:
         """Model and thinking, with what there is to choose."""
         conversation = self.runtime.conversation
-        present = conversation.model.name
         found = await self._front.services.models.found()
-        names = dict.fromkeys((present, *(each.ref.name for each in found)))
-        levels = get_args(ThinkingLevel)
-        return [
-            _select(_MODEL, "Model", "model", present, [name for name in names if name]),
-            _select(_THINKING, "Thinking", "thought_level", conversation.thinking, levels),
-        ]
+        names = [each.ref.name for each in found]
+        return options_of(conversation.model.name, names, conversation.thinking)
 
     async def tell_commands(self) -> None:
         """Which slash commands there are; prompt files and skills too."""
         await self._prompt_files.refresh()
-        usable = [
-            each for each in self._front.registry.commands if not each.missing_in(self._front)
-        ]
-        commands = [
-            AvailableCommand(
-                name=each.name,
-                description=each.description,
-                input=AvailableCommandInput(UnstructuredCommandInput(hint=each.argument_hint))
-                if each.argument_hint
-                else None,
-            )
-            for each in usable
-        ]
-        self._outbox.put(
-            AvailableCommandsUpdate(
-                session_update="available_commands_update", available_commands=commands
-            )
-        )
+        commands = self._front.registry.commands
+        self._outbox.put(commands_of(c for c in commands if not c.missing_in(self._front)))
 
     async def flush(self) -> None:
         """Wait until the editor was told everything."""
@@ -241,6 +221,8 @@ class AcpSession:
 
     async def aclose(self) -> None:
         """End what runs and close the session."""
+        if self._beginning is not None:
+            self._beginning.cancel()
         await self.runtime.aclose()
         for question in self._questions:
             question.cancel()
@@ -284,21 +266,6 @@ class AcpSession:
 
 async def _say(front: AcpFront, text: str) -> None:
     front.say(text)
-
-
-def _select(
-    id: str, name: str, category: str, present: str, values: Sequence[str]
-) -> SessionConfigOptionSelect:
-    return SessionConfigOptionSelect.model_validate(
-        {
-            "id": id,
-            "name": name,
-            "category": category,
-            "type": "select",
-            "currentValue": present,
-            "options": [SessionConfigSelectOption(value=each, name=each) for each in values],
-        }
-    )
 
 
 def _stop_reason(finished: TurnFinished | None) -> StopReason:

@@ -17,6 +17,7 @@ from acp.schema import (
     AgentThoughtChunk,
     Cost,
     CurrentModeUpdate,
+    FileEditToolCallContent,
     SessionInfoUpdate,
     ToolCallLocation,
     ToolCallProgress,
@@ -192,6 +193,26 @@ def asked(question_id: str, title: str) -> ToolCallStart:
         kind="other",
         status="pending",
     )
+
+
+def to_be_decided(call_id: str, content: Sequence[Content]) -> ToolCallProgress:
+    """What the person decides on, before they are asked."""
+    return ToolCallProgress(
+        session_update="tool_call_update",
+        tool_call_id=call_id,
+        status="pending",
+        content=list(content),
+        locations=places_of(content) or None,
+    )
+
+
+def places_of(content: Sequence[Content]) -> list[ToolCallLocation]:
+    """The files that are changed in what a call shows."""
+    return [
+        ToolCallLocation(path=each.path)
+        for each in content
+        if isinstance(each, FileEditToolCallContent)
+    ]
 
 
 def answered(question_id: str) -> ToolCallProgress:

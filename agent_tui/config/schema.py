@@ -229,10 +229,14 @@ class LocalSettings(SettingsSection):
     )
 
 
+_OF_OTHERS = frozenset({"tools", "exclude", "always", "enabled", "timeout_s"})
+
+
 class McpServerSettings(SettingsSection):
     """``[mcp.servers.NAME]``: a program that is started, or a `url` that is spoken with.
 
-    `env` is added to the program's environment, which holds no keys. `headers_env` names for each
+    With neither, it says what is wanted of a server that a project or an editor calls NAME. `env`
+    is added to the program's environment, which holds no keys. `headers_env` names for each
     HTTP header the variable with its value, so that no key stands in the file.
     """
 
@@ -255,10 +259,19 @@ class McpServerSettings(SettingsSection):
         default=60.0, gt=0, description="Seconds its start, and each call, may take"
     )
 
+    @property
+    def is_of_others(self) -> bool:
+        """Whether somebody else says what is started or spoken with."""
+        return not self.command.strip() and not self.url.strip()
+
     @model_validator(mode="after")
     def _is_one_of_both(self) -> "McpServerSettings":
-        if bool(self.command.strip()) == bool(self.url.strip()):
+        if self.command.strip() and self.url.strip():
             raise ValueError("give either command or url")
+        if self.is_of_others and not self.model_fields_set & _OF_OTHERS:
+            raise ValueError("give either command or url, or what is wanted of another's server")
+        if self.is_of_others and self.model_fields_set & {"args", "env", "headers_env"}:
+            raise ValueError("give either command or url, to which args, env or headers_env belong")
         return self
 
 

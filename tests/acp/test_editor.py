@@ -158,8 +158,10 @@ async def test_commands_modes_and_options(place: Place):
     place.server.play(Reply(text="Hi."))
     async with place.editor() as (editor, connection, _):
         begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
-        assert "Not obeyed" in editor.text()
+        assert editor.updates == []  # nothing is told of a session before it is known
         assert await say(connection, begun.session_id, "/cost") == "end_turn"
+        assert "Not obeyed" in editor.text()
+        assert "available_commands_update" in editor.kinds()
         assert "This session: 0 tokens in" in editor.text()
         await say(connection, begun.session_id, "/nosuch")
         assert "Unknown command /nosuch" in editor.text()

@@ -26,6 +26,7 @@ class Client:
         self.seen: list[str] = []
         self.asked: list[Any] = []
         self.options: list[list[Any]] = []
+        self.shown: list[tuple[str, Any]] = []
 
     async def request_permission(
         self, tool_call: Any, options: list[Any], **_more: Any
@@ -39,6 +40,8 @@ class Client:
     async def session_update(self, update: Any, **_more: Any) -> None:
         if update.session_update == "agent_message_chunk":
             self.seen.append(update.content.text.strip())
+        elif update.session_update == "tool_call_update" and update.content:
+            self.shown.append((update.tool_call_id, update.content))
 
 
 async def allowed(client: Client, cwd: Path, rule: str = "", manners: Manners = PROTOCOL) -> str:
@@ -88,6 +91,7 @@ async def test_a_command_is_the_title_whole_with_the_reason_below(tmp_path: Path
     assert "\n" not in call.title
     assert [part.content.text for part in call.content] == [f"```sh\n{COMMAND}\n```", "It writes."]
     assert client.seen == [f"? {call.title}"]
+    assert client.shown == [("c", call.content)]
 
 
 async def test_what_an_editor_does_not_show_of_a_question_is_told_in_the_chat(tmp_path: Path):

@@ -13,7 +13,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import server_files
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.tools.mcp.sources import FoundServer, FoundServers
-from agent_tui.tools.mcp.spec import ServerSpec, name_problem, spec_from_settings
+from agent_tui.tools.mcp.spec import ServerSpec, as_wanted, name_problem, spec_from_settings
 
 _MAX_FILE_BYTES = 200_000
 _MAX_SERVERS = 32
@@ -25,7 +25,7 @@ class ServerFiles:
     """The `ServerSources` of real use.
 
     Args:
-        own: The servers of the person's settings.
+        own: The servers of the person's settings, and what they want of others'.
         own_source: Where those stand, for messages.
         trust: Says whether a project's file may be opened.
         consent: Keeps what the person said about servers of a project or an editor.
@@ -53,7 +53,7 @@ class ServerFiles:
         for name, settings in self._own.items():
             if why := name_problem(name):
                 problems.append(f"{self._own_source}: mcp.servers.{name} left out: {why}.")
-            else:
+            elif not settings.is_of_others:
                 found[name] = FoundServer(spec_from_settings(name, settings, str(self._own_source)))
         others = list(self._of_editor)
         for file in reversed(server_files(cwd)):  # the nearest file first
@@ -68,6 +68,8 @@ class ServerFiles:
                     "has one of this name."
                 )
             else:
+                wanted = self._own.get(spec.name)
+                spec = spec if wanted is None else as_wanted(spec, wanted)
                 found[spec.name] = FoundServer(spec, self._is_allowed(spec))
         return FoundServers(tuple(found.values()), tuple(problems))
 

@@ -174,6 +174,8 @@ def check_servers(env: Environment) -> Iterator[Check]:
             yield Check(_MCP, name[:40], "warning", f"left out: {why}", advice)
         elif not server.enabled:
             yield Check(_MCP, name, "info", "switched off in the settings")
+        elif server.is_of_others:
+            yield Check(_MCP, name, "info", "for a server that a project or an editor names")
         else:
             yield _at_address(name, server) if server.url else _program(env, name, server)
 

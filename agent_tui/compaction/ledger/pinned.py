@@ -30,6 +30,7 @@ _NO_RULE = re.compile(
     r"|^\W*(?:why|how come|what|who|when|where|how|do|does|did|is|are|was|were)\b.*\?\W*$",
     re.IGNORECASE | re.DOTALL,
 )
+_FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _FENCED = re.compile(
     r"^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -78,9 +79,12 @@ def bounded_pins(newest_first: Iterable[str], max_chars: int = MAX_PINNED_CHARS)
 
 
 def _own_words(text: str) -> str:
+    parts = [text]
     if len(text) > 2 * _OWN_WORDS_CHARS:
-        text = f"{text[:_OWN_WORDS_CHARS]}\n\n{text[-_OWN_WORDS_CHARS:]}"
-    return _TAGGED.sub("\n\n", _FENCED.sub("\n\n", text))
+        fences = _FENCE.findall(text, 0, len(text) - _OWN_WORDS_CHARS)
+        opening = f"{fences[-1]}\n" if len(fences) % 2 else ""  # the end begins amid code
+        parts = [text[:_OWN_WORDS_CHARS], opening + text[-_OWN_WORDS_CHARS:]]
+    return "\n\n".join(_TAGGED.sub("\n\n", _FENCED.sub("\n\n", part)) for part in parts)
 
 
 def _paragraphs(text: str) -> list[str]:

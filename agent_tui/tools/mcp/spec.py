@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Literal
@@ -125,6 +125,16 @@ def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> S
         url=settings.url,
         headers={header: f"${{{name}}}" for header, name in settings.headers_env.items()},
         is_enabled=settings.enabled,
+        timeout_s=settings.timeout_s,
+        picks=ToolPicks(settings.tools, settings.exclude, settings.always),
+    )
+
+
+def as_wanted(spec: ServerSpec, settings: McpServerSettings) -> ServerSpec:
+    """A server that somebody else names, with what the person's settings want of it."""
+    return replace(
+        spec,
+        is_enabled=spec.is_enabled and settings.enabled,
         timeout_s=settings.timeout_s,
         picks=ToolPicks(settings.tools, settings.exclude, settings.always),
     )

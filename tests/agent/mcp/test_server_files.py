@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.mcp.server_files import ServerFiles, read_server_file
 from agent_tui.config import McpServerSettings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.tools.mcp.sources import FoundServers
 
 
 @pytest.fixture
@@ -112,6 +114,25 @@ def test_the_nearest_file_wins(tmp_path, project):
     name_servers(project / "src", one={"command": "near"}, two={"url": "https://example.invalid"})
     found = files(tmp_path, trusted=project).find(project / "src")
     assert [one.spec.command_line for one in found.servers] == ["near", "https://example.invalid"]
+
+
+def test_what_is_wanted_of_a_projects_server_is_the_persons_to_say(tmp_path, project):
+    wanted = McpServerSettings(tools=("search",), exclude=("delete_*",), timeout_s=5)
+    sources = files(tmp_path, trusted=project, one=wanted, elsewhere=wanted)
+    (found,) = sources.find(project).servers
+    assert (found.spec.origin, found.is_allowed, found.spec.timeout_s) == ("project", None, 5)
+    assert [found.spec.picks.is_offered(name) for name in ("search", "other")] == [True, False]
+    (plain,) = files(tmp_path, trusted=project).find(project).servers
+    assert found.spec.fingerprint == plain.spec.fingerprint  # a yes to its command holds
+    off = files(tmp_path, trusted=project, one=McpServerSettings(enabled=False))
+    assert not off.find(project).servers[0].spec.is_enabled
+    assert sources.find(tmp_path) == FoundServers()
+
+
+@pytest.mark.parametrize("given", [{}, {"args": ["x"], "tools": ["a"]}, {"env": {"A": "b"}}])
+def test_a_table_that_says_nothing_of_use_is_refused(given):
+    with pytest.raises(ValidationError, match="either command or url"):
+        McpServerSettings.model_validate(given)
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,15 @@ def test_the_middle_of_a_long_paste_is_not_read():
     assert found[-1] == "Always test."
 
 
+def test_code_that_a_long_paste_ends_in_is_no_rule():
+    code = "# Replace only the first one.\nsed -i s/a/b/ x\n" * 200
+    opened = "Never push.\n```\nx\n" + "y\n" * 3_000  # the beginning ends amid code, too
+    assert pinned_sentences(f"{opened}```\n~~~sh\n{code}~~~\nAlways test.") == (
+        "Never push.",
+        "Always test.",
+    )
+
+
 def test_preferences_give_way_to_orders_and_old_to_new():
     pins = [f"prefer {n} over the other" for n in range(10)] + ["never push to main, ever"]
     kept = bounded_pins(pins, 75)
