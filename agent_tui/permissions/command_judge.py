@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent_tui.permissions.named_paths import PathResolver, secret_a_pattern_takes_in, secret_below
+from agent_tui.permissions.named_paths import (
+    PathResolver,
+    held_below,
+    secret_a_pattern_takes_in,
+    secret_below,
+)
 from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
 from agent_tui.permissions.programs.git import git_folders
 from agent_tui.permissions.programs.power_options import exceeds_rule, is_open, names_word
@@ -60,8 +65,8 @@ class CommandJudge:
     def __init__(self, guard: ProtectedPaths, rules: Sequence[Rule]) -> None:
         self._guard = guard
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
-        self._denied_reads = _path_matchers(rules, "read", guard.workspace)
-        self._denied_writes = _path_matchers(rules, "write", guard.workspace)
+        self._denied_reads = path_deniers(rules, "read", guard.workspace)
+        self._denied_writes = path_deniers(rules, "write", guard.workspace)
         self._words = PathResolver()
         self._touched: dict[Path, None] = {}
         self._known: dict[CommandPart, bool] = {}
@@ -114,6 +119,12 @@ class CommandJudge:
 
     def may_be_denied(self, parts: ShellParts) -> str:
         """A deny rule that may turn out to hold when the command runs."""
+        if self._denied_reads:
+            commands = tuple(dict.fromkeys(parts.commands))
+            bases = self._bases(commands)[:_MAX_FOLDERS]
+            searched = (self._searched_denied(part, bases) for part in commands)
+            if found := next(filter(None, searched), ""):
+                return found
         denying = [rule for rule in self._rules if rule.decision == "deny"]
         if not denying:
             return ""
@@ -204,6 +215,7 @@ class CommandJudge:
             _chosen_toolchain(part, bases)
             or self._torn_name(part, bases)
             or self._searched_secret(part, bases)
+            or self._searched_denied(part, bases)
         )
         return f"{_named(part)} ({doubt})" if doubt else ""
 
@@ -216,20 +228,40 @@ class CommandJudge:
 
     def _searched_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """A file with keys in the folders that `part` prints lines of."""
-        hidden = searches_hidden_files(part)
+        hidden, follows = searches_hidden_files(part), follows_links(part)
         if hidden is None:
             return ""
+        for folder in self._searched_folders(part, bases):
+            found = secret_below(folder, self._guard, hidden=hidden, follows_links=follows)
+            if found:
+                return f"{found} may hold keys or passwords"
+        return ""
+
+    def _searched_denied(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """A file that a rule forbids, in the folders that `part` prints lines of."""
+        hidden = searches_hidden_files(part) if self._denied_reads else None
+        if hidden is None:
+            return ""
+
+        def is_held(path: Path) -> bool:
+            return any(denies(path) for _, denies in self._denied_reads) and not path.is_dir()
+
+        linked = is_held if follows_links(part) else None
+        for folder in self._searched_folders(part, bases):
+            if held := held_below(folder, is_held, linked, hidden=hidden):
+                return f"{held}, which a deny rule is for, would be searched"
+        return ""
+
+    def _searched_folders(self, part: CommandPart, bases: Sequence[Path]) -> list[Path]:
+        """The folders that a search is told of, or those it may run in."""
+        folders: dict[Path, None] = {}
         for base in bases:
             named = [path for word in part.arguments for path in self._words.named(base, word)]
-            folders = [path for path in named if path.is_dir()]
-            if not folders or searches_where_it_is(part):
-                folders.append(base)
-            for folder in dict.fromkeys(folders):
-                follows = follows_links(part)
-                found = secret_below(folder, self._guard, hidden=hidden, follows_links=follows)
-                if found:
-                    return f"{found} may hold keys or passwords"
-        return ""
+            inside = [path for path in named if path.is_dir()]
+            folders |= dict.fromkeys(inside)
+            if not inside or searches_where_it_is(part):
+                folders[base] = None
+        return list(folders)
 
     def _touches(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
         """Why a file named in the words of `part` always asks."""
@@ -331,9 +363,10 @@ def _naming_words(part: CommandPart, reads_only: bool) -> tuple[Word, ...]:
     return part.arguments if reads_only else (*part.arguments, *files_in_code(part))
 
 
-def _path_matchers(
+def path_deniers(
     rules: Iterable[Rule], access: Literal["read", "write"], workspace: Path
 ) -> list[tuple[Rule, Callable[[Path], bool]]]:
+    """The deny rules for files with what tells whether they mean a path."""
     return [
         (rule, rule.strict_path_matcher(workspace))
         for rule in rules

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.command_judge import CommandFacts, CommandJudge
+from agent_tui.permissions.command_judge import CommandFacts, CommandJudge, path_deniers
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.obeyed_files import who_obeys
@@ -165,6 +165,24 @@ class PermissionEngine:
         verdict = self._judge_read("read", Intent(title=str(path), access="read", paths=(path,)))
         is_held = verdict.decision == "deny" or verdict.by == "protection"
         return verdict.why if is_held else ""
+
+    def held_in(self, searched: Path) -> Callable[[Path], bool]:
+        """Tells which files a search leaves out: a rule denies them, or reading them asks.
+
+        Where the search itself asks, those that ask are in it: the person has agreed to them.
+
+        Args:
+            searched: A file or folder, absolute, links followed, and so the paths that are told.
+        """
+        denying = path_deniers(self._rules, "read", self._guard.workspace)
+        why_asks = self._guard.why_reading_asks
+        is_agreed = bool(why_asks(searched) or self._guard.why_searching_asks(searched))
+
+        def is_held(path: Path) -> bool:
+            is_denied = any(denies(path) for _, denies in denying)
+            return is_denied or (not is_agreed and bool(why_asks(path)))
+
+        return is_held
 
     def why_not_restored(self, path: Path) -> str:
         """Why a file is not put back as a session's file says, which could be anybody's.

@@ -3,7 +3,7 @@
 import fnmatch
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -163,9 +163,21 @@ def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
 def secret_below(
     folder: Path, guard: ProtectedPaths, *, hidden: bool, follows_links: bool = False
 ) -> Path | None:
-    """A file below `folder` that is likely to hold keys; looks at a few thousand names at most.
+    """A file below `folder` that is likely to hold keys, as `held_below` finds it."""
+    linked = guard.why_searching_asks if follows_links else None
+    return held_below(folder, guard.why_reading_asks, linked, hidden=hidden)
 
-    With `follows_links` also one that a link leads to.
+
+def held_below(
+    folder: Path,
+    is_held: Callable[[Path], object],
+    is_link_held: Callable[[Path], object] | None = None,
+    *,
+    hidden: bool,
+) -> Path | None:
+    """A file below `folder` for which `is_held`; looks at a few thousand names at most.
+
+    Links are followed where there is an `is_link_held`, which is asked about what they lead to.
     """
     looked_at = 0
     pending = [folder]
@@ -179,11 +191,11 @@ def secret_below(
             looked_at += 1
             if entry.name.startswith(".") and not hidden:
                 continue
-            if guard.why_reading_asks(path := Path(entry.path)):
+            if is_held(path := Path(entry.path)):
                 return path
-            if follows_links and entry.is_symlink():
+            if is_link_held is not None and entry.is_symlink():
                 target = Path(os.path.realpath(path))
-                if guard.why_searching_asks(target):
+                if is_link_held(target):
                     return path
                 if target.is_dir() and target not in seen:
                     seen.add(target)

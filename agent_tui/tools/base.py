@@ -147,6 +147,10 @@ async def _has_no_skills(_name: str) -> ToolOutput:
     return ToolOutput("No skills here.", is_error=True)
 
 
+def _nothing_is_held(_searched: Path) -> Callable[[Path], bool]:
+    return lambda _path: False
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
@@ -171,6 +175,8 @@ class ToolContext:
         scope: Enters a scope with a label and a focus for its summary, or leaves one; never
             raises for a summary that cannot be made.
         plan: Has the person decide on a plan, in Markdown.
+        held_in: Given what is searched, tells which files there are left out: a rule denies
+            reading them, or they may hold keys.
         explore: Has a helper look into a task, one of a kind that is defined or any; what it
             does is said as it goes on.
         use_skill: Puts the text of a skill before the model, where it stays.
@@ -190,6 +196,7 @@ class ToolContext:
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
     explore: Callable[[str, str, Callable[[str], None]], Awaitable[ToolOutput]] = _has_no_helpers
     use_skill: Callable[[str], Awaitable[ToolOutput]] = _has_no_skills
+    held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -49,7 +50,7 @@ class GrepArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class GrepTool:
-    """Searches text files; binary and ignored ones and those with secrets are left out."""
+    """Searches text files; binary, ignored and denied ones and those with secrets are left out."""
 
     keeper: ProcessKeeper
     name: str = "grep"
@@ -102,6 +103,7 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
     text = found.printed.decode("utf-8", "replace")
     printed = text.split("\n")
     printed = printed if found.is_complete else printed[:-1]
+    printed = list(_without(printed, context.held_in(context.resolve(arguments.path))))
     if found.exit_code not in (None, 0, 1) and not any(map(_MATCH.match, printed)):
         problem = text.strip()
         raise ToolError(
@@ -127,6 +129,17 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
     more = "+" if notes else ""
     summary = f"{count}{more} {unit if count == 1 and not notes else units}"
     return ToolOutput(kept.text + note, ToolDetails(summary=summary, truncated=bool(notes)))
+
+
+def _without(lines: list[str], is_held: Callable[[Path], bool]) -> Iterator[str]:
+    """The lines but those of files that are held."""
+    is_left_out = False
+    for line in lines:
+        if line.startswith(os.sep):
+            counted = _COUNTED.fullmatch(line)
+            is_left_out = is_held(Path(line)) or (counted is not None and is_held(Path(counted[1])))
+        if not is_left_out:
+            yield line
 
 
 def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:

@@ -190,3 +190,17 @@ def test_a_deny_rule_may_turn_out_to_hold(tmp_path: Path, command: str, may_be: 
     parts = split_command(command)
     assert bool(_judge(tmp_path, "deny bash(git push *)").may_be_denied(parts)) is may_be
     assert _judge(tmp_path, "ask bash(git push *)").may_be_denied(parts) == ""
+
+
+def test_a_search_of_folders_with_a_denied_file_is_not_taken_for_free(tmp_path: Path):
+    for name in ("private", "src"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").touch()
+    rules = ("deny read(private/**)", "allow bash(grep *)")
+    for command in ("grep -r x .", "rg x", "cd src; grep -r x ..", "diff -r src ."):
+        told = _judge(tmp_path, *rules).may_be_denied(split_command(command))
+        assert told == f"{tmp_path / 'private' / 'a'}, which a deny rule is for, would be searched"
+        assert not _facts(tmp_path, command, *rules).is_reading
+    for command in ("grep -r x src", "grep x src/a", "rg x src", "grep -rl x ."):
+        assert _judge(tmp_path, *rules).may_be_denied(split_command(command)) == ""
+        assert _facts(tmp_path, command, *rules).is_reading

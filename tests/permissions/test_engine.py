@@ -576,3 +576,13 @@ def test_rules_of_the_command_line_hold_beside_the_others_and_are_not_taken_back
     assert permissions.judge("read", _file("read", _WORKSPACE / "notes/a")).decision == "deny"
     with pytest.raises(ConfigError, match="comes from the command line"):
         permissions.remove_rule(permissions.rules[-1])
+
+
+def test_a_search_leaves_out_what_is_denied_or_asks_unless_the_search_itself_asked():
+    permissions = _permissions(deny=("read(secrets/**)", "read(.aws/kept)"))
+    held = permissions.held_in(_WORKSPACE)
+    for name, is_held in (("secrets/a", True), (".aws/credentials", True), ("src/a", False)):
+        assert held(_WORKSPACE / name) is is_held
+    agreed = permissions.held_in(_WORKSPACE / ".aws")
+    assert not agreed(_WORKSPACE / ".aws" / "credentials")
+    assert agreed(_WORKSPACE / ".aws" / "kept")

@@ -76,6 +76,23 @@ async def test_no_mention_sends_a_key_or_what_a_rule_denies(stage: Stage, mentio
     assert any("is not attached" in text for text in said)
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("grep", {"pattern": "."}),
+        ("bash", {"command": "grep -r . found secrets"}),
+        ("bash", {"command": "cd found; diff -r . ../secrets"}),
+    ],
+)
+async def test_no_search_shows_what_a_rule_denies(stage: Stage, tool: str, given: dict[str, str]):
+    put(stage.workspace, "found/plain.md", "plain words")
+    replies = [Reply(tool_calls=(call("s", tool, **given),)), Reply("ok")]
+    rules = PermissionSettings(deny=("read(secrets/**)",))
+    runtime = stage.runtime(replies, permissions=rules, mode="full", is_interactive=False)
+    await collect(runtime.submit("Search."))
+    assert CANARY not in "".join(map(str, stage.model.requests))
+
+
 async def test_a_plain_file_still_goes_along(stage: Stage):
     put(stage.workspace, "plain.md", "plain words")
     runtime = stage.runtime([Reply("ok")])

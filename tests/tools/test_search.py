@@ -295,3 +295,17 @@ async def test_grep_finds_over_lines_where_it_is_asked_to(context: ToolContext, 
     assert (await call_tool(context, "grep", {**given})).for_model == "No matches."
     output = await call_tool(context, "grep", {**given, "multiline": True})
     assert output.for_model == "src/app.py\n3:def main():\n4:    return 'needle'"
+
+
+@pytest.mark.parametrize("output", ["lines", "files", "counts"])
+async def test_grep_leaves_out_what_a_rule_keeps_from_being_read(
+    context: ToolContext, project: Path, output: str
+):
+    for name in ("kept", "shown"):
+        (project / name).mkdir()
+        (project / name / "a.txt").write_text("kept_word\n")
+    context.held_in = lambda _searched: lambda path: path.is_relative_to(project / "kept")
+    found = await call_tool(context, "grep", {"pattern": "kept_word", "output": output})
+    assert "shown/a.txt" in found.for_model
+    assert "kept/a.txt" not in found.for_model
+    assert found.for_person.summary.startswith("1 ")

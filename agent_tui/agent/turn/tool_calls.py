@@ -420,6 +420,7 @@ class ToolRunner:
             secrets=conversation.services.secrets,
             jobs=conversation.jobs,
             open_texts=conversation.services.open_texts,
+            held_in=conversation.permissions.held_in,
         )
         context.plan = partial(self._plans.decide, call)
         if self.pins is not None:
