@@ -12,7 +12,6 @@ from acp.schema import (
     ClientCapabilities,
     CloseSessionResponse,
     EmbeddedResourceContentBlock,
-    FileSystemCapabilities,
     ForkSessionResponse,
     ImageContentBlock,
     Implementation,
@@ -38,7 +37,7 @@ from acp.schema import (
 )
 
 from agent_tui import __version__
-from agent_tui.acp.manners import Manners, manners_of
+from agent_tui.acp.editor_traits import EditorTraits, traits_of
 from agent_tui.acp.servers import GivenServer, servers_of_editor, speaks_http
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime
@@ -92,8 +91,7 @@ class AcpAgent:
             for name, title in sign_ins.items()
         ]
         self._client: Client | None = None
-        self._file_system = FileSystemCapabilities()
-        self._manners = Manners()
+        self._editor = EditorTraits()
         self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
 
     def on_connect(self, conn: Client) -> None:
@@ -108,15 +106,10 @@ class AcpAgent:
         **_more: object,
     ) -> InitializeResponse:
         """What this agent can do."""
-        self._manners = manners_of(client_info.name if client_info is not None else "")
-        offered = client_capabilities.fs if client_capabilities is not None else None
-        if offered is not None and not self._manners.loses_unsaved:
-            self._file_system = offered
-        auth = client_capabilities.auth if client_capabilities is not None else None
-        can_sign_in = auth is not None and bool(auth.terminal)
+        self._editor = traits_of(client_capabilities, client_info)
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
-            auth_methods=list(self._sign_ins) if can_sign_in else [],
+            auth_methods=list(self._sign_ins) if self._editor.signs_in else [],
             agent_info=Implementation(name="agent-tui", title="agent-tui", version=__version__),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
@@ -287,9 +280,8 @@ class AcpAgent:
     def _add(self, session_id: str, opened: Opened) -> AcpSession:
         assert self._client is not None
         session = AcpSession(
-            session_id, opened.runtime, opened.services, self._client, self._manners
+            session_id, opened.runtime, opened.services, self._client, self._editor
         )
-        session.use_texts(self._file_system)
         self._sessions[session_id] = (session, opened)
         return session
 

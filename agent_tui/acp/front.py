@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_tui.acp.contents import fenced, in_lines
+from agent_tui.acp.forms import EditorForms
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable, page_lines
-from agent_tui.commands.core.questions import Question
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.core.unanswered import AnswerT, UnansweredFront
 from agent_tui.commands.program import command_sections
@@ -36,6 +37,7 @@ class AcpFront(UnansweredFront):
         see: Takes every event.
         tell: Takes what commands say.
         choose: Has the person answer a question.
+        forms: Has them fill forms; None where the editor shows none.
         finished: How the newest turn ended; None before there was one.
     """
 
@@ -47,11 +49,16 @@ class AcpFront(UnansweredFront):
     see: Callable[[AgentEvent], None]
     tell: Callable[[str], None]
     choose: Chooser
+    forms: EditorForms | None = None
     finished: TurnFinished | None = field(default=None, init=False)
     name: str = field(default="acp", init=False)
     screen: None = field(default=None, init=False)
     can_ask: bool = field(default=True, init=False)
-    can_pick: bool = field(default=False, init=False)
+
+    @property
+    def can_pick(self) -> bool:
+        """Whether the editor shows forms."""
+        return self.forms is not None
 
     @property
     def is_working(self) -> bool:
@@ -69,6 +76,22 @@ class AcpFront(UnansweredFront):
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Have the person decide."""
         return await self.choose(question)
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
+        """Have the person type a line."""
+        if self.forms is None:
+            return await super(AcpFront, self).ask_text(question)
+        return await self.forms.text(question)
+
+    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
+        """Have the person pick from a list."""
+        if self.forms is None:
+            return await super(AcpFront, self).pick(wanted)
+        listing = await wanted.listing()
+        if not listing.choices and not listing.typed:
+            self.say(listing.empty)
+            return None
+        return await self.forms.pick(listing)
 
     async def show(self, shown: Showable) -> None:
         """A page, in its own lines and columns."""

@@ -5,11 +5,11 @@ import sys
 from typing import TypeAlias
 
 from acp import Client
-from acp.schema import AvailableCommandsUpdate
+from acp.schema import AvailableCommandsUpdate, ConfigOptionUpdate, CurrentModeUpdate
 
 from agent_tui.acp.updates import Update
 
-Outgoing: TypeAlias = Update | AvailableCommandsUpdate
+Outgoing: TypeAlias = Update | AvailableCommandsUpdate | ConfigOptionUpdate | CurrentModeUpdate
 
 
 class Outbox:

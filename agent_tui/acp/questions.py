@@ -17,7 +17,7 @@ from acp.schema import (
 )
 
 from agent_tui.acp.contents import Content, asked_about, fenced, title_of
-from agent_tui.acp.manners import Manners
+from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.updates import answered, asked, places_of, said, to_be_decided
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
@@ -47,14 +47,16 @@ class EditorQuestions:
         client: The editor.
         session_id: What it calls the session.
         outbox: What is told before a question is put.
-        manners: How the editor shows questions.
+        editor: How it shows questions.
     """
 
-    def __init__(self, client: Client, session_id: str, outbox: Outbox, manners: Manners) -> None:
+    def __init__(
+        self, client: Client, session_id: str, outbox: Outbox, editor: EditorTraits
+    ) -> None:
         self._client = client
         self._session_id = session_id
         self._outbox = outbox
-        self._shows_title_only = manners.shows_title_only
+        self._shows_title_only = editor.shows_title_only
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import TypeVar, get_args
 
 from acp import Client
-from acp.schema import FileSystemCapabilities, SessionModeState, StopReason
+from acp.schema import ConfigOptionUpdate, CurrentModeUpdate, SessionModeState, StopReason
 
 from agent_tui.acp.editor_texts import EditorTexts
+from agent_tui.acp.editor_traits import EditorTraits
+from agent_tui.acp.forms import EditorForms
 from agent_tui.acp.front import AcpFront
-from agent_tui.acp.manners import Manners
 from agent_tui.acp.offers import (
     MODEL,
     THINKING,
@@ -26,12 +27,14 @@ from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.questions import Question
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
+from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
@@ -47,7 +50,7 @@ class AcpSession:
         runtime: The conversation.
         services: What commands work on besides.
         client: The editor.
-        manners: What is to be known of it.
+        editor: What it can do.
     """
 
     def __init__(
@@ -56,36 +59,37 @@ class AcpSession:
         runtime: AgentRuntime,
         services: CommandServices,
         client: Client,
-        manners: Manners,
+        editor: EditorTraits,
     ) -> None:
         self.id = id
         self.runtime = runtime
-        self._client = client
         self._updates = Updates(runtime)
         self._outbox = Outbox(client, id)
         self._questions: set[asyncio.Task[None]] = set()
-        self._asked = EditorQuestions(client, id, self._outbox, manners)
+        self._asked = EditorQuestions(client, id, self._outbox, editor)
         self._turn = asyncio.Lock()
         self._beginning: asyncio.Task[None] | None = None
         self._has_asked = self._is_cancelled = False
+        self._told_choices = self._choices
+        forms = EditorForms(client, id, self._outbox) if editor.shows_forms else None
         registry = built_in_commands()
-        self._front = AcpFront(runtime, services, registry, self._see, self._tell, self._choose)
+        self._front = AcpFront(
+            runtime, services, registry, self._see, self._tell, self._choose, forms
+        )
         library = PromptLibrary(
             runtime.services.user_config_dir, runtime.services.trust, registry.own_names
         )
         self._prompt_files = PromptFileCommands(
             registry, library, lambda: runtime.conversation.cwd, self._tell
         )
+        runtime.services.open_texts = EditorTexts(
+            client, id, runtime.conversation.cwd, editor.files
+        )
         runtime.listen_to_jobs(self._see)
+        if forms is not None and services.servers is not None:
+            services.servers.let_answer(form_filler(self._front, forms.fill))
 
     # What the editor asks
-
-    def use_texts(self, offered: FileSystemCapabilities) -> None:
-        """Read and write texts through the editor, as far as it offers that."""
-        runtime = self.runtime
-        runtime.services.open_texts = EditorTexts(
-            self._client, self.id, runtime.conversation.cwd, offered
-        )
 
     def begin(self, notices: Sequence[str] = ()) -> None:
         """Tell what there is, once what runs now has answered: until then nobody knows the session.
@@ -141,6 +145,7 @@ class AcpSession:
                 await self._send(text, images)
         except AgentTuiError as error:
             front.say(str(error))
+        await self._tell_choices()
         await self.flush()
         is_cancelled = self._is_cancelled and front.finished is None
         return "cancelled" if is_cancelled else _stop_reason(front.finished)
@@ -175,6 +180,7 @@ class AcpSession:
         for mode, _ in MODES:
             if mode == mode_id:
                 self.runtime.conversation.permissions.mode = mode
+                self._told_choices = self._choices
                 return True
         return False
 
@@ -193,6 +199,7 @@ class AcpSession:
             events = self.runtime.set_thinking(level)
         else:
             return False
+        self._told_choices = self._choices
         for event in (*events, *await self.runtime.refresh_usage()):
             self._see(event)
         return True
@@ -208,6 +215,26 @@ class AcpSession:
         found = await self._front.services.models.found()
         names = [each.ref.name for each in found]
         return options_of(conversation.model.name, names, conversation.thinking)
+
+    @property
+    def _choices(self) -> tuple[PermissionMode, str, ThinkingLevel]:
+        """Mode, model and thinking in force."""
+        conversation = self.runtime.conversation
+        return conversation.permissions.mode, conversation.model.name, conversation.thinking
+
+    async def _tell_choices(self) -> None:
+        """What commands changed of what the editor has menus for."""
+        (mode, *rest), (told_mode, *told_rest) = self._choices, self._told_choices
+        self._told_choices = self._choices
+        if mode != told_mode:
+            self._outbox.put(
+                CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+            )
+        if rest != told_rest:
+            options = await self.options()
+            self._outbox.put(
+                ConfigOptionUpdate(session_update="config_option_update", config_options=options)
+            )
 
     async def tell_commands(self) -> None:
         """Which slash commands there are; prompt files and skills too."""

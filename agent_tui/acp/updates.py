@@ -16,7 +16,6 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     Cost,
-    CurrentModeUpdate,
     FileEditToolCallContent,
     SessionInfoUpdate,
     ToolCallLocation,
@@ -64,7 +63,6 @@ Update: TypeAlias = (
     | ToolCallStart
     | ToolCallProgress
     | AgentPlanUpdate
-    | CurrentModeUpdate
     | SessionInfoUpdate
     | UsageUpdate
 )

@@ -167,6 +167,13 @@ async def test_commands_modes_and_options(place: Place):
         assert "Unknown command /nosuch" in editor.text()
         await say(connection, begun.session_id, "/model")
         assert "lists cannot be picked from in an editor" in editor.text()
+        assert "current_mode_update" not in editor.kinds()
+        await say(connection, begun.session_id, "/permissions accept-edits")
+        await say(connection, begun.session_id, "/model openai/gpt-4o-mini")
+        told = {update.session_update: update for update in editor.updates}
+        assert told["current_mode_update"].current_mode_id == "accept-edits"
+        (model,) = [o for o in told["config_option_update"].config_options if o.id == "model"]
+        assert model.current_value == "openai/gpt-4o-mini"
         await connection.set_session_mode(session_id=begun.session_id, mode_id="full")
         with pytest.raises(RequestError):
             await connection.set_session_mode(session_id=begun.session_id, mode_id="none")
@@ -183,3 +190,18 @@ async def test_a_session_that_is_not_there_is_refused_with_a_reason(place: Place
             await connection.load_session(cwd=str(place.work), session_id="nosuch", mcp_servers=[])
         with pytest.raises(RequestError):
             await connection.new_session(cwd=str(place.root / "missing"), mcp_servers=[])
+
+
+async def test_what_commands_have_picked_is_a_form_where_the_editor_shows_some(place: Place):
+    place.server.play(Reply(text="One."))
+    forms = [{"typed": "openai/gpt-4o-mini"}, {"chosen": "0"}]
+    async with place.editor("0", forms=forms) as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        await say(connection, begun.session_id, "First.")
+        await say(connection, begun.session_id, "/model")
+        assert "Model: openai/gpt-4o-mini" in editor.text()
+        await say(connection, begun.session_id, "/tree")
+        (_, models), (title, entries) = editor.filled
+        assert "typed" in models.properties
+        assert "First." in str(entries.properties["chosen"].one_of)
+        assert title

@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 
@@ -100,3 +101,22 @@ async def test_what_commands_ask_is_a_request_too(place: Place):
         assert "AGENTS.md" in question.content[0].content.text
         await say(connection, begun.session_id, "/tree")
         assert "pick from a list" in editor.text()
+
+
+@pytest.mark.thorough
+async def test_a_servers_form_is_shown_whole_and_what_is_filled_in_is_sent(place: Place):
+    call = Call("mcp__My-Tools__form", {})
+    place.server.play(Reply(tool_calls=(call,)), Reply(text="Done."))
+    filled = {"who": "Ada", "age": 36, "sure": False, "likes": ["tea", "cake"], "size": None}
+    async with place.editor("0", "once", forms=[filled]) as (editor, connection, _):
+        server = stdio("My Tools", "form")
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[server])
+        assert await say(connection, begun.session_id, "Go.") == "end_turn"
+        ((message, schema),) = editor.filled
+    assert message == "The MCP server My-Tools asks: Who are you?"
+    assert schema.required == ["who"]
+    assert schema.properties["who"].min_length == 2
+    assert [option.title for option in schema.properties["size"].one_of] == ["small", "large"]
+    (answer,) = [m for m in place.server.chats[1].body["messages"] if m["role"] == "tool"]
+    kept = {name: value for name, value in filled.items() if value is not None}
+    assert json.loads(answer["content"]) == {"action": "accept", "content": kept}

@@ -7,15 +7,15 @@ from typing import Any, cast
 import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 
-from agent_tui.acp.manners import Manners
+from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.questions import EditorQuestions
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.events import ApprovalRequest
 
 COMMAND = "python -m pytest tests/acp \\\n  --maxfail 1"
-PROTOCOL = Manners()
-TITLE_ONLY = Manners(shows_title_only=True)
+PROTOCOL = EditorTraits()
+TITLE_ONLY = EditorTraits(shows_title_only=True)
 
 
 class Client:
@@ -44,9 +44,11 @@ class Client:
             self.shown.append((update.tool_call_id, update.content))
 
 
-async def allowed(client: Client, cwd: Path, rule: str = "", manners: Manners = PROTOCOL) -> str:
+async def allowed(
+    client: Client, cwd: Path, rule: str = "", editor: EditorTraits = PROTOCOL
+) -> str:
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, manners)
+    questions = EditorQuestions(cast(Any, client), "s", outbox, editor)
     request = ApprovalRequest(
         "1", "c", "bash", "python -m pytest …", COMMAND, "command", "It writes.", rule
     )
@@ -55,9 +57,9 @@ async def allowed(client: Client, cwd: Path, rule: str = "", manners: Manners = 
     return answer.choice
 
 
-async def chosen(client: Client, manners: Manners, values: Sequence[object]) -> object:
+async def chosen(client: Client, editor: EditorTraits, values: Sequence[object]) -> object:
     outbox = Outbox(cast(Any, client), "s")
-    questions = EditorQuestions(cast(Any, client), "s", outbox, manners)
+    questions = EditorQuestions(cast(Any, client), "s", outbox, editor)
     choices = tuple(Choice(value, f"say {value}") for value in values)
     answer = await questions.choice(Question("What?", ("a fact", "another"), choices))
     await outbox.aclose()
@@ -96,7 +98,7 @@ async def test_a_command_is_the_title_whole_with_the_reason_below(tmp_path: Path
 
 async def test_what_an_editor_does_not_show_of_a_question_is_told_in_the_chat(tmp_path: Path):
     client = Client("once")
-    await allowed(client, tmp_path, manners=TITLE_ONLY)
+    await allowed(client, tmp_path, editor=TITLE_ONLY)
     assert client.seen == ["It writes.", f"? {client.asked[0].title}"]
 
 

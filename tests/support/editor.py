@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +10,12 @@ from typing import Any
 
 from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
 from acp.schema import (
+    AcceptElicitationResponse,
     AllowedOutcome,
     ClientCapabilities,
     DeniedOutcome,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
     FileSystemCapabilities,
     Implementation,
     ReadTextFileResponse,
@@ -29,6 +32,8 @@ class Editor:
     Attributes:
         buffers: Files that are open, with what they hold unsaved; None does not offer files.
         refuses: Files that it does not write.
+        forms: What forms are filled with; no forms are offered where there are none.
+        filled: The forms: what was said, and their schemas.
     """
 
     answers: list[str] = field(default_factory=list)
@@ -36,6 +41,8 @@ class Editor:
     asked: list[Any] = field(default_factory=list)
     buffers: dict[str, str] | None = None
     refuses: tuple[str, ...] = ()
+    forms: list[dict[str, Any]] = field(default_factory=list)
+    filled: list[tuple[str, Any]] = field(default_factory=list)
     wrote: list[tuple[str, str]] = field(default_factory=list)
 
     async def request_permission(
@@ -50,6 +57,10 @@ class Editor:
 
     async def session_update(self, session_id: str, update: Any, **_more: Any) -> None:
         self.updates.append(update)
+
+    async def create_elicitation(self, message: str, mode: Any, **_more: Any) -> Any:
+        self.filled.append((message, mode.requested_schema))
+        return AcceptElicitationResponse(action="accept", content=self.forms.pop(0))
 
     async def read_text_file(
         self, path: str, session_id: str, **_more: Any
@@ -101,9 +112,13 @@ class Place:
 
     @asynccontextmanager
     async def editor(
-        self, *answers: str, buffers: dict[str, str] | None = None, name: str = "test"
+        self,
+        *answers: str,
+        buffers: dict[str, str] | None = None,
+        name: str = "test",
+        forms: Sequence[dict[str, Any]] = (),
     ) -> AsyncGenerator[tuple[Editor, Any, Any], None]:
-        editor = Editor(list(answers), buffers=buffers)
+        editor = Editor(list(answers), buffers=buffers, forms=list(forms))
         environ = {
             **os.environ,
             "AGENT_TUI_HOME": str(self.root / "home"),
@@ -112,12 +127,14 @@ class Place:
         arguments = ("-m", "openai/gpt-4o", "--base-url", self.server.base_url)
         command = (sys.executable, "-m", "agent_tui", "acp", *arguments)
         client: Any = editor
-        async with spawn_agent_process(client, *command, env=environ) as (connection, process):
+        spawned = spawn_agent_process(client, *command, env=environ, use_unstable_protocol=True)
+        async with spawned as (connection, process):
             offers = buffers is not None
             files = FileSystemCapabilities(read_text_file=offers, write_text_file=offers)
+            shown = ElicitationCapabilities(form=ElicitationFormCapabilities()) if forms else None
             await connection.initialize(
                 protocol_version=PROTOCOL_VERSION,
-                client_capabilities=ClientCapabilities(fs=files),
+                client_capabilities=ClientCapabilities(fs=files, elicitation=shown),
                 client_info=Implementation(name=name, version="1"),
             )
             yield editor, connection, process

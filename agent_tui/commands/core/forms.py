@@ -1,6 +1,5 @@
 """Having the person fill a form of an MCP server, with the questions that every front asks."""
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from agent_tui.commands.core.front import Front
@@ -10,6 +9,7 @@ from agent_tui.tools.mcp.elicitation import (
     DECLINED,
     Elicitation,
     FormField,
+    FormFiller,
     accepted,
 )
 
@@ -22,8 +22,13 @@ _ANSWERS: Final = (Choice(True, "answer it", "a"), Choice(False, "decline", "d")
 _SEND: Final = (Choice(True, "send this", "s"), Choice(False, "decline", "d"))
 
 
-def form_filler(front: Front) -> "Callable[[Elicitation], Awaitable[JsonObject]]":
-    """Fills forms by asking at `front`; nothing is sent before the person saw all of it."""
+def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFiller:
+    """Fills forms by asking at `front`; nothing is sent before the person saw all of it.
+
+    Args:
+        front: Where the person is.
+        fill_whole: Shows a form whole, where that can be; else it is asked field by field.
+    """
 
     async def fill(asked: Elicitation) -> "JsonObject":
         if asked.url:
@@ -33,6 +38,8 @@ def form_filler(front: Front) -> "Callable[[Elicitation], Awaitable[JsonObject]]
                 "warning",
             )
             return DECLINED
+        if fill_whole is not None:
+            return await fill_whole(asked)
         facts = (f"It says: {asked.message}", *(f"- {each.title}" for each in asked.fields))
         title = f"The MCP server {asked.server} asks you something. Answer it?"
         if not await front.ask(Question(title, facts, _ANSWERS, is_grave=True, unanswered="no")):
