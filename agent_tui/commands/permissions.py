@@ -30,8 +30,8 @@ MODES: tuple[tuple[PermissionMode, str], ...] = (
 FULL_MODE_QUESTION: Question[PermissionMode] = Question(
     "Run everything without asking?",
     (
-        "Mode full runs commands and writes files without a question. Keys, .env, .git/",
-        "and destructive commands are still asked about.",
+        "Mode full runs commands and writes files without a question.",
+        "Keys, .env, .git/ and destructive commands are still asked about.",
     ),
     (
         Choice("full", "yes: full, and no more question in this session", "y"),

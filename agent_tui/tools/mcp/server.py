@@ -355,7 +355,7 @@ class McpServer:
             return f"it did not answer in {self.spec.timeout_s:g} s, and was told to stop"
         if isinstance(error, ServerGone):
             return "it ended"
-        return _one_line(mask_secrets(str(error), self._secrets))
+        return _one_line(mask_secrets(str(error), self._secrets)).removesuffix(".")
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")

@@ -105,6 +105,8 @@ async def test_a_variable_that_is_not_to_be_had_stops_the_start(stage, value, wh
     stage.add(env={"X": value})
     await stage.take_up()
     assert why in stage.hub.servers[0].why
+    assert stage.told[-1].endswith(f"{stage.hub.servers[0].why}. /mcp restart srv tries again.")
+    assert ".." not in stage.told[-1]
     assert stage.notes() == []
 
 
