@@ -18,6 +18,6 @@ class CommandParser(argparse.ArgumentParser):
 
     def _nearest(self, message: str) -> str:
         unknown = _UNKNOWN.search(message)
-        options = dict.fromkeys(_OPTION.findall(self.format_usage()))
+        options = dict.fromkeys(_OPTION.findall(self.format_help()))
         near = get_close_matches(unknown[1], options, n=1) if unknown else []
         return f"Did you mean {near[0]}? " if near else ""

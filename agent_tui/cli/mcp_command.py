@@ -138,6 +138,8 @@ def _add(arguments: argparse.Namespace) -> None:
     if why := name_problem(name):
         raise UsageError(f"{name!r} cannot be the name: {why}.")
     command, url = cast("list[str]", arguments.command), cast(str, arguments.url)
+    if not url and len(command) == 1 and command[0].startswith(("http://", "https://")):
+        command, url = [], command[0]
     settings: JsonObject = {"url": url} if url else {}
     if command:
         settings["command"] = command[0]

@@ -40,9 +40,11 @@ def test_a_server_is_named_listed_and_taken_out(folders, capsys):
     assert (files.command, files.args, files.env) == ("npx", ("-y", "server"), {"A": "${B}"})
     assert (far.url, far.headers_env) == ("https://x.invalid", {"X": "VAR"})
     assert listed(capsys) == {"files": "on", "far": "on"}
+    assert run(["mcp", "add", "bare", "https://x.invalid"]) == 0
+    assert load_settings(file, {}).settings.mcp.servers["bare"].url == "https://x.invalid"
     assert run(["mcp", "list"]) == 0
     assert "npx -y server" in capsys.readouterr().out
-    for name in ("files", "far"):
+    for name in ("files", "far", "bare"):
         assert run(["mcp", "remove", name]) == 0
     assert listed(capsys) == {}
     assert file.read_text().startswith('# mine\nmodel = "x/y"\n')

@@ -17,7 +17,7 @@ _HEAD = """\
 prints one JSON object a line as things happen, and as the last line what `--output-format json`
 prints alone: the `result`, with the text, the outcome, tokens and `cost_usd` (null where no price
 is known). `type` is the name of the event; fields that are null are left out. Messages are as in
-the [session file](sessions.md).
+the [session file](https://github.com/agent-tui/agent-tui/tree/main/sessions.example).
 
 These are stable: later versions may add types and fields, and neither take any away nor change what
 one means, so skip what you do not know. `agent-tui events schema` prints the JSON Schema of a line.

@@ -101,7 +101,7 @@ def own_hooks(
     for event, settings in hooks.items():
         for one in settings:
             if why := matcher_problem(one.matcher):
-                problems.append(f"{source}: a hook on {event} left out: {why}.")
+                problems.append(f"{source}: on {event}: {why}.")
             else:
                 specs.append(HookSpec(event, one.command, one.matcher, one.timeout_s, str(source)))
     return specs, problems
@@ -132,7 +132,7 @@ def read_hook_file(file: Path) -> tuple[list[HookSpec], list[str]]:
             try:
                 specs += _group(file, event, group)
             except ValueError as error:
-                problems.append(f"{file}: a hook on {event} left out: {error}.")
+                problems.append(f"{file}: on {event}: {error}.")
     if len(specs) > _MAX_HOOKS:
         problems.append(f"{file}: only the first {_MAX_HOOKS} hooks count.")
     return specs[:_MAX_HOOKS], problems

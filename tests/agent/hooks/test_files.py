@@ -157,7 +157,7 @@ def test_a_broken_file_is_told(tmp_path, project):
 def test_a_matcher_of_ones_own_that_is_wrong_is_told(tmp_path, project):
     own = HookSettings(command="mine", matcher="(")
     (problem,) = files(tmp_path, trusted=None, Stop=(own,)).find(project).problems
-    assert "config.toml: a hook on Stop left out" in problem
+    assert "config.toml: on Stop:" in problem
 
 
 def test_only_so_many_hooks_of_a_file_count(tmp_path, project):
