@@ -34,7 +34,7 @@ def test_rules_of_the_run_may_be_repeated():
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (("--modle", "x"), "unrecognized arguments: --modle x. Did you mean --model? "),
+        (("--modle", "x"), "unrecognized arguments: --modle. Did you mean --model? "),
         (("--nothing-like-it",), "unrecognized arguments: --nothing-like-it. "),
         (("--max-cost", "x"), "argument --max-cost: 'x' is not an amount in dollars"),
     ],
