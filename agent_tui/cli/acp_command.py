@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.login.login import NAMES
 from agent_tui.cli.login.login import run_command as log_in
 from agent_tui.providers.accounts.table import ACCOUNTS
@@ -35,7 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui acp``."""
     from agent_tui.config import PermissionMode
 
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui acp",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

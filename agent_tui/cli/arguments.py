@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from agent_tui import __version__
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.subcommands import subcommand_help
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
@@ -133,7 +134,7 @@ def _dollars(text: str) -> float:
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line without a subcommand."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui",
         description=_DESCRIPTION,
         epilog=_EPILOG,

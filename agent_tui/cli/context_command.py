@@ -9,6 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
@@ -31,9 +32,7 @@ _DESCRIPTION = (
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui context``."""
-    parser = argparse.ArgumentParser(
-        prog="agent-tui context", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = CommandParser(prog="agent-tui context", description=_DESCRIPTION, allow_abbrev=False)
     _add_arguments(parser)
     return parser
 

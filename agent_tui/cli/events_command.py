@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.output import write_json
 from agent_tui.headless.event_schema import event_schema
 from agent_tui.headless.input_lines import input_schema
@@ -15,7 +16,7 @@ fields, and take none away."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui events``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui events",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -9,6 +9,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from agent_tui.cli.browser import show_page
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.mcp_login import log_in
 from agent_tui.cli.output import complain, write_json, write_text
@@ -37,7 +38,7 @@ Name a server in config.toml. What stands behind -- is its command line:
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui mcp``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui mcp",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

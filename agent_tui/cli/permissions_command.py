@@ -11,6 +11,7 @@ from typing import cast, get_args
 from pydantic import JsonValue
 
 from agent_tui import paths
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
@@ -38,7 +39,7 @@ _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui permissions``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.errors import ConfigError
@@ -19,7 +20,7 @@ Without PATH: the repository around the present folder, else that folder."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui trust``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui trust",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -29,3 +29,20 @@ def test_limits_that_limit_nothing_are_refused(wrong, capsys):
 def test_rules_of_the_run_may_be_repeated():
     arguments = parse_arguments(["--allow", "bash(ls)", "--allow", "read", "--deny", "write"])
     assert (arguments.allowed, arguments.denied) == (("bash(ls)", "read"), ("write",))
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("--modle", "x"), "unrecognized arguments: --modle. Did you mean --model? "),
+        (("--nothing-like-it",), "unrecognized arguments: --nothing-like-it. "),
+        (("--max-cost", "x"), "argument --max-cost: 'x' is not an amount in dollars"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_a_line(argv, told, capsys):
+    with pytest.raises(SystemExit) as left:
+        parse_arguments(argv)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert left.value.code == 2
+    assert line.startswith(f"agent-tui: {told}")
+    assert line.endswith("See agent-tui --help.")

@@ -12,6 +12,7 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.session.opening import last_model_name
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
@@ -49,9 +50,7 @@ _FEWER_WORDS = "fewer words"
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui compact``."""
-    parser = argparse.ArgumentParser(
-        prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = CommandParser(prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False)
     add = parser.add_argument
     add("session", metavar="FILE", help="file, id, start of an id, or name of a session")
     add("--focus", metavar="TEXT", default="", help="what the summary is to pay attention to")

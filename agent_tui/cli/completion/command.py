@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from agent_tui.cli.arguments import build_parser as build_program_parser
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.completion.scripts import SCRIPTS
 from agent_tui.cli.completion.tree import command_tree
 from agent_tui.cli.completion.words import WORD_KINDS, WordKind, words_of
@@ -25,7 +26,7 @@ it anew after an update. Models and sessions are looked up when you ask, on this
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui completion``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui completion",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -51,7 +52,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 def _list(argv: Sequence[str]) -> int:
     """What the scripts ask: ``KIND -- WORDS``, the words of the command line so far."""
-    parser = argparse.ArgumentParser(prog="agent-tui completion --list", allow_abbrev=False)
+    parser = CommandParser(prog="agent-tui completion --list", allow_abbrev=False)
     parser.add_argument("kind", choices=WORD_KINDS)
     parser.add_argument("before", nargs="*")
     arguments = parser.parse_args(list(argv))

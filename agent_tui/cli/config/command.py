@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.config.show import (
     SHOW_JSON,
     setting_text,
@@ -44,7 +45,7 @@ _EXIT_CODES = "\nExit codes: 0 done, 1 not done or something is wrong with the s
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui config``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui config", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
     )
     verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")

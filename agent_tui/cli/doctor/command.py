@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.doctor import configuration, folders, machine, models
 from agent_tui.cli.doctor.check import (
     Check,
@@ -66,9 +67,7 @@ _SECTIONS = tuple(dict.fromkeys(section for section, _, _ in _CHECKS))
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui doctor``."""
-    parser = argparse.ArgumentParser(
-        prog="agent-tui doctor", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = CommandParser(prog="agent-tui doctor", description=_DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
     return parser
 

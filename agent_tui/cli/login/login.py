@@ -8,6 +8,7 @@ from math import ceil
 from typing import cast
 
 from agent_tui.cli.browser import show_page
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.login.keys import keep, kept_keys, typed_key
 from agent_tui.cli.login.openrouter import openrouter_key
 from agent_tui.cli.output import complain, write_text
@@ -34,7 +35,7 @@ NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui login``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui login",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

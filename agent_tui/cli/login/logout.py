@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.login.login import NAMES, account_called
 from agent_tui.cli.output import write_text
@@ -13,7 +14,7 @@ from agent_tui.providers.accounts.keyring import KeyringError
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui logout``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="agent-tui logout",
         description="Forget what signing in gave, or a key that was kept. The service is not told.",
         allow_abbrev=False,

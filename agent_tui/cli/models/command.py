@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
 from agent_tui.cli.models.pull import fetch
@@ -47,9 +48,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
     """The parser, and the names of its commands."""
-    parser = argparse.ArgumentParser(
-        prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = CommandParser(prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     listing = commands.add_parser("list", help="every model that can be chosen (the default)")
     listing.add_argument("filter", nargs="?", default="", metavar="FILTER", help="part of a name")

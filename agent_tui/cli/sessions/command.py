@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
+from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
 from agent_tui.cli.sessions.change import (
@@ -42,9 +43,7 @@ whatever was said and printed."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui sessions``."""
-    parser = argparse.ArgumentParser(
-        prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = CommandParser(prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False)
     _add_commands(parser)
     return parser
 

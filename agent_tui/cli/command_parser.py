@@ -1,0 +1,23 @@
+"""The parser of every command line: what is wrong is told in a line, not below the whole usage."""
+
+import argparse
+import re
+from difflib import get_close_matches
+from typing import NoReturn
+
+_UNKNOWN = re.compile(r"unrecognized arguments: (--[^\s=]+)")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An `ArgumentParser` that ends with one line and exit code 2 where it cannot read a line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, what may have been meant, and where all options are shown."""
+        self.exit(2, f"{self.prog}: {message}. {self._nearest(message)}See {self.prog} --help.\n")
+
+    def _nearest(self, message: str) -> str:
+        unknown = _UNKNOWN.search(message)
+        options = dict.fromkeys(_OPTION.findall(self.format_help()))
+        near = get_close_matches(unknown[1], options, n=1) if unknown else []
+        return f"Did you mean {near[0]}? " if near else ""
