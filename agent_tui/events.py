@@ -193,7 +193,7 @@ class ContextWarning:
 
 @dataclass(frozen=True, slots=True)
 class TotalsChanged:
-    """Tokens and cost of this session so far, for the status bar."""
+    """Tokens and cost of this session so far; `cost_usd` is 0 where no price is known."""
 
     input_tokens: int
     output_tokens: int

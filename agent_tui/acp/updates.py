@@ -135,10 +135,11 @@ class Updates:
                 return _ended(call_id, [output_of(ran.output)], is_error=is_error)
 
     def usage(self) -> UsageUpdate:
-        """How full the context is, and what it cost so far."""
+        """How full the context is, and what it cost so far where a price is known."""
         conversation = self._runtime.conversation
         used, window = conversation.usage.used, conversation.usage.window
-        cost = Cost(amount=conversation.totals.cost_usd, currency="USD")
+        known = conversation.known_cost_usd
+        cost = None if known is None else Cost(amount=known, currency="USD")
         return UsageUpdate(session_update="usage_update", used=used, size=window, cost=cost)
 
 

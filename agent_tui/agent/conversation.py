@@ -156,6 +156,13 @@ class Conversation:
         begun = (MessageEntry, CompactionEntry)
         return not any(isinstance(entry, begun) for entry in self.log.path_entries())
 
+    @property
+    def known_cost_usd(self) -> float | None:
+        """Dollars, as far as prices are known; None where none is."""
+        cost = self.totals.cost_usd
+        has_price = self.model_info.input_price is not None or self.model.runs_here
+        return cost if cost or has_price else None
+
     def sessions_begun_like(self, text: str) -> Sequence[SessionSummary]:
         """Earlier sessions of the folder that began with something like `text`. Reads files."""
         services, header = self.services, self.log.header

@@ -10,7 +10,6 @@ from typing import Literal, TextIO, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
-from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
@@ -311,17 +310,10 @@ class _JsonWatcher(_Watcher):
             model=conversation.model.name,
             context=ContextResult(usage.used, usage.window, usage.is_estimate),
             tokens=TokensResult(totals.input_tokens, totals.output_tokens),
-            cost_usd=_cost(conversation),
+            cost_usd=conversation.known_cost_usd,
             stopped_jobs=tuple(job.command for job in self.stopped),
             structured_output=self.structured,
         )
-
-
-def _cost(conversation: Conversation) -> float | None:
-    """Dollars, as far as prices are known; None where none is."""
-    cost = conversation.totals.cost_usd
-    has_price = conversation.model_info.input_price is not None or conversation.model.runs_here
-    return cost if cost or has_price else None
 
 
 class _StreamJsonWatcher(_JsonWatcher):

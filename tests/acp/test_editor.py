@@ -44,7 +44,7 @@ async def test_a_task_with_an_edit_and_a_question(place: Place):
         (plan,) = [u for u in editor.updates if u.session_update == "plan"]
         assert [(entry.content, entry.status) for entry in plan.entries] == [("go", "completed")]
         usage = [u for u in editor.updates if u.session_update == "usage_update"][-1]
-        assert (usage.used > 0, usage.size) == (True, 128_000)
+        assert (usage.used > 0, usage.size, usage.cost) == (True, 128_000, None)
         (commands,) = [u for u in editor.updates if u.session_update == "available_commands_update"]
         assert {"compact", "context", "undo"} <= {c.name for c in commands.available_commands}
     assert (place.work / "a.py").read_text() == "x = 2\n"
