@@ -34,8 +34,9 @@ class RoutedProvider:
             await self._local.prefill(request)
 
     async def warm(self, model: ModelRef) -> None:
-        """See `ProviderHost.warm`; a local model is loaded when it is first asked for."""
-        await self._host.warm(model)
+        """See `ProviderHost.warm`; others need no process, or load when they are first asked."""
+        if self._provider_of(model) is self._host:
+            await self._host.warm(model)
 
     async def aclose(self) -> None:
         """See `Provider.aclose`."""

@@ -18,12 +18,13 @@ class Named:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_closed = False
+        self.warmed: list[str] = []
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         yield TextChunk(self.name)
 
     async def warm(self, model: ModelRef) -> None:
-        pass
+        self.warmed.append(model.name)
 
     async def aclose(self) -> None:
         self.is_closed = True
@@ -50,6 +51,14 @@ async def test_a_request_goes_to_the_provider_that_its_model_names() -> None:
     assert host.is_closed
     assert local.is_closed
     assert own.is_closed
+
+
+async def test_only_what_answers_through_a_process_has_it_started() -> None:
+    host, local, own = Named("host"), Named("local"), Named("own")
+    routed = RoutedProvider(cast(ProviderHost, host), cast(LocalProvider, local), {"own": own})
+    for name in ("own/x", "local/x", "openai/x"):
+        await routed.warm(ModelRef(name))
+    assert (host.warmed, local.warmed, own.warmed) == (["openai/x"], [], [])
 
 
 async def test_every_model_of_our_own_providers_is_known_and_answers() -> None:
