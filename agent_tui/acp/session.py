@@ -117,11 +117,7 @@ class AcpSession:
             self._outbox.put(plan_of(conversation.todos))
 
     async def prompt(self, blocks: Sequence[Block]) -> StopReason:
-        """Run a message or a command to its end, and everything told before it returns.
-
-        Raises:
-            AgentTuiError: The turn failed, or cannot begin.
-        """
+        """Run a message or a command to its end; all is told, what failed too, when it returns."""
         text, images = written(blocks)
         front = self._front
         front.finished = None
