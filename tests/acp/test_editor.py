@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from typing import Any
 
 import pytest
 from acp import RequestError
@@ -86,21 +85,14 @@ async def test_what_is_said_beside_a_turn_joins_it_and_abort_ends_it(place: Plac
     )
     async with place.editor("once") as (editor, connection, _):
         begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
-        held = asyncio.Event()
-        answer = editor.request_permission
-
-        async def later(**given: Any):
-            await held.wait()
-            return await answer(**given)
-
-        vars(editor)["request_permission"] = later
+        editor.may_answer.clear()
         first = asyncio.create_task(say(connection, begun.session_id, "One."))
-        while "write a.py" not in str(editor.calls()) and "create a.py" not in str(editor.calls()):
+        while not editor.asked:
             await asyncio.sleep(0.01)
         second = asyncio.create_task(say(connection, begun.session_id, "Two."))
         await asyncio.sleep(0)  # it is sent before what follows
         await say(connection, begun.session_id, "/nosuch")
-        held.set()
+        editor.may_answer.set()
         while "Both." not in editor.text():
             await asyncio.sleep(0.01)
         assert not second.done()

@@ -7,7 +7,7 @@ import pytest
 from tests.recipes.program_copy import ProgramCopy
 
 EVENTS = "agent_tui/events.py"
-READERS = ("agent_tui/plain/narrator.py", "agent_tui/ui/event_view.py")
+READERS = ("agent_tui/commands/event_lines.py", "agent_tui/ui/event_view.py")
 EVENT = '''\
 @dataclass(frozen=True, slots=True)
 class Sighted:
@@ -31,7 +31,7 @@ async def sight(front: Front, argument: str) -> None:
     front.show_events((Sighted(argument),))
 '''
 SHOWN = 'chat.append(NoticeBlock("info", f"{event.what} ahoy!"))'
-SAID = 'self._voice.say(f"{event.what} ahoy!")'
+SAID = 'return f"{event.what} ahoy!"'
 
 
 @pytest.fixture
@@ -45,10 +45,14 @@ def unread(tmp_path) -> ProgramCopy:
 
 @pytest.fixture
 def copy(unread) -> ProgramCopy:
-    for reader, line in zip(READERS, (SAID, SHOWN), strict=True):
+    said, shown = READERS
+    for reader, line, next_case in (
+        (said, SAID, "        case WentBack():\n"),
+        (shown, SHOWN, "            case TurnFinished():\n"),
+    ):
         unread.insert_before(reader, "    TextDelta,\n", "    Sighted,\n")
-        case = f"            case Sighted():\n                {line}\n"
-        unread.insert_before(reader, "            case TurnFinished():\n", case)
+        indent = next_case.partition("case")[0]
+        unread.insert_before(reader, next_case, f"{indent}case Sighted():\n{indent}    {line}\n")
     unread.add_file("agent_tui/commands/sight.py", SENDER)
     return unread
 

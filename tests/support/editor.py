@@ -1,5 +1,6 @@
 """An editor of the tests: the client of the protocol's SDK, and the whole program behind it."""
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
@@ -34,6 +35,7 @@ class Editor:
         refuses: Files that it does not write.
         forms: What forms are filled with; no forms are offered where there are none.
         filled: The forms: what was said, and their schemas.
+        may_answer: Set while questions are answered.
     """
 
     answers: list[str] = field(default_factory=list)
@@ -43,12 +45,18 @@ class Editor:
     refuses: tuple[str, ...] = ()
     forms: list[dict[str, Any]] = field(default_factory=list)
     filled: list[tuple[str, Any]] = field(default_factory=list)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
+
     wrote: list[tuple[str, str]] = field(default_factory=list)
 
     async def request_permission(
         self, session_id: str, tool_call: Any, options: Any, **_more: Any
     ) -> RequestPermissionResponse:
         self.asked.append((tool_call, [option.option_id for option in options]))
+        await self.may_answer.wait()
         answer = self.answers.pop(0)
         if answer == "closed":
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
