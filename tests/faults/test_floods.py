@@ -20,7 +20,9 @@ FLOOD = 200
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("kind", ["text", "arguments", "calls"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("text", marks=pytest.mark.thorough), "arguments", "calls"]
+)
 async def test_a_reply_without_end_is_given_up_and_not_asked_for_again(
     talk: Conversation, server: OpenAiServer, wire: Wire, kind: str
 ):

@@ -83,7 +83,13 @@ SLIPS: dict[str, Slip] = {
 }
 
 
-@pytest.mark.parametrize("slip", SLIPS)
+def _param(slip: str) -> object:
+    """A slip; what takes long, or differs from another by the second text alone, is thorough."""
+    is_more = slip.endswith(" in both") or slip == "blanks within lines"
+    return pytest.param(slip, marks=[pytest.mark.thorough] if is_more else [])
+
+
+@pytest.mark.parametrize("slip", map(_param, SLIPS))
 async def test_every_recorded_edit_is_made_as_it_was(
     context: ToolContext, workspace: Path, slip: str
 ):
