@@ -46,8 +46,9 @@ def asked_about(request: ApprovalRequest, cwd: Path) -> list[Content]:
 
     What is decided on comes first: editors that have a view for changes look at the first part.
     """
-    why: list[Content] = [tool_content(text_block(in_lines(request.reason)))]
-    why = why if request.reason else []
+    why: list[Content] = []
+    if request.reason:
+        why.append(tool_content(text_block(in_lines(request.reason))))
     if request.body_kind == "plan":
         return [tool_content(text_block(safe_text(request.body))), *why]
     if request.body_kind == "diff":

@@ -29,7 +29,7 @@ from acp.schema import (
 from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.event_lines import event_line, turn_end_line
+from agent_tui.commands.event_lines import compaction_line, event_line, turn_end_line
 from agent_tui.events import (
     AgentEvent,
     BashFinished,
@@ -233,8 +233,14 @@ def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
     """What was said in a session that is opened again."""
     for entry in entries:
         if isinstance(entry, CompactionEntry):
-            sizes = f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens"
-            yield said(f"*Context compacted: {sizes}.*")
+            details = entry.details
+            line = compaction_line(
+                entry.tokens_before,
+                entry.tokens_after,
+                details.note,
+                is_fallback=details.is_fallback,
+            )
+            yield said(f"*{in_lines(line)}*")
         elif isinstance(entry, MessageEntry):
             yield from _message(entry.message, cwd)
 

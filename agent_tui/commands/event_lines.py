@@ -68,8 +68,10 @@ def event_line(event: AgentEvent) -> str:
             return warning_text(event) if level == "warn" or not compacts_at else ""
         case CompactionStarted(tokens_before=before):
             return f"Compacting {before:,} tokens."
-        case CompactionFinished():
-            return _compacted(event)
+        case CompactionFinished(
+            tokens_before=before, tokens_after=after, note=note, is_fallback=is_fallback
+        ):
+            return compaction_line(before, after, note, is_fallback=is_fallback)
         case TextPinned(pin=pin, is_changed=is_changed):
             return f"{printable_line(pinned_line(pin, is_changed=is_changed))}."
         case JobEnded(job):
@@ -127,10 +129,17 @@ def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
     return f"{text} /retry goes on.".strip() if event.can_continue else text
 
 
-def _compacted(event: CompactionFinished) -> str:
-    """What a compaction did to the size of the context, and what is to be known about it."""
-    note = event.note or (f"The summary was {MADE_WITHOUT_MODEL}." if event.is_fallback else "")
-    sizes = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after."
+def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) -> str:
+    """What a compaction did to the size of the context, and what is to be known about it.
+
+    Args:
+        before: Tokens.
+        after: Tokens.
+        note: What its summary says of how it was made; may be empty.
+        is_fallback: Whether no model made it.
+    """
+    note = note or (f"The summary was {MADE_WITHOUT_MODEL}." if is_fallback else "")
+    sizes = f"{before:,} tokens before, {after:,} after."
     return f"The context was compacted: {sizes} {note}".strip()
 
 

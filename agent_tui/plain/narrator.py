@@ -1,4 +1,4 @@
-"""The one place where events of the agent become lines."""
+"""Events of the agent as lines: what takes more than a sentence of `event_lines` is told here."""
 
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.event_lines import event_line, turn_end_line

@@ -1,9 +1,10 @@
 """What an editor is told of the agent's events."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from agent_tui.acp.updates import Updates
+from agent_tui.acp.updates import Updates, replayed
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
@@ -13,6 +14,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.messages import AssistantMessage
+from agent_tui.sessions.entries import CompactionDetails, CompactionEntry
 
 
 def told(*events: AgentEvent) -> list[str]:
@@ -45,3 +47,19 @@ def test_why_a_summary_has_no_model_and_what_else_goes_on_is_told():
 
 def test_what_a_model_writes_cannot_steer_a_terminal():
     assert told(TextDelta("\x1b]52;c;AAAA\x07done")) == ["␛]52;c;AAAA␇done"]
+
+
+def test_a_session_that_is_loaded_says_why_a_summary_has_no_model():
+    details = CompactionDetails(note="No key.", is_fallback=True)
+    entry = CompactionEntry(
+        id="e",
+        first_kept_entry_id="f",
+        summary="s",
+        tokens_before=9_000,
+        tokens_after=2_000,
+        details=details,
+    )
+    (update,) = replayed([entry], Path("/w"))
+    assert cast(Any, update).content.text.strip("\n*") == (
+        "The context was compacted: 9,000 tokens before, 2,000 after. No key."
+    )

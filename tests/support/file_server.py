@@ -8,9 +8,10 @@ with FileServer() as server:
 
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Self
+
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 
 @dataclass
@@ -37,14 +38,14 @@ class ServedFile:
     bytes_sent: list[int] = field(default_factory=list[int])
 
 
-class FileServer:
+class FileServer(LoopbackServer):
     """Serves until the ``with`` block ends."""
 
     def __init__(self) -> None:
         self.files: dict[str, ServedFile] = {}
         files = self.files
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
@@ -54,19 +55,7 @@ class FileServer:
                 else:
                     _answer(self, served)
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
-        )
-
-    @property
-    def url(self) -> str:
-        """Where it is, without a slash at the end."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(Handler)
 
     def offer(self, path: str, content: bytes, **manners: object) -> ServedFile:
         """Hand out `content` at `path`; `manners` are fields of `ServedFile`."""
@@ -74,21 +63,15 @@ class FileServer:
         self.files[path] = served
         return served
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        tb: TracebackType | None,
+        trace: TracebackType | None,
     ) -> None:
         for served in self.files.values():
             served.go_on.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
 
 
 def _answer(handler: BaseHTTPRequestHandler, served: ServedFile) -> None:

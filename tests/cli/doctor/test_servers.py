@@ -1,7 +1,5 @@
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -9,6 +7,7 @@ from agent_tui.cli.doctor import models
 from agent_tui.cli.doctor.check import read_environment
 from agent_tui.providers.servers.kinds import ServerAddress
 from tests.cli.doctor.conftest import CANARY
+from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.openai_server import OpenAiServer, bad_key
 
 MODELS = {"data": [{"id": f"model-{n}", "max_model_len": 4096} for n in range(5)]}
@@ -21,7 +20,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-class OtherProgram(BaseHTTPRequestHandler):
+class OtherProgram(QuietHandler):
     """Knows no page at all."""
 
     def do_GET(self) -> None:
@@ -29,19 +28,12 @@ class OtherProgram(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def other_port() -> Iterator[int]:
     """Where a program listens that is no model server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), OtherProgram) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server.server_address[1]
-        server.shutdown()
-        thread.join()
+    with LoopbackServer(OtherProgram) as server:
+        yield server.port
 
 
 def looked(kind: str, port: int):
