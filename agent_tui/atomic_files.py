@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from agent_tui.paths import make_private_dir, user_cache_dir
+from agent_tui.regular_files import open_regular_file
 
 _PREFIX = ".agent-tui-"
 _SUFFIX = ".tmp"
@@ -82,7 +83,7 @@ def _noted(token: str, scratch: Path) -> Generator[None]:
 
 
 def _remove_leftover(note: Path) -> None:
-    with note.open("rb") as file:
+    with open_regular_file(note) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:  # its program still writes

@@ -11,6 +11,7 @@ from typing import cast
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import read_regular_file
 
 MAX_DRAFTS = 10_000
 MAX_BYTES = 16_000_000
@@ -84,7 +85,7 @@ class PromptHistory:
         if self._path is None:
             return []
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = read_regular_file(self._path).splitlines()
         except OSError:
             return []
         if len(lines) >= 2 * MAX_DRAFTS or sum(map(len, lines)) >= 2 * MAX_BYTES:
@@ -95,7 +96,7 @@ class PromptHistory:
     def _shorten(self, path: Path) -> None:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         with _locked(path):
-            kept = _newest(_decoded(path.read_bytes().splitlines()).values())
+            kept = _newest(_decoded(read_regular_file(path).splitlines()).values())
             handle = os.open(temporary, os.O_WRONLY | os.O_TRUNC | os.O_CREAT, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.writelines(kept)

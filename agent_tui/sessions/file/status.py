@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import SessionError
+from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
@@ -39,7 +40,7 @@ def session_status(path: Path) -> SessionStatus:
 
 def _folder(path: Path) -> Path | None:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             header = decode_record(file.readline(_MOST_HEADER_BYTES).rstrip(b"\r\n")).value
     except (OSError, UnreadableRecordError):
         return None

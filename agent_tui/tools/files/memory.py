@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from agent_tui.regular_files import read_regular_file
+
 _Stat: TypeAlias = tuple[int, int, int]
 
 _MOST_NAMES = 40
@@ -89,7 +91,7 @@ def _stat(path: Path) -> _Stat:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular_file(path)
     except OSError:
         return b""
 
