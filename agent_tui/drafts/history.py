@@ -1,6 +1,5 @@
 """What was sent in a project before: a private JSON-lines file, and walking through it."""
 
-import fcntl
 import json
 import os
 from collections.abc import Generator, Iterable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.drafts.draft import Draft
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
 
@@ -105,11 +105,15 @@ class PromptHistory:
 
 @contextmanager
 def _locked(path: Path) -> Generator[int]:
-    """The file, open for appending, nobody else writing: also not one that takes its place."""
+    """The file, open for appending, nobody else writing: also not one that takes its place.
+
+    Where the file system has no locks the worst is that a draft is forgotten that another program
+    adds while this one shortens the file.
+    """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock_descriptor(descriptor, waits=True)
             if _is_still(path, descriptor):
                 yield descriptor
                 return

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
 from agent_tui.permissions.project_files import CONTEXT_NAMES, context_candidates, project_folders
@@ -144,7 +144,7 @@ def _replace(path: Path, data: bytes, before: bytes | None) -> None:
                 os.fchmod(descriptor, path.stat().st_mode & 0o7777)
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
+            sync_file(descriptor)
         if (read_regular_file(path) if path.exists() else None) != before:
             raise ConfigError(f"{path} was changed meanwhile; nothing was added.", "Try again.")
         scratch.replace(path)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.memory import FileMemory, digest_of
@@ -182,7 +182,7 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
                     os.fchmod(file.fileno(), mode)
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
             scratch.replace(path)
     except OSError as error:
         raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
@@ -95,7 +95,7 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 os.fchmod(file.fileno(), _permissions(path, scratch, wanted.mode))
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
         scratch.replace(path)
 
 
