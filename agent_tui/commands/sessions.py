@@ -139,7 +139,11 @@ async def export(front: Front, argument: str) -> None:
     if not log.entries:
         front.say("There is nothing to export yet.", "warning")
         return
-    kind, path = export_target(argument, log, front.runtime.conversation.cwd)
+    try:
+        kind, path = export_target(argument, log, front.runtime.conversation.cwd)
+    except OSError as error:
+        front.say(f"{argument} cannot be used as a path: {error.strerror}.", "error")
+        return
     try:
         await asyncio.to_thread(write_export, kind, path, log, secret_values(os.environ))
     except FileExistsError:

@@ -13,6 +13,7 @@ from agent_tui.permissions.project_files import (
     project_folders,
 )
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_file, resolve_path
 from agent_tui.tools.files.protected import is_secret_name
 
 MAX_FILE_CHARS = 40_000
@@ -120,10 +121,10 @@ def _imports(text: str, folder: Path) -> Iterator[Path]:
 
 def _file_named(name: str, folder: Path) -> Path | None:
     try:
-        file = Path(folder, Path(name).expanduser()).resolve()
-        return file if name and file.is_file() else None
-    except (OSError, RuntimeError, ValueError):
+        file = resolve_path(name, folder)
+    except OSError:
         return None
+    return file if name and is_file(file) else None
 
 
 def text_of(path: Path) -> str:

@@ -13,6 +13,7 @@ from agent_tui.attachments import without_attachments, without_instructions
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
 from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_file, is_folder, resolve_path
 from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
@@ -129,7 +130,7 @@ def _existing_mention(written: str, cwd: Path) -> Mention | None:
         if (path := _existing(candidate, cwd)) is not None:
             return Mention(candidate, path)
         numbered = _LINES.fullmatch(candidate)
-        if numbered and (path := _existing(numbered[1], cwd)) is not None and path.is_file():
+        if numbered and (path := _existing(numbered[1], cwd)) is not None and is_file(path):
             first = int(numbered[2])
             return Mention(numbered[1], path, (first, int(numbered[3] or first)))
     return None
@@ -149,10 +150,10 @@ def _existing(written: str, cwd: Path) -> Path | None:
     if not written:
         return None
     try:
-        path = (cwd / Path(written).expanduser()).resolve()
-        return path if path.is_file() or path.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # name too long, unknown ~user, NUL
+        path = resolve_path(written, cwd)
+    except OSError:
         return None
+    return path if is_file(path) or is_folder(path) else None
 
 
 def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import is_folder
 
 _Stat: TypeAlias = tuple[int, int, int]
 
@@ -101,8 +102,7 @@ def _named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path]:
     words = dict.fromkeys(_WORD.findall(command)[:_MOST_NAMES])
     folders = [cwd]
     for word in words:
-        with contextlib.suppress(OSError):
-            folders += [cwd / word] if (cwd / word).is_dir() else []
+        folders += [cwd / word] if is_folder(cwd / word) else []
     for path in (folder / word for word in words for folder in folders):
         with contextlib.suppress(OSError):
             if path.is_file() and path.stat().st_size <= most_bytes:

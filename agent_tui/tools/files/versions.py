@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.regular_files import open_regular_file, read_regular_file
+from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
@@ -43,7 +44,7 @@ def version_of(
     """
     try:
         status = path.lstat()
-    except OSError:
+    except (OSError, ValueError):
         return FileVersion()
     if stat.S_ISLNK(status.st_mode):
         with contextlib.suppress(OSError):
@@ -78,7 +79,7 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
     Raises:
         OSError: It cannot be done, or what it held is gone; the file is as it was.
     """
-    if path.parent.resolve() != path.parent:
+    if follow_links(str(path.parent)) != str(path.parent):
         raise OSError(f"{path.parent} leads elsewhere now")
     if not wanted.digest:
         path.unlink(missing_ok=True)
