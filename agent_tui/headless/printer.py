@@ -25,6 +25,7 @@ from agent_tui.events import (
     JobEnded,
     Notice,
     PlanHandedOver,
+    ReplyAwaited,
     ReplyFinished,
     RetryScheduled,
     TextPinned,
@@ -222,6 +223,8 @@ class _Watcher:
             self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
         elif isinstance(event, PlanHandedOver):
             self.text = event.plan
+        elif isinstance(event, ReplyAwaited):
+            print(event_line(event), file=self.err, flush=True)
 
     def tell(self, text: str, level: Level) -> None:
         """Note what a command says, for the result."""

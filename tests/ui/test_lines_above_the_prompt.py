@@ -1,5 +1,6 @@
+from agent_tui.durations import elapsed
 from agent_tui.messages import Todo
-from agent_tui.ui.chat.activity_line import ActivityState, activity_text, elapsed
+from agent_tui.ui.chat.activity_line import ActivityState, activity_text
 from agent_tui.ui.chat.plan_view import plan_lines
 from agent_tui.ui.chat.queue_view import queue_lines
 
