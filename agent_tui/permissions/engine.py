@@ -52,6 +52,7 @@ class Verdict:
     none may be made. `by` says what decided. `parts` are the commands that were looked at,
     `touched` the files they name, links followed: what an approval of a command is bound to.
     `only_reads`: the call is known to change nothing, so that others may run beside it.
+    `unapproved`: why it would have asked, where it is denied because there is nobody to ask.
     """
 
     decision: Decision
@@ -61,6 +62,7 @@ class Verdict:
     parts: tuple[str, ...] = ()
     touched: tuple[Path, ...] = ()
     only_reads: bool = False
+    unapproved: str = ""
 
 
 _ALLOWED = Verdict("allow", "")
@@ -153,7 +155,8 @@ class PermissionEngine:
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
         if verdict.decision == "ask" and not self._is_interactive:
-            return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
+            why = _NOBODY_TO_ASK.format(why=verdict.why)
+            return replace(verdict, decision="deny", why=why, unapproved=verdict.why)
         return verdict
 
     def why_attaching_asks(self, path: Path) -> str:
