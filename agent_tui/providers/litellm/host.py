@@ -231,10 +231,9 @@ class ProviderHost:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_after_s / _CHECKS):
                     return await events.get()
-        worker.kill()
-        raise WorkerDiedError(
-            f"was stuck: it gave no sign of life for {self._stuck_after_s:g} s and was ended"
-        )
+        stuck = f"was stuck: it gave no sign of life for {self._stuck_after_s:g} s and was ended"
+        worker.kill(stuck)
+        raise WorkerDiedError(stuck)
 
     def _crashed(self, request: ModelRequest, error: WorkerDiedError) -> ProviderError:
         return ProviderError(

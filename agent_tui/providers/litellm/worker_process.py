@@ -36,7 +36,7 @@ class WorkerProcess:
         self._log = log
         self._queues: dict[int, asyncio.Queue[Event | None]] = {}
         self._is_alive = True
-        self._said_nonsense = False
+        self._why_killed = ""
         self._reading = asyncio.create_task(self._sort_events())
 
     @classmethod
@@ -96,8 +96,10 @@ class WorkerProcess:
         if self._is_alive:
             self._process.stdin.write(line)
 
-    def kill(self) -> None:
-        """End it at once."""
+    def kill(self, why: str = "was ended") -> None:
+        """End it at once; it takes no more commands. `why` is what `ending` says then."""
+        self._is_alive = False
+        self._why_killed = self._why_killed or why
         if self._process.returncode is None:
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -107,8 +109,8 @@ class WorkerProcess:
             status = await asyncio.wait_for(self._process.wait(), _END_GRACE_S)
         except TimeoutError:
             return "closed its output"
-        if self._said_nonsense:
-            return "sent a line that could not be read, and was ended"
+        if self._why_killed:
+            return self._why_killed
         if status == -signal.SIGKILL:
             return "was killed by signal 9 (SIGKILL), often because the system ran out of memory"
         if status < 0:
@@ -137,8 +139,7 @@ class WorkerProcess:
                 if (queue := self._queues.get(request_id)) is not None:
                     queue.put_nowait(event)
         except ValueError:  # no event, or a line beyond the limit: the process is not itself
-            self._said_nonsense = True
-            self.kill()
+            self.kill("sent a line that could not be read, and was ended")
         finally:
             self._is_alive = False
             for queue in self._queues.values():
