@@ -236,7 +236,6 @@ class _Watcher:
         out: TextIO,
         err: TextIO,
         terms: RunTerms,
-        clock: Callable[[], float] = monotonic,
     ) -> None:
         self.runtime = runtime
         self.out = out
@@ -244,8 +243,7 @@ class _Watcher:
         self.terms = terms
         self.refused: list[RefusedCall] = []
         self._titles: dict[str, str] = {}
-        self._clock = clock
-        self._quiet_since = clock()
+        self._quiet_since = monotonic()
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
         self.stopped: Sequence[Job] = ()
@@ -273,7 +271,7 @@ class _Watcher:
         elif isinstance(event, ReplyAwaited):
             self.say(event_line(event))
         elif isinstance(event, CompactionStarted):
-            self._quiet_since = self._clock()
+            self._quiet_since = monotonic()
         elif isinstance(event, CompactionProgress | ScopeProgress | BranchSummaryProgress):
             self._tell_progress(event.phase)
 
@@ -284,8 +282,8 @@ class _Watcher:
 
     def _tell_progress(self, phase: str) -> None:
         """Say once a minute that a summary is being written."""
-        if self._clock() - self._quiet_since >= _PROGRESS_EVERY_S:
-            self._quiet_since = self._clock()
+        if monotonic() - self._quiet_since >= _PROGRESS_EVERY_S:
+            self._quiet_since = monotonic()
             self.say(f"Compacting: {phase}.")
 
     def say(self, text: str) -> None:

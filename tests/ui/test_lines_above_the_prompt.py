@@ -10,6 +10,11 @@ def test_what_runs_for_how_long_and_how_to_stop_it():
     assert activity_text(state, 112.4) == "Writing… · 12s · ↓340 tokens · esc stops"
 
 
+def test_words_that_are_long_in_coming_are_waited_for_since_the_last():
+    state = ActivityState("Thinking", started_at=100.0, awaited_since=200.0)
+    assert activity_text(state, 325.0) == "Thinking 2m 05s… · esc stops"
+
+
 def test_a_retry_counts_down():
     state = ActivityState("Trying again (1 of 3)", 100.0, until=108.0, detail="Overloaded.")
     assert activity_text(state, 104.0) == (
