@@ -49,6 +49,17 @@ class ReplyStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyAwaited:
+    """Nothing of the present reply has come for `waited_s` seconds: said once a minute.
+
+    `is_alive`: the server sends signs of life (pings, comments, empty deltas) meanwhile.
+    """
+
+    waited_s: float
+    is_alive: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """More visible text of the present reply."""
 
@@ -400,6 +411,7 @@ AgentEvent: TypeAlias = (
     TurnStarted
     | UserMessageAdded
     | ReplyStarted
+    | ReplyAwaited
     | TextDelta
     | ThinkingDelta
     | ToolCallDelta

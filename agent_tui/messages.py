@@ -248,12 +248,14 @@ class ToolDetails(Stored):
 
     ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
     ``full_output_path`` holds the whole output where the model got a shortened one. ``ending``
-    says why a call came to nothing: the person said no, or interrupted. ``jobs`` are the background
-    commands that the result tells of.
+    says why a call came to nothing: the person said no, or interrupted. ``refusal`` is why a call
+    was not allowed: a rule, a mode, a hook, or that there was nobody to approve it. ``jobs`` are
+    the background commands that the result tells of.
     """
 
     summary: str = ""
     ending: CallEnding = ""
+    refusal: str = ""
     diff: str | None = None
     exit_code: int | None = None
     truncated: bool = False

@@ -35,6 +35,7 @@ from agent_tui.events import (
     BashFinished,
     BashStarted,
     ContextChanged,
+    ReplyAwaited,
     ReplyFinished,
     SessionChanged,
     TextDelta,
@@ -93,6 +94,8 @@ class Updates:
                 yield update_agent_message_text(safe_text(text))
             case ThinkingDelta(text) if text:
                 yield update_agent_thought_text(safe_text(text))
+            case ReplyAwaited():
+                yield update_agent_thought_text(f"\n\n*{event_line(event)}*\n\n")
             case ReplyFinished(message=message):
                 self._shown_error = message.error_message or ""
                 if self._shown_error:

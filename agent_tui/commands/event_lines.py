@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
+from agent_tui.durations import elapsed
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -23,6 +24,7 @@ from agent_tui.events import (
     Notice,
     PlanHandedOver,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -64,6 +66,8 @@ def event_line(event: AgentEvent) -> str:
             return text
         case RetryScheduled(attempt, most, delay_s, reason):
             return f"{reason} Trying again in {delay_s:.0f} seconds ({attempt} of {most})."
+        case ReplyAwaited(waited_s, is_alive):
+            return waiting_line(waited_s, is_alive=is_alive)
         case ContextWarning(level=level, compacts_at=compacts_at):
             return warning_text(event) if level == "warn" or not compacts_at else ""
         case CompactionStarted(tokens_before=before):
@@ -102,6 +106,18 @@ def event_line(event: AgentEvent) -> str:
             return ""
         case _:
             assert_never(event)
+
+
+def waiting_line(waited_s: float, *, is_alive: bool) -> str:
+    """That words of the model are long in coming.
+
+    Args:
+        waited_s: Seconds since its last words.
+        is_alive: Whether its server gives signs of life.
+    """
+    if is_alive:
+        return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
+    return f"Nothing has come from the model's server for {elapsed(waited_s)}. Still waiting."
 
 
 def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:

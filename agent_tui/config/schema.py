@@ -391,7 +391,14 @@ class Settings(SettingsSection):
         description="Processes a command may be at a time; at more, all of it is killed (Linux)",
     )
     request_idle_timeout_s: float = Field(
-        default=120.0, gt=0, description="Seconds without a word from the provider until it fails"
+        default=600.0,
+        gt=0,
+        description="Seconds without a byte from a server after which a request is given up",
+    )
+    loopback_idle_timeout_s: float = Field(
+        default=3_600.0,
+        gt=0,
+        description="The same for a server on this machine, which may read a long prompt first",
     )
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),

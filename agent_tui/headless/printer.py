@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
+from time import monotonic
 from typing import Literal, TextIO, TypeAlias
 
 from pydantic import JsonValue
@@ -20,13 +21,18 @@ from agent_tui.commands.event_lines import event_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
+    BranchSummaryProgress,
     CompactionFailed,
     CompactionFinished,
+    CompactionProgress,
+    CompactionStarted,
     JobEnded,
     Notice,
     PlanHandedOver,
+    ReplyAwaited,
     ReplyFinished,
     RetryScheduled,
+    ScopeProgress,
     TextPinned,
     ToolFinished,
     ToolStarted,
@@ -34,7 +40,14 @@ from agent_tui.events import (
 )
 from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
 from agent_tui.headless.front import HeadlessFront
-from agent_tui.headless.result import ContextResult, RunResult, TokensResult
+from agent_tui.headless.result import (
+    ContextResult,
+    RefusedCall,
+    RunOutcome,
+    RunResult,
+    TokensResult,
+)
+from agent_tui.headless.terms import NO_TERMS, RunTerms
 from agent_tui.messages import ImageContent, Job, JsonObject
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
@@ -49,6 +62,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     LIMIT = 3
+    REFUSED = 4
+    TIMEOUT = 124
     INTERRUPTED = 130
 
 
@@ -60,25 +75,26 @@ async def print_turn(
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
     *,
-    schema: AnswerSchema | None = None,
-    goes_on: bool = False,
+    terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
-    """Run one turn and print it; with `schema` as many more as its answer is mended in.
+    """Run one turn and print it; with a schema as many more as its answer is mended in.
 
     ``text``: the last reply's text on `out`, failures and what was done on `err`.
     ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
-    Commands in the background are stopped then, unless the conversation `goes_on`.
+    Commands in the background are stopped then, unless the conversation goes on.
 
     Returns:
-        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` where it came to an end that was
-        set for it, `ExitCode.FAILED` otherwise.
+        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` or `ExitCode.TIMEOUT` where it
+        came to an end that was set for it, `ExitCode.REFUSED` where that was asked for and a call
+        was refused, `ExitCode.FAILED` otherwise.
     """
-    watcher = _WATCHERS[output_format](runtime, out, err)
+    schema = terms.schema
+    watcher = _WATCHERS[output_format](runtime, out, err, terms)
     runtime.listen_to_jobs(watcher.see)
     await _run(runtime, schema.asked(prompt) if schema else prompt, images, watcher)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
-    if not goes_on:
+    if not terms.goes_on:
         watcher.stopped = await runtime.end_jobs()
     return watcher.close()
 
@@ -119,7 +135,7 @@ async def print_command(
     attached: str = "",
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
-    goes_on: bool = False,
+    terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
     """Run the slash command that `line` calls, and print what it tells; else the turn of `line`.
 
@@ -131,7 +147,7 @@ async def print_command(
         attached: What was piped in; goes along with what is sent.
         out: Where what was asked for goes.
         err: Where everything else goes.
-        goes_on: As for `print_turn`.
+        terms: As for `print_turn`.
 
     Returns:
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
@@ -147,8 +163,8 @@ async def print_command(
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))
-        return await print_turn(runtime, text, output_format, out=out, err=err, goes_on=goes_on)
-    watcher = _WATCHERS[output_format](runtime, out, err)
+        return await print_turn(runtime, text, output_format, out=out, err=err, terms=terms)
+    watcher = _WATCHERS[output_format](runtime, out, err, terms)
     watcher.finished = TurnFinished("done")
     runtime.listen_to_jobs(watcher.see)
     front = HeadlessFront(runtime, services, registry, watcher, attached)
@@ -168,7 +184,7 @@ async def print_command(
         watcher.tell("What was piped in is not used: this command sends nothing.", "warning")
     if front.problem and watcher.finished.outcome == "done":
         watcher.finished = TurnFinished("error", front.problem)
-    if not goes_on:
+    if not terms.goes_on:
         watcher.stopped = await runtime.end_jobs()
     code = watcher.close()
     return ExitCode.USAGE if why else code
@@ -195,13 +211,39 @@ _GONE_ON_FROM = ("length", "error")
 """What comes after a reply that stopped so is the rest of it."""
 
 
+_PROGRESS_EVERY_S = 60.0
+_SHOWN_REFUSALS = 3
+
+
+def _refused_line(refused: Sequence[RefusedCall]) -> str:
+    """Which calls were refused and why, as the last line of what is said beside the result."""
+    shown = [
+        f"{printable_line(call.title)} ({printable_line(call.reason)})"
+        for call in refused[:_SHOWN_REFUSALS]
+    ]
+    if len(refused) > _SHOWN_REFUSALS:
+        shown.append(f"and {len(refused) - _SHOWN_REFUSALS} more")
+    many = "1 call was" if len(refused) == 1 else f"{len(refused)} calls were"
+    return f"agent-tui: {many} refused: {'; '.join(shown)}. Allow with --allow RULE or a mode."
+
+
 class _Watcher:
     """Sees every event of the turn; `close` prints what is left and gives the exit code."""
 
-    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO) -> None:
+    def __init__(
+        self,
+        runtime: AgentRuntime,
+        out: TextIO,
+        err: TextIO,
+        terms: RunTerms,
+    ) -> None:
         self.runtime = runtime
         self.out = out
         self.err = err
+        self.terms = terms
+        self.refused: list[RefusedCall] = []
+        self._titles: dict[str, str] = {}
+        self._quiet_since = monotonic()
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
         self.stopped: Sequence[Job] = ()
@@ -222,17 +264,64 @@ class _Watcher:
             self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
         elif isinstance(event, PlanHandedOver):
             self.text = event.plan
+        elif isinstance(event, ToolStarted):
+            self._titles[event.call_id] = event.title
+        elif isinstance(event, ToolFinished):
+            self._note_refusal(event)
+        elif isinstance(event, ReplyAwaited):
+            self.say(event_line(event))
+        elif isinstance(event, CompactionStarted):
+            self._quiet_since = monotonic()
+        elif isinstance(event, CompactionProgress | ScopeProgress | BranchSummaryProgress):
+            self._tell_progress(event.phase)
+
+    def _note_refusal(self, event: ToolFinished) -> None:
+        title = self._titles.pop(event.call_id, event.message.tool_name)
+        if reason := event.message.tool_details.refusal:
+            self.refused.append(RefusedCall(event.message.tool_name, title, reason))
+
+    def _tell_progress(self, phase: str) -> None:
+        """Say once a minute that a summary is being written."""
+        if monotonic() - self._quiet_since >= _PROGRESS_EVERY_S:
+            self._quiet_since = monotonic()
+            self.say(f"Compacting: {phase}.")
+
+    def say(self, text: str) -> None:
+        """Say something beside the result."""
+        print(self.harmless(text), file=self.err, flush=True)
+
+    def harmless(self, text: str) -> str:
+        """`text` without what steers a terminal and without keys: others may read this output."""
+        return mask_values(strip_control_characters(text), self.secrets)
 
     def tell(self, text: str, level: Level) -> None:
         """Note what a command says, for the result."""
         if level == "info":
             self.text = "\n".join(filter(None, (self.text, text)))
 
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run ended: not by its turn alone where the time was over."""
+        outcome = self.finished.outcome
+        return "timeout" if outcome != "done" and self.terms.is_out_of_time else outcome
+
+    @property
+    def error(self) -> str:
+        """Why it is not done."""
+        limit = self.terms.time_limit
+        return limit.words if limit and self.outcome == "timeout" else self.finished.error
+
     def close(self) -> ExitCode:
         """Print the end."""
-        match self.finished.outcome:
+        if self.refused:
+            self.say(_refused_line(self.refused))
+        match self.outcome:
+            case "done" if self.refused and self.terms.fails_on_refusal:
+                return ExitCode.REFUSED
             case "done":
                 return ExitCode.DONE
+            case "timeout":
+                return ExitCode.TIMEOUT
             case "aborted":
                 return ExitCode.INTERRUPTED
             case "limit":
@@ -250,17 +339,17 @@ class _TextWatcher(_Watcher):
         super().see(event)
         match event:
             case ToolStarted(title=title):
-                self._tell(f"* {printable_line(title)}")
+                self.say(f"* {printable_line(title)}")
             case ToolFinished(message=message) if message.is_error:
                 first_line = message.text.partition("\n")[0]
-                self._tell(f"  ! {printable_line(first_line)}")
+                self.say(f"  ! {printable_line(first_line)}")
             case CompactionFailed(message):
                 self._told = message
-                self._tell(message)
+                self.say(message)
             case RetryScheduled() | Notice():
-                self._tell(event_line(event))
+                self.say(event_line(event))
             case TextPinned() | JobEnded() | CompactionFinished():
-                self._tell(f"- {event_line(event)}")
+                self.say(f"- {event_line(event)}")
             case _:
                 pass
 
@@ -269,25 +358,18 @@ class _TextWatcher(_Watcher):
             print(self.harmless(text), file=self.out, flush=True)
         else:
             self._told = text
-            self._tell(f"agent-tui: {text}")
+            self.say(f"agent-tui: {text}")
 
     def close(self) -> ExitCode:
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
         for job in self.stopped:
-            self._tell(f"Stopped with this run: {printable_line(job.shown)}")
-        if self.finished.outcome == "length":
-            self._tell("The reply was cut off by the model's output limit.")
-        elif self.finished.error and self.finished.error != self._told:
-            self._tell(f"agent-tui: {self.finished.error}")
+            self.say(f"Stopped with this run: {printable_line(job.shown)}")
+        if self.outcome == "length":
+            self.say("The reply was cut off by the model's output limit.")
+        elif self.error and self.error != self._told:
+            self.say(f"agent-tui: {self.error}")
         return super().close()
-
-    def _tell(self, text: str) -> None:
-        print(self.harmless(text), file=self.err)
-
-    def harmless(self, text: str) -> str:
-        """`text` without what steers a terminal and without keys: others may read this output."""
-        return mask_values(strip_control_characters(text), self.secrets)
 
 
 class _JsonWatcher(_Watcher):
@@ -302,8 +384,8 @@ class _JsonWatcher(_Watcher):
         log, usage, totals = conversation.log, conversation.usage, conversation.totals
         return RunResult(
             result=self.text,
-            outcome=self.finished.outcome,
-            error=self.finished.error,
+            outcome=self.outcome,
+            error=self.error,
             exit_code=int(code),
             session_id=log.header.id,
             session_path=str(log.path) if log.path else None,
@@ -312,6 +394,7 @@ class _JsonWatcher(_Watcher):
             tokens=TokensResult(totals.input_tokens, totals.output_tokens),
             cost_usd=conversation.known_cost_usd,
             stopped_jobs=tuple(job.command for job in self.stopped),
+            refused_calls=tuple(self.refused),
             structured_output=self.structured,
         )
 
@@ -322,7 +405,7 @@ class _StreamJsonWatcher(_JsonWatcher):
         print_event(event, self.secrets, self.out)
 
 
-_WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {
+_WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO, RunTerms], _Watcher]] = {
     "text": _TextWatcher,
     "json": _JsonWatcher,
     "stream-json": _StreamJsonWatcher,

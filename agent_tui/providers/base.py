@@ -1,11 +1,12 @@
 """What every provider offers: a stream of chunks for a request, and one family of errors."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
+from agent_tui.providers.silence import OnWait, SilenceLimits, ignore_wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class ModelRequest:
 
     `purpose` lets a provider tell a summary, or other work of a compaction, from a turn.
     `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
-    `idle_timeout_s` is how long it may be silent, where that is not for the provider to say.
+    `silence` is how long the server may be silent, where that is not for the provider to say.
+    `on_wait` is told of the waiting while the request is under way.
     `cache_key` is the same for all requests that begin alike: the session.
     """
 
@@ -114,8 +116,9 @@ class ModelRequest:
     purpose: Literal["turn", "summary"] = "turn"
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None
-    idle_timeout_s: float | None = None
+    silence: SilenceLimits | None = None
     cache_key: str = ""
+    on_wait: OnWait = field(default=ignore_wait, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,8 @@ class ThinkingChunk:
     """Reasoning text; `signature`, when it comes, closes the present thinking block.
 
     What it says is the wire's affair: whatever must go back with the block. A `redacted` one is
-    a block of its own: no text, and `signature` is its encrypted content.
+    a block of its own: no text, and `signature` is its encrypted content. A wire yields an empty
+    one where the model thinks and its words are not shown: that is a sign of life, and no block.
     """
 
     text: str
@@ -191,7 +195,7 @@ FaultKind: TypeAlias = Literal[
     "overloaded",  # 503, 529
     "server",  # 500, 502, 504, 408, garbage instead of an answer
     "network",  # refused, reset, no route, no such host
-    "timeout",  # nothing came within the idle time
+    "timeout",  # the server was silent for too long
     "interrupted",  # the stream ended in the middle
     "context_overflow",  # the request is larger than the window
     "content_filter",  # the provider refused the content

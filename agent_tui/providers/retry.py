@@ -1,9 +1,10 @@
 """When a failed request is tried again, and after how long."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
-from agent_tui.providers.base import ProviderError
+from agent_tui.providers.base import FaultKind, ProviderError
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits for a number of seconds; a parameter wherever a retry waits, so that tests need not."""
@@ -18,6 +19,15 @@ _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 _JITTER_SHARE = 0.25
 """Up to a quarter longer, so that many clients of one server do not come back at once."""
+
+
+_RETRIES_AT_MOST: Mapping[FaultKind, int] = MappingProxyType({"timeout": 1, "crashed": 1})
+"""Of what takes long or costs money each time, and what waiting does little for."""
+
+
+def most_retries(error: ProviderError, most: int) -> int:
+    """How often what failed with `error` is tried again where `most` is the usual number."""
+    return min(most, _RETRIES_AT_MOST.get(error.kind, most))
 
 
 def retry_delay_s(
@@ -35,7 +45,7 @@ def retry_delay_s(
         jitter: A random number from 0 to 1.
         most: How many retries there are.
     """
-    if not error.is_retryable or not 1 <= attempt <= most:
+    if not error.is_retryable or not 1 <= attempt <= most_retries(error, most):
         return None
     delay_s = _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)
     delay_s = min(delay_s, _LONGEST_DELAY_S)

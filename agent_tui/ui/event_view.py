@@ -29,6 +29,7 @@ from agent_tui.events import (
     Notice,
     PlanHandedOver,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -123,6 +124,8 @@ class EventView:
             case ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
+            case ReplyAwaited():
+                self._await(event)
             case TextDelta():
                 chat.stream_text(event.text)
                 self._relabel("Writing", len(event.text))
@@ -327,8 +330,22 @@ class EventView:
         elif label != state.label or chars:
             total = state.output_chars + chars
             self.widgets.activity.show(
-                replace(state, label=label, output_chars=total, until=0.0, detail="")
+                replace(
+                    state,
+                    label=label,
+                    output_chars=total,
+                    until=0.0,
+                    detail="",
+                    awaited_since=0.0,
+                )
             )
+
+    def _await(self, event: ReplyAwaited) -> None:
+        """Words are long in coming: show since when, and whether the server is at work."""
+        self._work("Thinking" if event.is_alive else "Nothing heard from the model for")
+        if (state := self.widgets.activity.state) is not None:
+            since = self._clock() - event.waited_s
+            self.widgets.activity.show(replace(state, awaited_since=since))
 
     def _pause(self) -> None:
         """The person is waited for: that is not counted as work."""

@@ -8,12 +8,15 @@ import pytest
 
 from agent_tui.config import PermissionMode
 from agent_tui.events import ReplyFinished
+from agent_tui.headless import printer
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.providers.silence import Wait
 from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import talk
 from tests.support.runtime import MODEL, Stage
+from tests.support.waiting import WaitingProvider
 
 ERASE_SCREEN = "\x1b[2J"
 SET_CLIPBOARD = "\x1b]52;c;cm0gLXJm\x07"
@@ -140,6 +143,20 @@ async def test_every_event_of_a_compaction_is_a_line_of_json(stage):
     assert finished["is_fallback"] is True
     assert finished["tokens_after"] < finished["tokens_before"]
     assert (code, lines[-1]["exit_code"], lines[-1]["result"]) == (ExitCode.DONE, 0, "Fine.")
+
+
+async def test_a_summary_that_is_long_in_coming_is_told_beside_the_result(stage, monkeypatch):
+    minutes = iter(range(0, 600_000, 60))
+    monkeypatch.setattr(printer, "monotonic", lambda: next(minutes))
+    provider = WaitingProvider(lambda _request: Reply("Fine."), (Wait(61, 61),))
+    runtime = stage.runtime(provider, window=8_000, is_interactive=False)
+    talk(runtime.conversation.log, 14)
+    out, err = io.StringIO(), io.StringIO()
+    await print_turn(runtime, "go", "text", out=out, err=err)
+    assert any(
+        line.startswith("Compacting: ") and line.endswith(", waiting for 1m 01s.")
+        for line in err.getvalue().splitlines()
+    )
 
 
 @pytest.mark.parametrize("command", ["rm -r ../sessions", "rm ../sessions/*/*.jsonl"])

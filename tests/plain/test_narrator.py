@@ -8,6 +8,7 @@ from agent_tui.events import (
     CompactionProgress,
     ContextWarning,
     Notice,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -192,3 +193,11 @@ def test_nothing_steers_the_terminal_and_no_key_is_shown():
     lines = told(TextDelta("\x1b[2J\x9b1m\u202e s3cret"), reply(), Notice("info", "s3cret\x07"))
     assert "s3cret" not in "".join(lines)
     assert all(line.isprintable() for line in lines)
+
+
+def test_words_that_are_long_in_coming_are_told():
+    waits = (ReplyStarted("m"), ReplyAwaited(125.0, True), ReplyAwaited(185.0, False))
+    assert told(*waits) == [
+        "The model has been thinking for 2m 05s; its server is connected.",
+        "Nothing has come from the model's server for 3m 05s. Still waiting.",
+    ]

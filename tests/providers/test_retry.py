@@ -3,7 +3,7 @@
 import pytest
 
 from agent_tui.providers.base import FaultKind, ProviderError
-from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES, retry_delay_s
+from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES, most_retries, retry_delay_s
 
 
 def test_delays_double_and_end_after_three() -> None:
@@ -38,3 +38,12 @@ def test_a_server_that_always_asks_for_too_little_is_not_stormed() -> None:
 )
 def test_what_waiting_does_not_mend_is_not_retried(kind: FaultKind) -> None:
     assert retry_delay_s(ProviderError(kind, "no", retry_after_s=1.0), 1, 0.0) is None
+
+
+@pytest.mark.parametrize("kind", ["timeout", "crashed"])
+def test_what_takes_long_or_is_paid_for_each_time_is_retried_once(kind: FaultKind) -> None:
+    error = ProviderError(kind, "silent")
+    delays = [retry_delay_s(error, attempt, 0.0, UNWATCHED_RETRIES) for attempt in (1, 2)]
+    assert delays == [2, None]
+    assert most_retries(error, UNWATCHED_RETRIES) == 1
+    assert most_retries(ProviderError("server", "boom"), UNWATCHED_RETRIES) == UNWATCHED_RETRIES

@@ -45,6 +45,7 @@ class Reply:
 
     `finish=""` leaves the finish reason out, ``None`` derives it; `usage` is prompt and
     completion tokens, ``None`` sends none. `raw_events` are sent as they are, after the text.
+    `signs` are raw text that comes before all else, a piece every `signs_every_s`.
     """
 
     text: str | tuple[str, ...] = ""
@@ -60,6 +61,8 @@ class Reply:
     bom: bool = False
     delay_s: float = 0.0
     raw_events: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    signs_every_s: float = 0.1
 
 
 @dataclass(frozen=True)

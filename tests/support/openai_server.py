@@ -233,6 +233,12 @@ class OpenAiServer:
         try:
             if reply.bom:
                 _write_chunk(writer, "\ufeff")
+            for sign in reply.signs:
+                _write_chunk(writer, sign)
+                await writer.drain()
+                await asyncio.sleep(reply.signs_every_s)
+                if watch.done():
+                    raise ConnectionResetError
             for event in _opening_events(reply, request):
                 await _send_event(writer, event, reply)
                 if watch.done():

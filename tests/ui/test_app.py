@@ -9,6 +9,7 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.events import ReplyAwaited, TextDelta
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
@@ -573,6 +574,22 @@ async def test_the_time_that_the_person_is_waited_for_is_not_counted(tmp_path: P
         state = ui.activity.state
         assert state is not None
         assert "5s" in activity_text(state, clock.now).split(" · ")
+
+
+async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_path: Path):
+    clock = StillClock()
+    async with running_app(tmp_path, held("Well, "), clock=clock) as ui:
+        await ui.send("hello")
+        clock.now += 4_000
+        for is_alive, label in ((True, "Thinking"), (False, "Nothing heard from the model for")):
+            ui.show_events(ReplyAwaited(65.0, is_alive))
+            state = ui.activity.state
+            assert state is not None
+            assert activity_text(state, clock.now + 60) == f"{label} 2m 05s… · esc stops"
+        ui.show_events(TextDelta("then."))
+        state = ui.activity.state
+        assert state is not None
+        assert activity_text(state, clock.now).startswith("Writing… · 1h 06m")
 
 
 LONG = (

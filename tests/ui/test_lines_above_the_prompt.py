@@ -1,5 +1,6 @@
+from agent_tui.durations import elapsed
 from agent_tui.messages import Todo
-from agent_tui.ui.chat.activity_line import ActivityState, activity_text, elapsed
+from agent_tui.ui.chat.activity_line import ActivityState, activity_text
 from agent_tui.ui.chat.plan_view import plan_lines
 from agent_tui.ui.chat.queue_view import queue_lines
 
@@ -7,6 +8,11 @@ from agent_tui.ui.chat.queue_view import queue_lines
 def test_what_runs_for_how_long_and_how_to_stop_it():
     state = ActivityState("Writing", started_at=100.0, output_chars=1_360)
     assert activity_text(state, 112.4) == "Writing… · 12s · ↓340 tokens · esc stops"
+
+
+def test_words_that_are_long_in_coming_are_waited_for_since_the_last():
+    state = ActivityState("Thinking", started_at=100.0, awaited_since=200.0)
+    assert activity_text(state, 325.0) == "Thinking 2m 05s… · esc stops"
 
 
 def test_a_retry_counts_down():

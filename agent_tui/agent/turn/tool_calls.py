@@ -283,7 +283,9 @@ class ToolRunner:
         if hooked.refusal:
             text = f"Not run: a hook refused this call: {hooked.refusal}"
             ending: TurnEnding = "aborted" if hooked.stops else ""
-            refused = replace(_failure(text, context.limits), ends_turn=ending)
+            details = ToolDetails(refusal=f"a hook: {hooked.refusal}")
+            failure = _failure(text, context.limits)
+            refused = replace(failure, for_person=details, ends_turn=ending)
             return _Ready(refused, context.limits)
         try:
             permit = await self._permit(call, prepared.intent, context, hooked.doubt)
@@ -390,7 +392,9 @@ class ToolRunner:
         if verdict.decision == "allow":
             return verdict
         if verdict.decision == "deny":
-            return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
+            refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
+            details = ToolDetails(refusal=refusal)
+            return ToolOutput(f"Not permitted: {verdict.why}", details, is_error=True)
         answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))

@@ -25,6 +25,7 @@ from agent_tui.events import (
     ModelChanged,
     Notice,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -48,7 +49,8 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
+from agent_tui.providers.retry import MAX_RETRIES, Sleep, most_retries, retry_delay_s
+from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import ContextUsage
 
@@ -405,7 +407,7 @@ class Turn:
                     )
                     if is_mended or is_short or has_learned:
                         continue
-                most = self._most_retries
+                most = most_retries(error, self._most_retries)
                 delay_s = retry_delay_s(error, attempt, random.random(), most)
                 if delay_s is None:
                     if not await self._falls_back(error):
@@ -458,7 +460,7 @@ class Turn:
         conversation = self._conversation
         model = conversation.model
         builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
-        request = conversation.request()
+        request = replace(conversation.request(), on_wait=WaitTeller(self._tell_wait).hear)
         if is_short and request.max_output_tokens:
             cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
             request = replace(request, max_output_tokens=cap)
@@ -490,6 +492,9 @@ class Turn:
         self._emit(ReplyFinished(entry.id, reply.message))
         self._emit(conversation.totals)
         return reply
+
+    def _tell_wait(self, waited_s: float, is_alive: bool) -> None:
+        self._emit(ReplyAwaited(waited_s, is_alive))
 
     def _keep_partial(
         self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None

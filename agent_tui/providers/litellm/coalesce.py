@@ -35,6 +35,14 @@ def size_of(chunk: Chunk) -> int:
             return 0
 
 
+def is_part_of_reply(chunk: Chunk) -> bool:
+    """Whether `chunk` holds something of a reply, or says that the model thinks.
+
+    An empty delta does not: a server can send those for ever.
+    """
+    return size_of(chunk) > 0 or isinstance(chunk, ThinkingChunk)
+
+
 class Coalescer:
     """Collects chunks between two flushes; neighbours of one kind become one.
 

@@ -39,7 +39,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             return f"{where} is still loading {name}: {detail}", hint
         case "timeout" if is_loopback(model.base_url):
             hint = (
-                "It may be loading the model: try again, raise request_idle_timeout_s in the "
+                "It may be loading the model: try again, raise loopback_idle_timeout_s in the "
                 f"settings, or {_ANOTHER}."
             )
             return f"{where} went silent ({name}): {detail}", hint

@@ -398,10 +398,11 @@ class AnthropicReading:
         match delta.get("type"):
             case "text_delta":
                 yield TextChunk(text_at(delta, "text"))
-            case "thinking_delta":
-                yield ThinkingChunk(text_at(delta, "thinking"))
+            case "thinking_delta" if text := text_at(delta, "thinking"):
+                yield ThinkingChunk(text)
             case "signature_delta" if block is not None:
                 block.signature.append(text_at(delta, "signature"))
+                yield ThinkingChunk("")
             case "input_json_delta" if block is not None and block.type == "tool_use":
                 if not block.has_input:
                     yield ToolCallChunk(index, "", "", text_at(delta, "partial_json"))

@@ -238,8 +238,7 @@ class _Reading:
                 yield ThinkingChunk("", sealed, redacted=True)
                 return
             self._signatures.setdefault(index, []).append(text_at(thought, "signature"))
-            if text := text_at(thought, "text"):
-                yield ThinkingChunk(text)
+            yield ThinkingChunk(text_at(thought, "text"))
 
 
 BEDROCK: Final = http_wire(

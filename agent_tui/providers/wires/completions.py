@@ -229,7 +229,8 @@ class _Reading:
         self._details += details
         thoughts = (text_at(delta, name) for name in _THINKING_TEXTS)
         pieces = "".join(text_at(one, "text") or text_at(one, "summary") for one in details)
-        if thought := next(filter(None, thoughts), pieces):
+        thought = next(filter(None, thoughts), pieces)
+        if thought or details:
             yield ThinkingChunk(thought)
         for part in objects_at(delta, "content"):
             yield from _part(part)

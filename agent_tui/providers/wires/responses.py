@@ -299,6 +299,8 @@ class _Reading:
             one.held.clear()
             if one.is_open_reasoning and not self._response:
                 break
+        if item.held:
+            yield ThinkingChunk("")  # more came, and waits for its turn
 
     def _read(self, event: JsonObject, index: int, item: _Item) -> Iterator[Chunk]:
         match event.get("type"):
@@ -375,9 +377,11 @@ class _Reading:
             case "response.custom_tool_call_input.delta":
                 item.chars += len(delta)
                 yield ToolCallChunk(index, "", "", _escaped(delta))
-            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" if delta:
                 item.thoughts += len(delta)
                 yield ThinkingChunk(delta)
+            case _ if "reasoning" in kind and delta:
+                yield ThinkingChunk("")
             case _:
                 pass
 
