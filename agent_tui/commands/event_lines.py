@@ -1,8 +1,10 @@
 """What is said of an event where there are words alone: `--plain`, `-p` and editors."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
+from agent_tui.commands.core.short_words import short_time
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -41,10 +43,12 @@ from agent_tui.events import (
     ToolStarted,
     TotalsChanged,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
     WentBack,
 )
+from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.jobs import ended_line
@@ -84,6 +88,8 @@ def event_line(event: AgentEvent) -> str:
             return f"Ends: {label}."
         case SessionChanged():
             return _session(event)
+        case TurnRecorded(facts=facts):
+            return turn_facts_line(facts)
         case WentBack():
             return "Back at an earlier place of this session."
         case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
@@ -127,6 +133,21 @@ def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
         case _:
             assert_never(event.outcome)
     return f"{text} /retry goes on.".strip() if event.can_continue else text
+
+
+def turn_facts_line(facts: TurnFacts, most_named: int = 5) -> str:
+    """``2m 05s · changed src/a.py, tests/test_a.py +3``; `most_named` files at most are named."""
+    took = short_time(facts.elapsed_ms / 1_000) if facts.elapsed_ms >= 1_000 else ""
+    named = facts.changed[:most_named]
+    more = len(facts.changed) - len(named) + facts.more
+    files = f"{', '.join(named)}{f' +{more:,}' if more else ''}".strip()
+    return printable_line(" · ".join(filter(None, (took, files and f"changed {files}"))), 1_000)
+
+
+def plan_steps(todos: Sequence[Todo]) -> list[str]:
+    """The steps of a plan, each on a line with how far it is: ``[x] Read the parser``."""
+    signs = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+    return [f"{signs[todo.status]} {printable_line(todo.text)}" for todo in todos]
 
 
 def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) -> str:

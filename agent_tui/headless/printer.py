@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
 from typing import Literal, TextIO, TypeAlias
@@ -12,11 +12,12 @@ from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
-from agent_tui.commands.event_lines import event_line
+from agent_tui.commands.event_lines import event_line, plan_steps
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
@@ -28,14 +29,16 @@ from agent_tui.events import (
     ReplyFinished,
     RetryScheduled,
     TextPinned,
+    TodosChanged,
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
 )
 from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.headless.result import ContextResult, RunResult, TokensResult
-from agent_tui.messages import ImageContent, Job, JsonObject
+from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
 
@@ -245,24 +248,43 @@ class _TextWatcher(_Watcher):
     """Prints for a person: what models and tools wrote cannot steer the terminal."""
 
     _told = ""
+    _plan: tuple[Todo, ...] = ()
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
         match event:
             case ToolStarted(title=title):
                 self._tell(f"* {printable_line(title)}")
-            case ToolFinished(message=message) if message.is_error:
-                first_line = message.text.partition("\n")[0]
-                self._tell(f"  ! {printable_line(first_line)}")
+            case ToolFinished(message=message):
+                self._tell_result(message)
+            case TodosChanged(todos):
+                if [todo.text for todo in todos] != [todo.text for todo in self._plan]:
+                    self._tell_lines(plan_steps(todos))
+                self._plan = todos
             case CompactionFailed(message):
                 self._told = message
                 self._tell(message)
             case RetryScheduled() | Notice():
                 self._tell(event_line(event))
-            case TextPinned() | JobEnded() | CompactionFinished():
+            case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
                 self._tell(f"- {event_line(event)}")
             case _:
                 pass
+
+    def _tell_result(self, message: ToolResultMessage) -> None:
+        """What a command printed, and what went wrong with a call."""
+        printed = command_output(message)
+        if printed is not None:
+            found = excerpt(printed.text, lines=printed.lines, has_failed=message.is_error)
+            if message.is_error or found.hidden:
+                self._tell(f"  {'! ' * message.is_error}{printed.result}")
+            self._tell_lines(excerpt_lines(found))
+        elif message.is_error:
+            self._tell(f"  ! {printable_line(message.text.partition(chr(10))[0])}")
+
+    def _tell_lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._tell(f"    {line}")
 
     def tell(self, text: str, level: Level) -> None:
         if level == "info":

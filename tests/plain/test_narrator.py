@@ -120,8 +120,14 @@ def test_a_change_that_nobody_was_asked_about_is_told_in_words():
 
 def test_a_plan_is_told_when_it_has_changed():
     plan = (Todo(text="Read", status="completed"), Todo(text="Write", status="in_progress"))
-    lines = told(TodosChanged(plan), TodosChanged(plan), TodosChanged(()))
-    assert lines == ["Plan: 1 of 2 done. Now: Write."]
+    further = (plan[0], Todo(text="Write", status="completed"))
+    lines = told(TodosChanged(plan), TodosChanged(plan), TodosChanged(further), TodosChanged(()))
+    assert lines == [
+        "Plan: 1 of 2 done. Now: Write.",
+        "    [x] Read",
+        "    [>] Write",
+        "Plan: 2 of 2 done.",
+    ]
 
 
 def test_an_error_is_told_once_and_with_the_way_on():

@@ -141,7 +141,7 @@ def test_a_call_is_titled_by_its_most_telling_argument():
     [
         ("one\ntwo\n[exit code 0]", "exit code 0", "one\ntwo", "2 lines"),
         ("(no output)\n[exit code 0]", "exit code 0", "", "no output"),
-        ("it broke\n[exit code 1]", "exit code 1", "it broke", "exit code 1"),
+        ("it broke\n[exit code 1]", "exit code 1", "it broke", "exit 1 · 1 line"),
         ("12 lines of a.py", "12 lines", "12 lines of a.py", "12 lines"),
     ],
 )
