@@ -54,6 +54,9 @@ from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 
+_MOST_NAMED = 5
+"""Of the files that a turn changed."""
+
 
 def event_line(event: AgentEvent) -> str:
     """What a person is told of `event` in a sentence or two.
@@ -89,7 +92,9 @@ def event_line(event: AgentEvent) -> str:
         case SessionChanged():
             return _session(event)
         case TurnRecorded(facts=facts):
-            return turn_facts_line(facts)
+            took, changed = _turn_facts(facts, _MOST_NAMED)
+            told = "; ".join(filter(None, (took and f"took {took}", changed)))
+            return f"{told[:1].upper()}{told[1:]}."
         case WentBack():
             return "Back at an earlier place of this session."
         case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
@@ -135,13 +140,18 @@ def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
     return f"{text} /retry goes on.".strip() if event.can_continue else text
 
 
-def turn_facts_line(facts: TurnFacts, most_named: int = 5) -> str:
+def turn_facts_line(facts: TurnFacts, most_named: int = _MOST_NAMED) -> str:
     """``2m 05s · changed src/a.py, tests/test_a.py +3``; `most_named` files at most are named."""
+    return " · ".join(filter(None, _turn_facts(facts, most_named)))
+
+
+def _turn_facts(facts: TurnFacts, most_named: int) -> tuple[str, str]:
+    """How long a turn took, and what it changed; each empty where nothing is said of it."""
     took = short_time(facts.elapsed_ms / 1_000) if facts.elapsed_ms >= 1_000 else ""
     named = facts.changed[:most_named]
     more = len(facts.changed) - len(named) + facts.more
-    files = f"{', '.join(named)}{f' +{more:,}' if more else ''}".strip()
-    return printable_line(" · ".join(filter(None, (took, files and f"changed {files}"))), 1_000)
+    files = printable_line(", ".join(named), 1_000) + (f" +{more:,}" if more else "")
+    return took, f"changed {files}" if named else ""
 
 
 def plan_steps(todos: Sequence[Todo]) -> list[str]:

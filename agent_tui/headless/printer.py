@@ -247,16 +247,22 @@ class _Watcher:
 class _TextWatcher(_Watcher):
     """Prints for a person: what models and tools wrote cannot steer the terminal."""
 
-    _told = ""
-    _plan: tuple[Todo, ...] = ()
+    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO) -> None:
+        super().__init__(runtime, out, err)
+        self._told = ""
+        self._plan: tuple[Todo, ...] = ()
+        self._titles: dict[str, str] = {}
+        self._newest_call = ""
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
         match event:
-            case ToolStarted(title=title):
-                self._tell(f"* {printable_line(title)}")
-            case ToolFinished(message=message):
-                self._tell_result(message)
+            case ToolStarted(call_id, title=title):
+                self._titles[call_id] = printable_line(title)
+                self._newest_call = call_id
+                self._tell(f"* {self._titles[call_id]}")
+            case ToolFinished(call_id=call_id, message=message):
+                self._tell_result(call_id, message)
             case TodosChanged(todos):
                 if [todo.text for todo in todos] != [todo.text for todo in self._plan]:
                     self._tell_lines(plan_steps(todos))
@@ -271,16 +277,24 @@ class _TextWatcher(_Watcher):
             case _:
                 pass
 
-    def _tell_result(self, message: ToolResultMessage) -> None:
-        """What a command printed, and what went wrong with a call."""
-        printed = command_output(message)
-        if printed is not None:
+    def _tell_result(self, call_id: str, message: ToolResultMessage) -> None:
+        """What a command printed, and what went wrong with a call.
+
+        Of calls that run at the same time, each is named again.
+        """
+        title = self._titles.pop(call_id, "")
+        name = "" if call_id == self._newest_call else f"{title}: "
+        mark = "  ! " if message.is_error else "  "
+        if (printed := command_output(message)) is not None:
             found = excerpt(printed.text, lines=printed.lines, has_failed=message.is_error)
-            if message.is_error or found.hidden:
-                self._tell(f"  {'! ' * message.is_error}{printed.result}")
+            if message.is_error or found.hidden or name:
+                self._tell(f"{mark}{name}{printed.result}")
             self._tell_lines(excerpt_lines(found))
+            self._newest_call = ""
         elif message.is_error:
-            self._tell(f"  ! {printable_line(message.text.partition(chr(10))[0])}")
+            first_line, _, _ = message.text.partition("\n")
+            self._tell(f"{mark}{name}{printable_line(first_line)}")
+            self._newest_call = ""
 
     def _tell_lines(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -135,7 +135,7 @@ def _tool_line(message: ToolResultMessage, title: str, printed: CommandOutput | 
         case "":
             pass
     first_line = message.text.strip().partition("\n")[0]
-    outcome = message.tool_details.summary if printed is None else printed.result
-    outcome = outcome or printable_line(first_line, _OUTCOME_CHARS) or "done"
+    outcome = printed.result if printed is not None else message.tool_details.summary
+    outcome = outcome.replace(" · ", ", ") or printable_line(first_line, _OUTCOME_CHARS) or "done"
     told = f": {outcome.rstrip('.')}" if outcome not in subject else ""
     return f"Tool {name}{' failed' if message.is_error else ''}: {subject}{told}."

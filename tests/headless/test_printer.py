@@ -36,7 +36,7 @@ async def test_text_is_the_last_reply_alone_and_the_work_goes_to_the_error_strea
     write = call("c1", "write", path="a.txt", content="one\n")
     code, out, err = await printed(stage, Reply("First.", tool_calls=(write,)), Reply("Done."))
     assert (code, out) == (ExitCode.DONE, "Done.\n")
-    assert err == "* create a.txt\n- changed a.txt\n"
+    assert err == "* create a.txt\n- Changed a.txt.\n"
 
 
 async def test_nothing_a_model_or_a_tool_wrote_steers_the_terminal(stage):
@@ -69,12 +69,9 @@ async def test_a_very_long_command_and_what_it_printed_take_one_line_each(stage)
 
 
 async def test_a_few_lines_of_what_commands_printed_go_to_the_error_stream(stage):
-    calls = (
-        call("c1", "bash", command="seq 1 400"),
-        call("c2", "bash", command="echo 'a.c:1:2: error: x'; seq 1 40; exit 3"),
-        call("c3", "bash", command="true"),
-    )
-    _, _, err = await printed(stage, Reply(tool_calls=calls), Reply("ok"))
+    commands = ("seq 1 400", "echo 'a.c:1:2: error: x'; seq 1 40; exit 3", "true")
+    calls = (Reply(tool_calls=(call(f"c{c}", "bash", command=c),)) for c in commands)
+    _, _, err = await printed(stage, *calls, Reply("ok"))
     assert err.splitlines() == [
         "* seq 1 400",
         "  400 lines",
@@ -216,3 +213,16 @@ async def test_a_plan_is_the_result(stage):
     told = [json.loads(line) for line in out.splitlines()]
     assert {"type": "PlanHandedOver", "call_id": "p1", "plan": plan} in told
     assert told[-1]["result"] == plan
+
+
+async def test_the_output_of_calls_that_run_at_the_same_time_names_its_call(stage):
+    calls = (call("c1", "bash", command="echo a"), call("c2", "bash", command="echo b"))
+    _, _, err = await printed(stage, Reply(tool_calls=calls), Reply("ok"))
+    assert err.splitlines() == [
+        "* echo a",
+        "* echo b",
+        "  echo a: 1 line",
+        "    a",
+        "  echo b: 1 line",
+        "    b",
+    ]

@@ -19,6 +19,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
 )
@@ -29,6 +30,7 @@ from agent_tui.messages import (
     Todo,
     ToolDetails,
     ToolResultMessage,
+    TurnFacts,
 )
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
@@ -128,6 +130,12 @@ def test_a_plan_is_told_when_it_has_changed():
         "    [>] Write",
         "Plan: 2 of 2 done.",
     ]
+
+
+def test_the_end_of_a_turn_is_told_in_a_sentence():
+    facts = TurnFacts(elapsed_ms=125_000, changed=("a.py", "b.py"), more=3)
+    lines = told(TurnRecorded("e", facts), TurnRecorded("e", TurnFacts(changed=("a.py",))))
+    assert lines == ["Took 2m 05s; changed a.py, b.py +3.", "Changed a.py."]
 
 
 def test_an_error_is_told_once_and_with_the_way_on():

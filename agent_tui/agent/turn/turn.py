@@ -197,7 +197,7 @@ class Turn:
         took_s = conversation.services.clock() - self._began_s - self._tools.waited_s
         path = conversation.log.path_entries()
         added = takewhile(lambda entry: entry.id != self._before, reversed(path))
-        facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), conversation.cwd)
+        facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), conversation.cwd.resolve())
         if facts is not None:
             entry = conversation.log.append(turn_facts_entry(facts))
             self._emit(TurnRecorded(entry.id, facts))
