@@ -3,7 +3,7 @@
 from typing import Literal, TypeAlias
 
 from textual.content import Content
-from textual.widgets import Static
+from textual.widget import Widget
 
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_text
@@ -21,11 +21,14 @@ PlanRoom: TypeAlias = Literal["none", "line", "steps"]
 """How much of the plan is shown: nothing, the present step, or the steps around it."""
 
 
-class PlanView(Static):
-    """One line a step; hidden without a plan and when all of it is done."""
+class PlanView(Widget):
+    """One line a step, or the present step alone where there is little room.
+
+    Hidden without a plan and when all of it is done.
+    """
 
     def __init__(self) -> None:
-        super().__init__(id="plan", markup=False)
+        super().__init__(id="plan")
         self._todos: tuple[Todo, ...] = ()
         self._room: PlanRoom = "none"
         self.display = False
@@ -33,19 +36,24 @@ class PlanView(Static):
     def show(self, todos: tuple[Todo, ...]) -> None:
         """Show the plan as it stands."""
         self._todos = todos
-        self._draw()
+        self._changed()
 
     def make_room(self, room: PlanRoom) -> None:
         """Say how much room there is: none while nothing runs, a line beside a question."""
         self._room = room
-        self._draw()
+        self._changed()
 
-    def _draw(self) -> None:
+    def render(self) -> Content:
+        """The plan; a screen of few rows has room for a line."""
+        if not self.display:
+            return Content()
+        is_line = self._room == "line" or self.screen.has_class("-short")
+        return plan_line(self._todos) if is_line else plan_lines(self._todos)
+
+    def _changed(self) -> None:
         is_open = any(todo.status != "completed" for todo in self._todos)
         self.display = is_open and self._room != "none"
-        if self.display:
-            draw = plan_line if self._room == "line" else plan_lines
-            self.update(draw(self._todos))
+        self.refresh(layout=True)
 
 
 def plan_line(todos: tuple[Todo, ...]) -> Content:
