@@ -41,7 +41,7 @@ def command_output(message: ToolResultMessage) -> CommandOutput | None:
     details = message.tool_details
     is_job_looked_at = message.tool_name == "job" and details.jobs
     ending = f"job {details.jobs[0].id}: " if is_job_looked_at else details.summary
-    text = printed_part(message.text, ending)
+    text = printed_part(message.text, ending) if ending else message.text
     lines = details.printed_lines
     if lines is None and message.tool_name == "bash" and text != message.text:
         lines = _counted_lines(text)  # a session of an earlier version

@@ -68,7 +68,7 @@ def test_lines_of_a_session_without_a_count_are_counted_by_the_mark_in_the_text(
     printed = command_output(result(text, ToolDetails(summary="exit code 0", exit_code=0)))
     assert printed is not None
     assert (printed.lines, printed.result) == (4_312, "4,312 lines")
-    refused = result("Not permitted: a rule denies it.", ToolDetails())
+    refused = result("Not permitted: a rule denies it.\n[see /permissions]", ToolDetails())
     assert command_output(refused) is None
 
 
