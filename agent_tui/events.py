@@ -19,6 +19,7 @@ from agent_tui.messages import (
     Pin,
     Todo,
     ToolResultMessage,
+    TurnFacts,
 )
 from agent_tui.tokens import ContextUsage
 
@@ -106,10 +107,11 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputDelta:
-    """Output of a running tool, as it comes."""
+    """Output of a running tool, as it comes; `skipped_lines` are left out before `text`."""
 
     call_id: str
     text: str
+    skipped_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +398,17 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnRecorded:
+    """What a turn took and changed is in the file; comes before its `TurnFinished`.
+
+    Not for a turn that was short and changed nothing.
+    """
+
+    entry_id: str
+    facts: TurnFacts
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """The turn is over; `error` is for the person when `outcome` is ``error`` or ``limit``.
 
@@ -447,5 +460,6 @@ AgentEvent: TypeAlias = (
     | ScopeLeft
     | ModelChanged
     | Notice
+    | TurnRecorded
     | TurnFinished
 )

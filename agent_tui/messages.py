@@ -240,6 +240,18 @@ class Job(Stored):
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 
 
+class TurnFacts(Stored):
+    """What a turn took and changed.
+
+    ``elapsed_ms`` leaves out the wait for answers of the person. ``changed`` are files, those of
+    the workspace relative to it; ``more`` counts those that are not named.
+    """
+
+    elapsed_ms: int = 0
+    changed: tuple[str, ...] = ()
+    more: int = 0
+
+
 CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
 
 
@@ -247,10 +259,12 @@ class ToolDetails(Stored):
     """What the person sees of a tool result and what later rooms need; not for the model.
 
     ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
-    ``full_output_path`` holds the whole output where the model got a shortened one. ``ending``
-    says why a call came to nothing: the person said no, or interrupted. ``refusal`` is why a call
-    was not allowed: a rule, a mode, a hook, or that there was nobody to approve it. ``jobs`` are
-    the background commands that the result tells of.
+    ``full_output_path`` holds the whole output where the model got a shortened one.
+    ``printed_lines`` counts what a command printed, however much of it the model got; None: the
+    call ran no command. ``elapsed_ms`` is how long a call ran that took a second or more; the wait
+    for an answer does not count. ``ending`` says why a call came to nothing: the person said no, or
+    interrupted. ``refusal`` is why a call was not allowed: a rule, a mode, a hook, or that there
+    was nobody to approve it. ``jobs`` are the background commands that the result tells of.
     """
 
     summary: str = ""
@@ -260,6 +274,8 @@ class ToolDetails(Stored):
     exit_code: int | None = None
     truncated: bool = False
     full_output_path: str | None = None
+    printed_lines: int | None = None
+    elapsed_ms: int = 0
     files: FileTouches = Field(default_factory=FileTouches)
     todos: tuple[Todo, ...] | None = None
     jobs: tuple[Job, ...] = ()
@@ -296,7 +312,8 @@ class ToolResultMessage(Stored):
 class BashExecutionMessage(Stored):
     """A command the person ran with ``!`` (``!!`` sets ``exclude_from_context``).
 
-    ``files`` is what it was seen to change; None: nothing.
+    ``files`` is what it was seen to change; None: nothing. ``printed_lines`` counts what it
+    printed, however much of that is in ``output``; None: not counted.
     """
 
     role: Literal["bashExecution"] = "bashExecution"
@@ -306,6 +323,7 @@ class BashExecutionMessage(Stored):
     cancelled: bool = False
     truncated: bool = False
     full_output_path: str | None = None
+    printed_lines: int | None = None
     exclude_from_context: bool = False
     files: FileTouches | None = None
     timestamp: int = Field(default_factory=_now_ms)

@@ -45,6 +45,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
 )
 from agent_tui.messages import (
     AssistantMessage,
@@ -104,6 +105,8 @@ class Updates:
                 if line := turn_end_line(event, self._shown_error):
                     yield said(in_lines(line))
                 self._shown_error = ""
+            case TurnRecorded():
+                pass  # editors show changes and times themselves
             case TodosChanged(todos):
                 yield plan_of(todos)
             case ContextChanged():

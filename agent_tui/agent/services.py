@@ -1,6 +1,7 @@
 """What a runtime is built from; made once by the composition root."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,7 @@ class RuntimeServices:
         server_offer: What the MCP servers give to the prompt of the present turn.
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
+        clock: Monotonic seconds, which say how long turns and calls take.
         max_retries: How often it is.
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
@@ -87,6 +89,7 @@ class RuntimeServices:
     server_offer: Callable[[], ServerOffer] = ServerOffer
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
     max_retries: int = MAX_RETRIES
     most_replies: int = 0
     fallback_model: ModelRef | None = None

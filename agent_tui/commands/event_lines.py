@@ -1,8 +1,10 @@
 """What is said of an event where there are words alone: `--plain`, `-p` and editors."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
+from agent_tui.commands.core.short_words import short_time
 from agent_tui.durations import elapsed
 from agent_tui.events import (
     AgentEvent,
@@ -43,14 +45,19 @@ from agent_tui.events import (
     ToolStarted,
     TotalsChanged,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
     WentBack,
 )
+from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
+
+_MOST_NAMED = 5
+"""Of the files that a turn changed."""
 
 
 def event_line(event: AgentEvent) -> str:
@@ -88,6 +95,10 @@ def event_line(event: AgentEvent) -> str:
             return f"Ends: {label}."
         case SessionChanged():
             return _session(event)
+        case TurnRecorded(facts=facts):
+            took, changed = _turn_facts(facts, _MOST_NAMED)
+            told = "; ".join(filter(None, (took and f"took {took}", changed)))
+            return f"{told[:1].upper()}{told[1:]}."
         case WentBack():
             return "Back at an earlier place of this session."
         case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
@@ -143,6 +154,26 @@ def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
         case _:
             assert_never(event.outcome)
     return f"{text} /retry goes on.".strip() if event.can_continue else text
+
+
+def turn_facts_line(facts: TurnFacts, most_named: int = _MOST_NAMED) -> str:
+    """``2m 05s · changed src/a.py, tests/test_a.py +3``; `most_named` files at most are named."""
+    return " · ".join(filter(None, _turn_facts(facts, most_named)))
+
+
+def _turn_facts(facts: TurnFacts, most_named: int) -> tuple[str, str]:
+    """How long a turn took, and what it changed; each empty where nothing is said of it."""
+    took = short_time(facts.elapsed_ms / 1_000) if facts.elapsed_ms >= 1_000 else ""
+    named = facts.changed[:most_named]
+    more = len(facts.changed) - len(named) + facts.more
+    files = printable_line(", ".join(named), 1_000) + (f" +{more:,}" if more else "")
+    return took, f"changed {files}" if named else ""
+
+
+def plan_steps(todos: Sequence[Todo]) -> list[str]:
+    """The steps of a plan, each on a line with how far it is: ``[x] Read the parser``."""
+    signs = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+    return [f"{signs[todo.status]} {printable_line(todo.text)}" for todo in todos]
 
 
 def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) -> str:

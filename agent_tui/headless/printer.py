@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
 from time import monotonic
@@ -13,11 +13,12 @@ from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
-from agent_tui.commands.event_lines import event_line
+from agent_tui.commands.event_lines import event_line, plan_steps
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
@@ -34,9 +35,11 @@ from agent_tui.events import (
     RetryScheduled,
     ScopeProgress,
     TextPinned,
+    TodosChanged,
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
 )
 from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
 from agent_tui.headless.front import HeadlessFront
@@ -48,7 +51,7 @@ from agent_tui.headless.result import (
     TokensResult,
 )
 from agent_tui.headless.terms import NO_TERMS, RunTerms
-from agent_tui.messages import ImageContent, Job, JsonObject
+from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
 
@@ -276,7 +279,7 @@ class _Watcher:
             self._tell_progress(event.phase)
 
     def _note_refusal(self, event: ToolFinished) -> None:
-        title = self._titles.pop(event.call_id, event.message.tool_name)
+        title = self._titles.get(event.call_id, event.message.tool_name)
         if reason := event.message.tool_details.refusal:
             self.refused.append(RefusedCall(event.message.tool_name, title, reason))
 
@@ -333,25 +336,56 @@ class _Watcher:
 class _TextWatcher(_Watcher):
     """Prints for a person: what models and tools wrote cannot steer the terminal."""
 
-    _told = ""
+    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO, terms: RunTerms) -> None:
+        super().__init__(runtime, out, err, terms)
+        self._told = ""
+        self._plan: tuple[Todo, ...] = ()
+        self._newest_call = ""
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
         match event:
-            case ToolStarted(title=title):
+            case ToolStarted(call_id, title=title):
+                self._newest_call = call_id
                 self.say(f"* {printable_line(title)}")
-            case ToolFinished(message=message) if message.is_error:
-                first_line = message.text.partition("\n")[0]
-                self.say(f"  ! {printable_line(first_line)}")
+            case ToolFinished(call_id=call_id, message=message):
+                self._tell_result(call_id, message)
+            case TodosChanged(todos):
+                if [todo.text for todo in todos] != [todo.text for todo in self._plan]:
+                    self._tell_lines(plan_steps(todos))
+                self._plan = todos
             case CompactionFailed(message):
                 self._told = message
                 self.say(message)
             case RetryScheduled() | Notice():
                 self.say(event_line(event))
-            case TextPinned() | JobEnded() | CompactionFinished():
+            case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
                 self.say(f"- {event_line(event)}")
             case _:
                 pass
+
+    def _tell_result(self, call_id: str, message: ToolResultMessage) -> None:
+        """What a command printed, and what went wrong with a call.
+
+        Of calls that run at the same time, each is named again.
+        """
+        title = self._titles.pop(call_id, "")
+        name = "" if call_id == self._newest_call else f"{title}: "
+        mark = "  ! " if message.is_error else "  "
+        if (printed := command_output(message)) is not None:
+            found = excerpt(printed.text, lines=printed.lines, has_failed=message.is_error)
+            if message.is_error or found.hidden or name:
+                self.say(f"{mark}{name}{printed.result}")
+            self._tell_lines(excerpt_lines(found))
+            self._newest_call = ""
+        elif message.is_error:
+            first_line, _, _ = message.text.partition("\n")
+            self.say(f"{mark}{name}{printable_line(first_line)}")
+            self._newest_call = ""
+
+    def _tell_lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.say(f"    {line}")
 
     def tell(self, text: str, level: Level) -> None:
         if level == "info":

@@ -1,7 +1,7 @@
 """Events of the agent as lines: what takes more than a sentence of `event_lines` is told here."""
 
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.event_lines import event_line, turn_end_line
+from agent_tui.commands.event_lines import event_line, plan_steps, turn_end_line
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -128,6 +128,8 @@ class Narrator:
     def _plan(self, todos: tuple[Todo, ...]) -> None:
         if todos and todos != self._told_todos:
             self._voice.say(_plan_line(todos))
+            if [todo.text for todo in todos] != [todo.text for todo in self._told_todos]:
+                self._voice.say(*(f"    {line}" for line in plan_steps(todos)))
         self._told_todos = todos
 
     def _think(self, text: str) -> None:

@@ -48,11 +48,12 @@ from agent_tui.events import (
     ToolStarted,
     TotalsChanged,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
     WentBack,
 )
-from agent_tui.messages import UserMessage
+from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
@@ -76,6 +77,7 @@ from agent_tui.ui.transcript import (
     BlockId,
     NoticeBlock,
     ToolBlock,
+    TurnBlock,
     UserBlock,
 )
 
@@ -84,7 +86,6 @@ from agent_tui.ui.transcript import (
 class _Running:
     place: BlockId
     block: ToolBlock | BashBlock
-    started_at: float
 
 
 class EventView:
@@ -107,6 +108,7 @@ class EventView:
         self._clock = options.clock
         self._running: dict[str, _Running] = {}
         self._asked: dict[str, str] = {}
+        self._plan: tuple[Todo, ...] = ()
         self._is_stop_shown = False
         self._shown_error = ""
         self._has_warned = False
@@ -147,7 +149,7 @@ class EventView:
                 self._begin(ToolBlock(event.call_id, event.name, title))
                 self._relabel(f"Running {event.name}", 0)
             case ToolOutputDelta():
-                chat.append_tool_output(event.call_id, event.text)
+                chat.append_tool_output(event.call_id, event.text, event.skipped_lines)
             case ToolFinished():
                 self._end_tool(event)
             case BashStarted():
@@ -157,7 +159,7 @@ class EventView:
                 self._end_bash(event)
             case ApprovalRequested():
                 self._asked[event.request.id] = event.request.call_id
-                self.widgets.plan.make_room(False)
+                self.widgets.plan.make_room("line")
                 self.widgets.approval.open(event.request)
                 self._pause()
             case ApprovalResolved():
@@ -169,6 +171,7 @@ class EventView:
             case QueueChanged():
                 self.widgets.queue.show(event.texts)
             case TodosChanged():
+                self._plan = event.todos
                 self.widgets.plan.show(event.todos)
             case JobStarted() | PlanHandedOver():
                 pass  # the bar counts them, and the plan is asked about
@@ -204,6 +207,8 @@ class EventView:
             case Notice():
                 chat.append(NoticeBlock(event.level, event.text))
                 self.status.refresh()  # it may tell of another mode
+            case TurnRecorded():
+                chat.append(TurnBlock(event.facts))
             case TurnFinished():
                 self._finish(event)
             case ContextChanged() | TotalsChanged() | ModelChanged():
@@ -227,7 +232,7 @@ class EventView:
         """An activity is about to run; what was shown to go on beside it gives way."""
         self.status.set_working(True)
         self.widgets.activity.show(None)
-        self.widgets.plan.make_room(True)
+        self.widgets.plan.make_room("steps")
         self.last_outcome = ""
         self._round = ""
 
@@ -235,7 +240,7 @@ class EventView:
         """Nothing runs any more, however it ended."""
         self.status.set_working(False)
         self.widgets.activity.show(None)
-        self.widgets.plan.make_room(False)
+        self.widgets.plan.make_room("none")
         self._running.clear()
         self.status.refresh()
 
@@ -243,7 +248,8 @@ class EventView:
         """Rebuild the chat from the session, or greet if nothing is in it."""
         blocks = blocks_of(self._runtime.conversation.log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
-        self.widgets.plan.show(tuple(self._runtime.conversation.todos))
+        self._plan = tuple(self._runtime.conversation.todos)
+        self.widgets.plan.show(self._plan)
         self.status.refresh()
 
     def say(self, text: str, level: Level = "info") -> None:
@@ -355,17 +361,13 @@ class EventView:
 
     def _begin(self, block: ToolBlock | BashBlock) -> None:
         place = self.widgets.transcript.append(block)
-        self._running[block.call_id] = _Running(place, block, self._clock())
+        self._running[block.call_id] = _Running(place, block)
 
     def _end_tool(self, event: ToolFinished) -> None:
         running = self._running.pop(event.call_id, None)
         if running is None or not isinstance(running.block, ToolBlock):
             return
-        block = finished_tool(
-            running.block,
-            event.message,
-            elapsed_s=self._clock() - running.started_at,
-        )
+        block = finished_tool(running.block, event.message, self._plan)
         self._is_stop_shown = block.status == "cancelled"
         self.widgets.transcript.replace(running.place, block)
         self._work("Waiting for the model")
@@ -376,15 +378,13 @@ class EventView:
             self.widgets.transcript.replace(running.place, bash_block(event.call_id, event.message))
 
     def _resolve(self, event: ApprovalResolved) -> None:
-        call_id = self._asked.pop(event.request_id, "")
-        if (running := self._running.get(call_id)) is not None:  # the question took no run time
-            self._running[call_id] = replace(running, started_at=self._clock())
-            if isinstance(running.block, ToolBlock):
-                self._relabel(f"Running {running.block.name}", 0)
+        running = self._running.get(self._asked.pop(event.request_id, ""))
+        if running is not None and isinstance(running.block, ToolBlock):
+            self._relabel(f"Running {running.block.name}", 0)
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.resumed(self._clock()))
         self.widgets.approval.resolve(event.request_id)
-        self.widgets.plan.make_room(self.widgets.approval.request is None)
+        self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 
     def _retry(self, event: RetryScheduled) -> None:
         self._work(f"Trying again ({event.attempt} of {event.max_attempts})")

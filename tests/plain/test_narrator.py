@@ -20,6 +20,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
 )
@@ -30,6 +31,7 @@ from agent_tui.messages import (
     Todo,
     ToolDetails,
     ToolResultMessage,
+    TurnFacts,
 )
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
@@ -121,8 +123,20 @@ def test_a_change_that_nobody_was_asked_about_is_told_in_words():
 
 def test_a_plan_is_told_when_it_has_changed():
     plan = (Todo(text="Read", status="completed"), Todo(text="Write", status="in_progress"))
-    lines = told(TodosChanged(plan), TodosChanged(plan), TodosChanged(()))
-    assert lines == ["Plan: 1 of 2 done. Now: Write."]
+    further = (plan[0], Todo(text="Write", status="completed"))
+    lines = told(TodosChanged(plan), TodosChanged(plan), TodosChanged(further), TodosChanged(()))
+    assert lines == [
+        "Plan: 1 of 2 done. Now: Write.",
+        "    [x] Read",
+        "    [>] Write",
+        "Plan: 2 of 2 done.",
+    ]
+
+
+def test_the_end_of_a_turn_is_told_in_a_sentence():
+    facts = TurnFacts(elapsed_ms=125_000, changed=("a.py", "b.py"), more=3)
+    lines = told(TurnRecorded("e", facts), TurnRecorded("e", TurnFacts(changed=("a.py",))))
+    assert lines == ["Took 2m 05s; changed a.py, b.py +3.", "Changed a.py."]
 
 
 def test_an_error_is_told_once_and_with_the_way_on():

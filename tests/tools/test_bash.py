@@ -171,3 +171,13 @@ def test_the_intent_shows_the_exact_command(context: ToolContext, workspace: Pat
     assert intent.fingerprint != other.fingerprint
     with pytest.raises(ToolError, match="NUL"):
         intent_of(context, "bash", {"command": "ls\0rm"})
+
+
+async def test_all_lines_that_were_printed_are_counted_whatever_the_model_gets(
+    context: ToolContext, emitted: list[str]
+):
+    skipped: list[int] = []
+    context.emit = lambda text, lines=0: (emitted.append(text), skipped.append(lines))
+    output = await call_tool(context, "bash", {"command": "seq 1 100000"})
+    assert output.for_person.printed_lines == 100_000
+    assert sum(skipped) + "".join(emitted).count("\n") == 100_000

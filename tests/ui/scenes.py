@@ -641,6 +641,7 @@ def scene_app(
     program.chmod(0o700)
     models = ServedModels() if name == "first_run_found" else ListedModels(nothing=is_first)
     replies = SCRIPTS[name]() if name in SCRIPTS else ()
+    clock = StillClock()
     runtime = asking(
         stage,
         *replies,
@@ -648,6 +649,7 @@ def scene_app(
         permissions=RULES,
         counter=SameEverywhere(),
         sleep=_for_ever,
+        clock=clock,
     )
     if name in TOKENS:
         long_work(runtime, lines=150, tokens=TOKENS[name])
@@ -662,7 +664,7 @@ def scene_app(
         pull_first=name.startswith("pull"),
         onboarding_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
-        clock=StillClock(),
+        clock=clock,
         is_demo=name == "tour",
     )
     app = AgentApp(lambda: options, theme)

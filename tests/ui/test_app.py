@@ -267,14 +267,17 @@ async def test_a_word_typed_at_once_never_answers_with_its_later_letters(tmp_pat
         assert ui.text == "go any way"
 
 
-async def test_the_plan_gives_way_to_a_question_and_ends_with_the_turn(tmp_path: Path):
-    plan = call("c0", "todo", todos=[{"text": "one", "status": "pending"}])
+async def test_of_the_plan_a_question_leaves_the_present_step_and_it_ends_with_the_turn(
+    tmp_path: Path,
+):
+    steps = [{"text": "one", "status": "completed"}, {"text": "two", "status": "in_progress"}]
+    plan = call("c0", "todo", todos=steps)
     script = (Reply(tool_calls=(plan,)), held("", TOUCH), held())
     async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
         assert ui.plan.display
         await ui.asked()
-        assert not ui.plan.display
+        assert str(ui.plan.render()) == "Plan 1/2 ▸ two"
         ui.approval.arm()
         await ui.pilot.press("y")
         await ui.settle()

@@ -68,6 +68,9 @@ _CHANGED = (
     "Look again and repeat the call."
 )
 
+_TOLD_S = 1.0
+"""How long a call took is told from here on."""
+
 AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
 AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
 
@@ -124,6 +127,7 @@ class ToolRunner:
     Attributes:
         pins: Takes up skills and instructions; None where that is not done.
         repetition: What was called before, and whether that goes on in vain.
+        waited_s: How long the person was waited for.
     """
 
     def __init__(
@@ -139,6 +143,7 @@ class ToolRunner:
         self._emit = emit
         self._hooks = ConversationHooks(conversation, emit)
         self.repetition = Repetition()
+        self.waited_s = 0.0
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
         self._ending: TurnEnding = ""
@@ -338,12 +343,15 @@ class ToolRunner:
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
             return _remarked(ready.work, remark)
+        clock, waited_s = self._conversation.services.clock, self.waited_s
+        began_s = clock()
         try:
             with self._told_faults(ready.tool_name):
                 output = await ready.work()
         except ToolError as error:
             output = _failure(str(error), ready.limits)
-        return _remarked(output, remark)
+        ran_s = clock() - began_s - (self.waited_s - waited_s)
+        return _remarked(_timed(output, ran_s), remark)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
@@ -434,18 +442,20 @@ class ToolRunner:
         )
         self._emit(ApprovalRequested(request))
         allowed = False
+        asked_at_s = self._conversation.services.clock()
         try:
             answer = await self._services.pending.wait(request.id)
             allowed = answer.choice != "no"
             return answer
         finally:
+            self.waited_s += self._conversation.services.clock() - asked_at_s
             self._emit(ApprovalResolved(request.id, allowed))
 
     def _context(self, call: ToolCall, calls_in_reply: int) -> ToolContext:
         conversation = self._conversation
         context = ToolContext(
             cwd=conversation.cwd,
-            emit=lambda text: self._emit(ToolOutputDelta(call.id, text)),
+            emit=lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
             files=conversation.files,
             output_dir=self._services.output_dir,
             environ=self._services.environ,
@@ -529,6 +539,13 @@ class ToolRunner:
         if files != FileTouches():
             self._conversation.log.append(changes_entry(result_id, files))
             self.repetition.note_changes()
+
+
+def _timed(output: ToolOutput, ran_s: float) -> ToolOutput:
+    if ran_s < _TOLD_S:
+        return output
+    details = output.for_person.model_copy(update={"elapsed_ms": round(ran_s * 1_000)})
+    return replace(output, for_person=details)
 
 
 def _remarked(output: ToolOutput, remark: str) -> ToolOutput:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from itertools import count
+from itertools import count, takewhile
 from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
@@ -34,6 +34,7 @@ from agent_tui.events import (
     ThinkingDelta,
     ToolCallDelta,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
 )
@@ -52,6 +53,7 @@ from agent_tui.providers.budget import BudgetSpent
 from agent_tui.providers.retry import MAX_RETRIES, Sleep, most_retries, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.replay.turn_facts import turn_facts, turn_facts_entry
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
@@ -161,6 +163,8 @@ class Turn:
         self._hooks = ConversationHooks(conversation, emit)
         self._times_sent_on = 0
         self._is_partial_kept = False
+        self._began_s = conversation.services.clock()
+        self._before = conversation.log.leaf_id
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
         """Run to the end. `text` is the person's message; None goes on from where it stood.
@@ -178,11 +182,27 @@ class Turn:
     def _synced(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on the disk, or what kept it from getting there."""
         try:
+            self._record_facts()
             self._conversation.log.sync()
         except SessionError as error:
             return TurnFinished("error", str(error))
         self._say_mends()
         return ending
+
+    def _record_facts(self) -> None:
+        """Record and tell how long the turn took and what it changed, where that is worth a line.
+
+        Raises:
+            SessionError: It could not be recorded.
+        """
+        conversation = self._conversation
+        took_s = conversation.services.clock() - self._began_s - self._tools.waited_s
+        path = conversation.log.path_entries()
+        added = takewhile(lambda entry: entry.id != self._before, reversed(path))
+        facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), conversation.cwd.resolve())
+        if facts is not None:
+            entry = conversation.log.append(turn_facts_entry(facts))
+            self._emit(TurnRecorded(entry.id, facts))
 
     def _say_mends(self) -> None:
         """Tell the person of a session file that somebody deleted or replaced."""

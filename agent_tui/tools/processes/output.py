@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import REMOVED, mask_values
@@ -23,6 +23,14 @@ _TAIL_BYTES = 400_000
 
 _SHOWN_BYTES = 100_000
 """Of the kept file, so much of its end is read to be shown."""
+
+
+class EmitOutput(Protocol):
+    """Takes output as it comes."""
+
+    def __call__(self, text: str, skipped_lines: int = 0, /) -> None:
+        """`text` is what came; `skipped_lines` are left out before it."""
+        ...
 
 
 class CommandOutput:
@@ -65,6 +73,11 @@ class CommandOutput:
         self._unread.add(rest)
         self._is_over = True
         self._close_file()
+
+    @property
+    def unread_lines(self) -> int:
+        """How many lines came since the last `take`; blank ones at the end do not count."""
+        return self._unread.lines
 
     def take(self, limits: OutputLimits) -> tuple[str, bool]:
         """What came since the last time, as the model gets it, and whether some is left out."""
@@ -132,9 +145,11 @@ class CommandOutput:
 
 
 class _Ends:
-    """Bytes of which the beginning and the end are held."""
+    """Bytes of which the beginning and the end are held, and their lines counted."""
 
     def __init__(self) -> None:
+        self.lines = 0
+        self._newlines = 0
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
@@ -142,6 +157,7 @@ class _Ends:
 
     def add(self, chunk: bytes) -> None:
         self._total_bytes += len(chunk)
+        self._count_lines(chunk)
         room = _HEAD_BYTES - len(self._head)
         self._head += chunk[: max(room, 0)]
         if len(chunk) > room:
@@ -153,6 +169,13 @@ class _Ends:
         missing = self._total_bytes - len(self._head) - len(tail)
         gap = f"\n[... {missing} bytes left out ...]\n".encode() if missing else b""
         return b"".join((self._head, gap, tail)), missing
+
+    def _count_lines(self, chunk: bytes) -> None:
+        text = chunk.rstrip(b"\r\n")
+        if text:
+            self.lines = max(self.lines, 1) + self._newlines + text.count(b"\n")
+            self._newlines = 0
+        self._newlines += chunk.count(b"\n", len(text))
 
     def _add_to_tail(self, chunk: bytes) -> None:
         self._tail.append(chunk)

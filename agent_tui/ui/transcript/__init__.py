@@ -7,8 +7,8 @@ For the app, `Transcript` is all there is (all methods are synchronous):
   ``call_block_id(call_id)``, ``blocks``;
 - ``start_reply() -> BlockId``, ``stream_text(delta)``, ``stream_thinking(delta)``,
   ``finish_reply(mark, note)``, ``discard_reply()``; deltas may come as fast as they like;
-- ``append_tool_output(call_id, text)`` for a running `ToolBlock` or `BashBlock`; a later
-  ``replace`` with the finished block stands for everything that was shown live;
+- ``append_tool_output(call_id, text, skipped_lines)`` for a running `ToolBlock` or `BashBlock`; a
+  later ``replace`` with the finished block stands for everything that was shown live;
 - ``toggle(id)``, ``toggle_details()``, ``show_thinking``;
 - ``follow_end()``, ``is_following``, and the message ``Transcript.FollowChanged(following,
   new_count)``; scrolling is at once (``action_page_up`` and its like);
@@ -29,6 +29,7 @@ from agent_tui.ui.transcript.blocks import (
     ThinkingBlock,
     ToolBlock,
     ToolStatus,
+    TurnBlock,
     UserBlock,
     WelcomeBlock,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "ToolBlock",
     "ToolStatus",
     "Transcript",
+    "TurnBlock",
     "UserBlock",
     "WelcomeBlock",
 ]

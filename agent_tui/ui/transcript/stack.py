@@ -10,6 +10,7 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     BlockId,
     ToolBlock,
+    TurnBlock,
 )
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.painter import BlockPainter, estimate_rows
@@ -289,5 +290,5 @@ def _gap(above: Item | None, item: Item) -> int:
 def can_toggle(block: Block) -> bool:
     """Whether there is more to see of a block than it shows at first."""
     if isinstance(block, ToolBlock):
-        return bool(block.output or block.diff)
-    return not isinstance(block, AssistantBlock)
+        return bool(block.output or block.diff or block.todos)
+    return not isinstance(block, AssistantBlock | TurnBlock)

@@ -49,7 +49,7 @@ class Transcript(FindingView):
         self._details_expanded = False
         self._reply = LiveReply(self._stack)
         self._arrived: list[tuple[PieceKind, str]] = []
-        self._live_output: dict[str, list[str]] = {}
+        self._live_output: dict[str, list[tuple[str, int]]] = {}
         self._flush_timer: Timer | None = None
         self._next_flush_s = 0.0
         self._pressed_at: Offset | None = None
@@ -154,9 +154,12 @@ class Transcript(FindingView):
         for block_id in self._reply.forget():
             self.remove_block(block_id)
 
-    def append_tool_output(self, call_id: str, text: str) -> None:
-        """More output of a running tool or command; its last lines are shown."""
-        self._live_output.setdefault(call_id, []).append(text)
+    def append_tool_output(self, call_id: str, text: str, skipped_lines: int = 0) -> None:
+        """More output of a running tool or command; its last lines are shown.
+
+        `skipped_lines` came before `text`, and are only counted.
+        """
+        self._live_output.setdefault(call_id, []).append((text, skipped_lines))
         self._wake_flush()
 
     # Folding -----------------------------------------------------------------------------
@@ -276,11 +279,12 @@ class Transcript(FindingView):
                 self._redraw(index)
         outputs, self._live_output = self._live_output, {}
         for call_id, parts in outputs.items():
-            self._extend_output(call_id, "".join(parts))
+            text = "".join(text for text, _ in parts)
+            self._extend_output(call_id, text, sum(skipped for _, skipped in parts))
         now_s = perf_counter()
         self._next_flush_s = now_s + _FLUSH_SHARE * (now_s - started_s)
 
-    def _extend_output(self, call_id: str, text: str) -> None:
+    def _extend_output(self, call_id: str, text: str, skipped_lines: int) -> None:
         index = self._stack.index(self._by_call.get(call_id, 0))
         if index is None:
             return
@@ -289,7 +293,7 @@ class Transcript(FindingView):
             output = whole = block.output + text
             if len(output) > _MAX_LIVE_CHARS:
                 output = output[-_MAX_LIVE_CHARS:].partition("\n")[2] or output[-_MAX_LIVE_CHARS:]
-            cut = whole.count("\n") - output.count("\n")
+            cut = whole.count("\n") - output.count("\n") + skipped_lines
             grown = replace(block, output=output, lines_before=block.lines_before + cut)
             self._stack.grow(index, grown)
             self._redraw(index)
