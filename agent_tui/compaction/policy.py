@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelInfo
+from agent_tui.tokens import percent_of
 
 ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
 
@@ -61,7 +62,7 @@ class ContextLimits:
     @property
     def trigger_percent(self) -> int:
         """Where room is made, on the scale of `ContextUsage.percent`."""
-        return self.trigger * 100 // self.window if self.window > 0 else 0
+        return percent_of(self.trigger, self.window)
 
     def level(self, used: int) -> ContextLevel:
         """Where `used` tokens stand; ``normal`` in an unknown window."""
