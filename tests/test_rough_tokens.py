@@ -26,16 +26,16 @@ IN_OTHER_SCRIPTS = {
         "小さくする方法はどれもエントリを追加するだけで、何も書き換えません。"
     ),
     "Korean": (
-        "세션은 추가만 되는 로그입니다. 모델이 보는 것은 항목을 그대로 다시 재생한 결과입니다. 컨텍스트를 "
-        "줄이는 모든 방법은 항목을 추가할 뿐이며 아무것도 다시 쓰지 않습니다."
+        "세션은 추가만 되는 로그입니다. 모델이 보는 것은 항목을 그대로 다시 재생한 결과입니다. "
+        "컨텍스트를 줄이는 모든 방법은 항목을 추가할 뿐이며 아무것도 다시 쓰지 않습니다."
     ),
     "Russian": (
-        "Сеанс — это журнал, в который можно только добавлять записи. Модель видит то, что получается "
-        "при их повторном воспроизведении. Неудачное сжатие оставляет файл таким, каким он был."
+        "Сеанс — это журнал, в который можно только добавлять записи. Модель видит то, что "
+        "получается при их повторном воспроизведении. Неудачное сжатие оставляет файл таким, каким он был."
     ),
     "German": (
-        "Eine Sitzung ist ein Protokoll, an das nur angehängt wird. Was das Modell sieht, ergibt sich "
-        "daraus. Eine fehlgeschlagene Verdichtung lässt die Datei so, wie sie vorher gewesen ist."
+        "Eine Sitzung ist ein Protokoll, an das nur angehängt wird. Was das Modell sieht, ergibt "
+        "sich daraus. Eine fehlgeschlagene Verdichtung lässt die Datei so, wie sie vorher gewesen ist."
     ),
 }
 

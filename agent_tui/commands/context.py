@@ -48,9 +48,8 @@ class ContextPage:
             rows = tuple((large.label, _share(large.tokens, shown)) for large in shown.largest)
             sections.append(PageSection("Largest messages", rows))
         about = "about " if usage.is_estimate else ""
-        title = (
-            f"Context window: {about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}"
-        )
+        filled = f"{about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}"
+        title = f"Context window: {filled}"
         if shown.compacts_at:
             title += f"; room is made at {shown.compacts_at}%"
         return Page(title, tuple(sections))
