@@ -31,11 +31,12 @@ IN_OTHER_SCRIPTS = {
     ),
     "Russian": (
         "Сеанс — это журнал, в который можно только добавлять записи. Модель видит то, что "
-        "получается при их повторном воспроизведении. Неудачное сжатие оставляет файл таким, каким он был."
+        "получается при их повторном воспроизведении. Неудачное сжатие оставляет файл, "
+        "каким он был."
     ),
     "German": (
         "Eine Sitzung ist ein Protokoll, an das nur angehängt wird. Was das Modell sieht, ergibt "
-        "sich daraus. Eine fehlgeschlagene Verdichtung lässt die Datei so, wie sie vorher gewesen ist."
+        "sich daraus. Eine fehlgeschlagene Verdichtung lässt die Datei, wie sie gewesen ist."
     ),
 }
 
