@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,11 @@ async def test_a_file_read_in_parts_comes_back_whole(small: ToolContext, workspa
     got: list[str] = []
     while len(got) < len(lines):
         output = await call_tool(small, "read", {"path": "a.py", "offset": len(got) + 1})
-        assert len(output.for_model) < 1_170 + 60
+        assert len(output.for_model) < 1_170 + 130
         body = output.for_model.split("\n")
         if output.for_person.truncated:
-            assert body[-1].endswith(f"; use offset={len(got) + len(body)} for more]")
+            cap = "1,170 bytes or 46 lines a call: the window is 2,048 tokens"
+            assert body[-1].endswith(f"; use offset={len(got) + len(body)} for more; cut at {cap}]")
             del body[-1]
         got += [line.partition("\t")[2] for line in body]
     assert got == lines
@@ -85,4 +87,10 @@ async def test_of_a_long_output_the_ends_are_kept_and_the_whole_is_on_the_disk(s
     assert "5000" in lines
     (kept,) = small.output_dir.iterdir()
     assert kept.read_text().split() == [str(n) for n in range(1, 5_001)]
-    assert f"[whole output, at most 50 MB: {kept}]" in lines
+    cap = "1,170 bytes or 46 lines a call: the window is 2,048 tokens"
+    rest = r"; read it with offset=(\d+) limit=(\d+) for the rest"
+    note = re.fullmatch(rf"\[whole output: {kept}{rest}; cut at {cap}\]", lines[-2])
+    assert note is not None
+    first, count = int(note[1]), int(note[2])
+    gap = lines.index(f"[... lines {first}-{first + count - 1} of 5000 left out ...]")
+    assert (lines[gap - 1], lines[gap + 1]) == (str(first - 1), str(first + count))

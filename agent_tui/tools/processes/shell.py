@@ -42,7 +42,8 @@ class ShellResult:
     """How a command ended, or how it stands.
 
     `text` is plain and shortened: what was printed since the last look. `exit_code` is None where
-    it still runs or was stopped. `excess` is `Child.excess`.
+    it still runs or was stopped. `excess` is `Child.excess`. `left_out` says how to get what of the
+    whole output is not in `text`, and what cut it; empty where nothing did.
     """
 
     text: str
@@ -51,13 +52,13 @@ class ShellResult:
     full_output_path: Path | None
     elapsed_s: float
     excess: int = 0
+    left_out: str = ""
 
     def for_model(self, ending: str, hint: str = "") -> str:
         """What was printed, where all of it is, and in brackets what else is to be known."""
         lines = [self.text or "(no output)"]
         if path := self.full_output_path:
-            at_most = f", at most {MAX_KEPT_BYTES // 1_000_000} MB" if self.is_cut else ""
-            lines.append(f"[whole output{at_most}: {path}]")
+            lines.append(f"[whole output: {path}{self.left_out}]")
         if hint:
             lines.append(f"[{hint}]")
         return "\n".join([*lines, f"[{ending}]"])
@@ -156,9 +157,21 @@ class ShellCommand:
 
     def result(self, limits: OutputLimits) -> ShellResult:
         """What it printed since this was last asked, and how it stands."""
-        text, is_cut = self.output.take(limits)
-        path = self.output.path if is_cut else None
-        return ShellResult(text, self.exit_code, is_cut, path, self.elapsed_s, self.excess)
+        kept = self.output.take(limits)
+        path = self.output.path if kept.is_cut else None
+        left_out = self._left_out(kept.left_out, limits)
+        return ShellResult(
+            kept.text, self.exit_code, kept.is_cut, path, self.elapsed_s, self.excess, left_out
+        )
+
+    def _left_out(self, lines: tuple[int, int], limits: OutputLimits) -> str:
+        first, last = lines
+        most_mb = MAX_KEPT_BYTES // 1_000_000
+        notes = [] if self.output.is_kept_whole else [f"its first {most_mb} MB"]
+        if last:
+            notes.append(f"read it with offset={first} limit={last - first + 1} for the rest")
+            notes.append(f"cut at {limits.cap}")
+        return "".join(f"; {note}" for note in notes)
 
     async def _run(self, keeper: ProcessKeeper) -> None:
         order = self.order
