@@ -38,7 +38,7 @@ def notes_in(messages: tuple[Message, ...]) -> list[str]:
 
 
 async def test_each_tenth_from_the_sixth_on_is_told_once_and_no_prefix_changes(stage: Stage):
-    runtime = stage.runtime(fill(stage, 11), window=WINDOW)
+    runtime = stage.runtime(fill(stage, 12), window=WINDOW)
     await collect(runtime.submit("read them"))
     requests = stage.model.requests
     for earlier, later in pairwise(requests):
