@@ -71,5 +71,5 @@ def output_limits(
     range_bytes = (room_tokens * _RANGE_BYTES_A_TOKEN - given_bytes) // left
     if max_bytes == MAX_OUTPUT_BYTES:
         return OutputLimits(range_bytes=max(range_bytes, 0))
-    whose = "a call" if calls == 1 else f"for each of {calls} calls in one reply"
+    whose = "a call" if calls == 1 else f"for one of {calls} calls in a reply"
     return OutputLimits(max_bytes, max(range_bytes, 0), f"{whose}: the window is {window:,} tokens")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.mentions import attach
+from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.memory import digest_of
 from agent_tui.tools.files.text_window import Window, read_window, windowed_text
@@ -122,8 +123,11 @@ async def test_editing_a_large_file_takes_a_few_times_its_size(
 ):
     file = context.cwd / "copy.log"
     file.write_bytes(many_lines.read_bytes() + b"the last line\n")
-    edits = [{"old": "the last line", "new": "the very last line"}]
-    output = await call_tool(context, "edit", {"path": str(file), "edits": edits})
+    arguments: JsonObject = {
+        "path": str(file),
+        "edits": [{"old": "the last line", "new": "the very last line"}],
+    }
+    output = await call_tool(context, "edit", arguments)
     assert peak_bytes() < 8 * SIZE
     assert output.for_person.diff is not None
     assert "@@ -499998,4 +499998,4 @@" in output.for_person.diff
