@@ -178,7 +178,8 @@ class Conversation:
             limit=self.room_ends_at,
             is_automatic=self.compacts_at > 0,
         )
-        return note if note_due(note, newest_note(self.context())) else None
+        is_high = note_due(note, None)  # the replay that says what was told is for then alone
+        return note if is_high and note_due(note, newest_note(self.context())) else None
 
     def context(self) -> Context:
         """What the model sees now."""
