@@ -38,6 +38,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
+from agent_tui.providers.log_file import fault_reporter
 from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.file.status import session_status
@@ -247,6 +248,7 @@ def compose(
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
+        report_fault=fault_reporter(paths.log_file(), secrets),
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),

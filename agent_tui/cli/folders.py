@@ -38,7 +38,7 @@ def existing_folder(folder: Path) -> Path:
         resolved = folder.expanduser().resolve(strict=True)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}.", _NAME_ANOTHER) from error
-    except RuntimeError as error:  # ~ of an unknown person, links in a circle
+    except (RuntimeError, ValueError) as error:  # ~ of nobody known, links in a circle, a NUL
         raise UsageError(f"{folder}: {str(error).rstrip('.')}.", _NAME_ANOTHER) from error
     if not resolved.is_dir():
         raise UsageError(f"{folder} is not a folder.", _NAME_ANOTHER)

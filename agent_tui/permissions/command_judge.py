@@ -29,6 +29,7 @@ from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.code import files_in_code
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
+from agent_tui.safe_paths import is_folder, path_exists
 
 _MAX_FOLDERS = 32
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
@@ -185,7 +186,7 @@ class CommandJudge:
                 return True
             may_be_no_path = any(text.startswith("/") for text in word.texts)  # sed '/x/d'
             for path in (path for base in bases for path in self._words.named(base, word)):
-                is_there = path.exists() or (len(path.parts) > 2 and path.parent.exists())
+                is_there = path_exists(path) or (len(path.parts) > 2 and path_exists(path.parent))
                 places |= {path: None} if is_there or not may_be_no_path else {}
         return any(not (guard.may_write_freely(path) or str(path) in _STREAMS) for path in places)
 
@@ -244,7 +245,7 @@ class CommandJudge:
             return ""
 
         def is_held(path: Path) -> bool:
-            return any(denies(path) for _, denies in self._denied_reads) and not path.is_dir()
+            return any(denies(path) for _, denies in self._denied_reads) and not is_folder(path)
 
         linked = is_held if follows_links(part) else None
         for folder in self._searched_folders(part, bases):
@@ -257,7 +258,7 @@ class CommandJudge:
         folders: dict[Path, None] = {}
         for base in bases:
             named = [path for word in part.arguments for path in self._words.named(base, word)]
-            inside = [path for path in named if path.is_dir()]
+            inside = [path for path in named if is_folder(path)]
             folders |= dict.fromkeys(inside)
             if not inside or searches_where_it_is(part):
                 folders[base] = None
@@ -284,7 +285,7 @@ class CommandJudge:
                         return reason
                     if names_only and guard.is_inside(path) and not guard.is_own(path):
                         continue
-                    searches = name in ("grep", "egrep", "fgrep", "rg") and path.is_dir()
+                    searches = name in ("grep", "egrep", "fgrep", "rg") and is_folder(path)
                     asks = guard.why_searching_asks if searches else guard.why_reading_asks
                     if reason := asks(path) if reads_only else guard.why_writing_asks(path):
                         return reason
@@ -350,7 +351,7 @@ def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
     for base in bases:
         for place in (base, *base.parents):
             for name in TOOLCHAIN_FILES.get(part.name, ()):
-                if (place / name).exists():
+                if path_exists(place / name):
                     return f"which {part.name} runs is up to {place / name}"
     return ""
 

@@ -26,6 +26,7 @@ from agent_tui.permissions.rules import (
     stored_rules,
 )
 from agent_tui.permissions.shell.parts import split_command
+from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
@@ -52,6 +53,7 @@ class Verdict:
     none may be made. `by` says what decided. `parts` are the commands that were looked at,
     `touched` the files they name, links followed: what an approval of a command is bound to.
     `only_reads`: the call is known to change nothing, so that others may run beside it.
+    `fault` is what the judging itself failed with, for the log.
     """
 
     decision: Decision
@@ -61,6 +63,7 @@ class Verdict:
     parts: tuple[str, ...] = ()
     touched: tuple[Path, ...] = ()
     only_reads: bool = False
+    fault: Exception | None = None
 
 
 _ALLOWED = Verdict("allow", "")
@@ -121,27 +124,40 @@ class PermissionEngine:
         return tuple(self._problems)
 
     def judge(self, tool_name: str, intent: Intent) -> Verdict:
-        """Whether a call that would do `intent` may run."""
-        match intent.access:
-            case "none":
-                verdict = self._by_rules(tool_name, intent) or _ALLOWED
-            case "read":
-                verdict = self._judge_read(tool_name, intent)
-            case "write":
-                verdict = self._judge_write(tool_name, intent)
-            case "execute":
-                verdict = self._judge_command(intent.command)
-            case "network":
-                verdict = self._judge_network(tool_name, intent)
-            case "outside":
-                verdict = self._judge_outside(tool_name)
-            case _:
-                assert_never(intent.access)
+        """Whether a call that would do `intent` may run; a call that breaks the judging asks."""
+        try:
+            verdict = self._judge_access(tool_name, intent)
+        except Exception as fault:  # noqa: BLE001 - a fault here must neither allow nor end a turn
+            verdict = self._unjudged(intent, fault)
         if intent.access != "execute":
             paths = tuple(str(path) for path in intent.paths)
             only_reads = intent.access in ("read", "network")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
         return self._if_there_is_somebody(verdict)
+
+    def _judge_access(self, tool_name: str, intent: Intent) -> Verdict:
+        match intent.access:
+            case "none":
+                return self._by_rules(tool_name, intent) or _ALLOWED
+            case "read":
+                return self._judge_read(tool_name, intent)
+            case "write":
+                return self._judge_write(tool_name, intent)
+            case "execute":
+                return self._judge_command(intent.command)
+            case "network":
+                return self._judge_network(tool_name, intent)
+            case "outside":
+                return self._judge_outside(tool_name)
+            case _:
+                assert_never(intent.access)
+
+    def _unjudged(self, intent: Intent, fault: Exception) -> Verdict:
+        """The verdict on a call that cannot be judged: only the person can decide."""
+        if self.mode == "plan" and intent.access not in ("none", "read"):
+            return Verdict("deny", self._only_reading, fault=fault)
+        why = f"it cannot be judged: the judge failed ({type(fault).__name__})"
+        return Verdict("ask", why, by="protection", fault=fault)
 
     def asked_by_hook(self, verdict: Verdict, why: str) -> Verdict:
         """`verdict` where a hook has the person asked first; what is denied stays so."""
@@ -290,7 +306,7 @@ class PermissionEngine:
         if ruled is not None and ruled.decision == "deny":
             return ruled
         for path in intent.paths:
-            searches = tool_name in _RECURSIVE_TOOLS and path.is_dir()
+            searches = tool_name in _RECURSIVE_TOOLS and is_folder(path)
             guard = self._guard
             if why := guard.why_searching_asks(path) if searches else guard.why_reading_asks(path):
                 return Verdict("ask", why, by="protection")

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent_tui.permissions.project_files import repository_root
+from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_folder, is_link, path_exists
 
 _MAX_CONFIG_BYTES = 64_000
 _INDEX_BLOCK_BYTES = 1 << 20
@@ -40,7 +42,7 @@ def git_risk(cwd: Path) -> str:
     """What git could obey in the repository around `cwd`; empty where it is plain, or none."""
     root = repository_root(cwd)
     for folder in (cwd, *cwd.parents):
-        if (folder / "HEAD").exists() and (folder / "objects").is_dir():
+        if path_exists(folder / "HEAD") and is_folder(folder / "objects"):
             return f"{folder} is itself the inside of a repository"
         if folder == root:
             return _risk_in(folder / ".git")
@@ -48,10 +50,10 @@ def git_risk(cwd: Path) -> str:
 
 
 def _risk_in(inside: Path) -> str:
-    if inside.is_symlink() or not inside.is_dir():
+    if is_link(inside) or not is_folder(inside):
         return f"{inside} names another place"
     for name in ("commondir", "config.worktree"):
-        if (inside / name).exists():
+        if path_exists(inside / name):
             return f"{inside / name} takes settings from elsewhere"
     if held := _held_repositories(inside):
         return held
@@ -77,7 +79,7 @@ def _held_repositories(inside: Path) -> str:
     if any(inside.glob("sharedindex.*")):
         return f"{inside} holds an index in parts"
     try:
-        with (inside / "index").open("rb") as file:
+        with open_regular_file(inside / "index") as file:
             before = b""
             while block := file.read(_INDEX_BLOCK_BYTES):
                 if _HELD_REPOSITORY in before + block:
@@ -92,7 +94,7 @@ def _held_repositories(inside: Path) -> str:
 
 def _odd_settings(config: Path) -> Iterator[str]:
     """Every line that is not plain; git's own grammar allows far more than is known here."""
-    with config.open("rb") as file:
+    with open_regular_file(config) as file:
         content = file.read(_MAX_CONFIG_BYTES + 1)
     if len(content) > _MAX_CONFIG_BYTES:
         yield f"{config} is very long"

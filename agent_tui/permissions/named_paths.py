@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.words import Word
+from agent_tui.safe_paths import follow_links, is_folder
 from agent_tui.tools.files.protected import SECRET_GLOBS
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
@@ -73,14 +74,14 @@ class PathResolver:
         try:
             written = str(Path(text).expanduser()) if text.startswith("~") else text
             lexical = written if written.startswith("/") else f"{base}/{written}"
-            resolved = os.path.realpath(lexical)
+            resolved = follow_links(lexical)
             yield Path(resolved)
             if resolved != lexical:
                 yield Path(lexical)
             if is_pattern:
                 for match in islice(self._matches(lexical), _MAX_EXPANDED):
-                    yield Path(os.path.realpath(match))
-        except (OSError, RuntimeError, ValueError):
+                    yield Path(follow_links(match))
+        except (OSError, RuntimeError):
             return
 
     def _matches(self, pattern: str) -> Iterator[str]:
@@ -194,10 +195,10 @@ def held_below(
             if is_held(path := Path(entry.path)):
                 return path
             if is_link_held is not None and entry.is_symlink():
-                target = Path(os.path.realpath(path))
+                target = Path(follow_links(str(path)))
                 if is_link_held(target):
                     return path
-                if target.is_dir() and target not in seen:
+                if is_folder(target) and target not in seen:
                     seen.add(target)
                     pending.append(target)
             if entry.name not in _UNSEARCHED and entry.is_dir(follow_symlinks=False):

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent_tui.safe_paths import is_folder
+
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first of these that is there."""
 
@@ -94,7 +96,7 @@ def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
     """The folders with prompt files, helpers and skills of the project of `cwd`. None is listed."""
     kinds = (*COMMANDS_FOLDERS, *AGENTS_FOLDERS, *SKILLS_FOLDERS)
     folders = (folder / kind for kind in kinds for folder in project_folders(cwd))
-    return tuple(folder for folder in folders if _is_folder(folder))
+    return tuple(folder for folder in folders if is_folder(folder))
 
 
 def project_files(cwd: Path) -> tuple[Path, ...]:
@@ -112,13 +114,6 @@ def project_files(cwd: Path) -> tuple[Path, ...]:
 def _has_text(path: Path) -> bool:
     try:
         return path.is_file() and path.stat().st_size > 0
-    except OSError:
-        return False
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
     except OSError:
         return False
 

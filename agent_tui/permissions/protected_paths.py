@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from agent_tui.permissions.git_settings import git_risk
+from agent_tui.safe_paths import is_file, path_exists
 from agent_tui.tools.files.protected import folded, is_secret_name
 
 _SECRET_FOLDERS = frozenset(
@@ -167,7 +168,7 @@ class ProtectedPaths:
         if names[1:2] == ["proc"]:
             return f"{folder} shows the inside of running programs"
         for first, second in sorted(_SECRET_PAIRS):
-            if names[-1:] == [first] and (folder / second).exists():
+            if names[-1:] == [first] and path_exists(folder / second):
                 return f"{folder / second} is where keys are kept"
         return self.why_reading_asks(folder)
 
@@ -185,7 +186,7 @@ class ProtectedPaths:
         for place in (folder, *folder.parents):
             if place in self.roots:
                 break
-            if (place / "HEAD").is_file() or (place / ".git").exists():
+            if is_file(place / "HEAD") or path_exists(place / ".git"):
                 return f"{place} is a repository of its own"
         doubt = self.git_risk(folder)
         return f"the folder is not trusted, and {doubt}" if doubt else ""

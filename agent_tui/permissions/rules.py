@@ -1,6 +1,5 @@
 """Permission rules such as ``allow bash(git commit *)``: reading, matching and keeping them."""
 
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,8 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
+from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import follow_links, is_link
 from agent_tui.tools.base import Access
 from agent_tui.tools.mcp.remote_tools import PREFIX
 
@@ -123,9 +124,9 @@ class Rule:
             pattern = f"{Path.home()}{pattern[1:]}"
         fixed = re.split(r"[*?]", pattern)[0].rpartition("/")[0]
         rest = pattern[len(fixed) :].lstrip("/") if fixed else pattern
-        real = os.path.realpath(workspace / fixed)
+        real = follow_links(str(workspace / fixed))
         meant = _path_regex(f"{real.rstrip('/')}/{rest}".casefold())
-        whole = _path_regex(os.path.realpath(workspace / pattern).casefold())
+        whole = _path_regex(follow_links(str(workspace / pattern)).casefold())
 
         def denies(path: Path) -> bool:
             shown = str(path).casefold()
@@ -212,7 +213,7 @@ def stored_rules(path: Path, decision: Decision) -> list[str]:
     Raises:
         OSError, ValueError: the file cannot be read, or is not TOML.
     """
-    return _rule_texts(tomllib.loads(path.read_text("utf-8")).get(decision, []))
+    return _rule_texts(tomllib.loads(read_regular_file(path).decode("utf-8")).get(decision, []))
 
 
 def change_rules_file(
@@ -225,7 +226,7 @@ def change_rules_file(
     """
     import tomlkit  # 30 ms that only changing a rule needs
 
-    text = path.read_text("utf-8") if path.exists() else ""
+    text = read_regular_file(path).decode("utf-8") if path.exists() else ""
     before = _rule_texts(tomllib.loads(text).get(decision, []))
     after = change(before)
     if after != before:
@@ -368,9 +369,9 @@ def program_names(name: str, folder: Path) -> tuple[str, ...]:
         return ()
     found = folder / name if "/" in name else shutil.which(name)
     path = Path(found) if found is not None else None
-    if path is None or not path.is_symlink():
+    if path is None or not is_link(path):
         return ()
-    return (Path(os.path.realpath(path)).name,)
+    return (Path(follow_links(str(path))).name,)
 
 
 def _disguises(part: CommandPart, names: tuple[str, ...]) -> list[list[str | None]]:

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import os
+import traceback
 from asyncio import StreamReader
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from agent_tui.paths import make_private_dir
@@ -41,6 +42,21 @@ def append_to_log(log_path: Path, text: str, secrets: Iterable[str] = ()) -> Non
         os.write(descriptor, entry)
     finally:
         os.close(descriptor)
+
+
+def fault_reporter(log_path: Path, secrets: Iterable[str] = ()) -> Callable[[BaseException], None]:
+    """What writes to the log where a fault of the program happened, and of which kind it was.
+
+    Not what its message says: that can repeat what a model wrote. A log that cannot be written
+    stops nothing.
+    """
+
+    def report(fault: BaseException) -> None:
+        frames = "".join(traceback.format_tb(fault.__traceback__))
+        with contextlib.suppress(OSError):
+            append_to_log(log_path, f"{frames}{type(fault).__name__}", secrets)
+
+    return report
 
 
 class ProcessLog:

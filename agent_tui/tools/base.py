@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
+from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.files.memory import FileMemory
@@ -212,15 +213,15 @@ class ToolContext:
             ToolError: no file can have this name.
         """
         try:
-            target = self.cwd / Path(path).expanduser()
-            if path.startswith("@") and not os.path.lexists(target):
-                target = self.cwd / Path(path[1:]).expanduser()
-            resolved = target.resolve()
+            if path.startswith("@") and not os.path.lexists(self.cwd / path):
+                path = path[1:]
+            resolved = resolve_path(path, self.cwd)
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 resolved.lstat()
             return resolved
-        except (OSError, RuntimeError, ValueError) as error:
-            raise ToolError(f"{path[:200]!r} cannot be used as a path: {_reason(error)}") from error
+        except OSError as error:
+            why = error.strerror or error
+            raise ToolError(f"{path[:200]!r} cannot be used as a path: {why}") from error
 
     def shown(self, path: Path) -> str:
         """`path` as it is named to the model and the person: relative inside the workspace."""
@@ -298,10 +299,6 @@ class Toolbox(Protocol):
             ToolError: unknown tool, wrong arguments, or a call that cannot work.
         """
         ...
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or "") if isinstance(error, OSError) else str(error)
 
 
 async def in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:

@@ -12,6 +12,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.safe_paths import follow_links
 from agent_tui.tool_names import meant_tool
 
 _COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
@@ -182,10 +183,15 @@ def _patch_in(given: JsonObject, cwd: Path) -> str:
             return patch
         case [("bash" | "sh"), ("-c" | "-lc"), str(command)] | str(command):
             found = _PATCH_COMMAND.fullmatch(command)
-            is_here = found and (cwd / (found["folder"] or ".")).resolve() == cwd.resolve()
-            return found["patch"] if found and is_here else ""
+            return found["patch"] if found and _is_here(found["folder"] or ".", cwd) else ""
         case _:
             return ""
+
+
+def _is_here(folder: str, cwd: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return follow_links(str(cwd / folder)) == follow_links(str(cwd))
+    return False
 
 
 def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
@@ -207,7 +213,7 @@ def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
         rest[key] = _one_command(cast(list[str], words))
     folders = [rest.pop(key, None) for key in ("workdir", "working_directory", "cwd", "dir_path")]
     folder = next((one for one in folders if isinstance(one, str) and one), "")
-    if folder and (cwd / folder).resolve() != cwd.resolve() and isinstance(rest.get(key), str):
+    if folder and isinstance(rest.get(key), str) and not _is_here(folder, cwd):
         rest[key] = f"cd {shlex.quote(folder)} || exit 1\n{rest[key]}"
     return rest
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from rapidfuzz import fuzz, process
 
 from agent_tui.messages import ToolCall, ToolDetails
+from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import Entry
 from agent_tui.tools.base import (
     History,
@@ -217,10 +218,7 @@ def _fitting(rows: Sequence[str], first: int, max_lines: int, max_bytes: int) ->
 
 
 def _still_there(path: str | None) -> str:
-    try:
-        return path if path and Path(path).is_file() else ""
-    except (OSError, ValueError):  # a name too long, a NUL
-        return ""
+    return path if path and is_file(Path(path)) else ""
 
 
 def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> ToolOutput:

@@ -80,7 +80,7 @@ def _compacted(schema: JsonObject, definitions: JsonObject) -> JsonObject:
 def _parsed(text: str) -> JsonValue:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

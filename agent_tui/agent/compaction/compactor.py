@@ -31,6 +31,8 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
@@ -352,12 +354,14 @@ def progress_to(emit: Emit) -> OnProgress:
 def read_working_file(cwd: Path, path: str) -> str | None:
     """The text of a file of the working folder; None where it is none to be shown unasked."""
     try:
-        folder, file = cwd.resolve(), (cwd / path).resolve()
+        folder, file = cwd.resolve(), resolve_path(path, cwd)
         guard = ProtectedPaths(workspace=folder)
         if not guard.is_inside(file) or guard.why_reading_asks(file):
             return None
-        return file.read_text("utf-8") if file.stat().st_size <= _LARGEST_FILE else None
-    except (OSError, ValueError, RuntimeError):
+        if file.stat().st_size > _LARGEST_FILE:
+            return None
+        return read_regular_file(file).decode("utf-8").replace("\r\n", "\n")
+    except (OSError, ValueError):
         return None
 
 

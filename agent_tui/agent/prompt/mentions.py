@@ -10,6 +10,8 @@ from agent_tui.agent.prompt.resource_mentions import AttachedResource
 from agent_tui.attachments import without_attachments, without_instructions
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
+from agent_tui.regular_files import open_regular_file
+from agent_tui.safe_paths import is_file, is_folder, resolve_path
 from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.files.text_window import Window, read_window
 from agent_tui.tools.limits import OutputLimits, output_limits
@@ -127,7 +129,7 @@ def _existing_mention(written: str, cwd: Path) -> Mention | None:
         if (path := _existing(candidate, cwd)) is not None:
             return Mention(candidate, path)
         numbered = _LINES.fullmatch(candidate)
-        if numbered and (path := _existing(numbered[1], cwd)) is not None and path.is_file():
+        if numbered and (path := _existing(numbered[1], cwd)) is not None and is_file(path):
             first = int(numbered[2])
             return Mention(numbered[1], path, (first, int(numbered[3] or first)))
     return None
@@ -147,10 +149,10 @@ def _existing(written: str, cwd: Path) -> Path | None:
     if not written:
         return None
     try:
-        path = (cwd / Path(written).expanduser()).resolve()
-        return path if path.is_file() or path.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # name too long, unknown ~user, NUL
+        path = resolve_path(written, cwd)
+    except OSError:
         return None
+    return path if is_file(path) or is_folder(path) else None
 
 
 def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
@@ -204,7 +206,7 @@ def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:
 def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
     shown = _attribute(mention.written)
     size = mention.path.stat().st_size
-    with mention.path.open("rb") as file:
+    with open_regular_file(mention.path) as file:
         data = file.read(limits.max_bytes)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         return _binary_part(mention)
@@ -221,7 +223,7 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
 def _some_lines(mention: Mention, wanted: tuple[int, int], limits: OutputLimits) -> _Part:
     first, last = max(wanted[0], 1), max(wanted)
     window = Window(first, last - first + 1, limits.max_bytes, limits.max_line_chars)
-    with mention.path.open("rb") as file:
+    with open_regular_file(mention.path) as file:
         found = read_window(file, window)
     shown = _attribute(mention.written)
     if found is None:

@@ -29,6 +29,7 @@ from agent_tui.messages import (
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelRef, model_name
+from agent_tui.safe_paths import is_folder
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     Header,
@@ -288,7 +289,7 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
     if not log.header.cwd or log.header.cwd == repair_text(str(present)):
         return present, ""
     folder = Path(log.header.cwd)
-    if not folder.is_dir():
+    if not is_folder(folder):
         return present, f"This session's folder {folder} is gone; working in {present}."
     if here:
         return present, f"Working in {present}; this session was made in {folder}."

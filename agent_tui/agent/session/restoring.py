@@ -8,6 +8,7 @@ from pathlib import Path
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
 from agent_tui.sessions.replay.file_changes import (
@@ -213,7 +214,7 @@ def _text(conversation: Conversation, path: Path | None, version: FileVersion) -
         if path is not None:
             if path.stat().st_size > MOST_FILE_BYTES:
                 return None
-            return path.read_bytes().decode("utf-8")
+            return read_regular_file(path).decode("utf-8")
         content = conversation.kept_files.content(version.digest)
         return content.decode("utf-8") if content is not None else None
     except (OSError, UnicodeDecodeError):

@@ -22,6 +22,7 @@ from agent_tui.agent.prompt.skills import SKILL_FILE, Skill, find_skills, skill_
 from agent_tui.events import AgentEvent, Notice, TextPinned
 from agent_tui.messages import Pin, ToolDetails
 from agent_tui.permissions.project_files import project_folders
+from agent_tui.safe_paths import is_folder
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.replay.pins import pin_entry, pin_of, pinned_entries
 from agent_tui.tokens import TokenCounter
@@ -272,5 +273,5 @@ def _folders_of(workspace: Path, added: Sequence[Path], paths: Iterable[Path]) -
         parts = path.relative_to(root).parts[:_MOST_FOLDERS]
         for count in range(len(parts) + 1):
             folder = root.joinpath(*parts[:count])
-            if folder not in above and folder.is_dir():
+            if folder not in above and is_folder(folder):
                 yield folder

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprov
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
 from agent_tui.agent.turn.repetition import Repetition
-from agent_tui.errors import ConfigError, ToolError
+from agent_tui.errors import AgentTuiError, ConfigError, SessionError, ToolError
 from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
@@ -42,6 +42,7 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import Decision, wider_rule
+from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.tools.base import (
@@ -81,6 +82,7 @@ class _Ready:
 
     work: Callable[[], Awaitable[ToolOutput]] | ToolOutput
     limits: OutputLimits
+    tool_name: str = ""
     only_reads: bool = True
 
 
@@ -168,7 +170,8 @@ class ToolRunner:
                 broken[call.id] = known[call.id]
                 continue
             try:
-                self._services.toolbox.check(call.name, call.arguments)
+                with self._told_faults(call.name):
+                    self._services.toolbox.check(call.name, call.arguments)
             except ToolError as error:
                 broken[call.id] = str(error)
         return broken
@@ -262,7 +265,11 @@ class ToolRunner:
     def _understood(self, call: ToolCall) -> tuple[ToolCall, str]:
         """`call` in the terms of our tools, and what the model is told of that."""
         toolbox, cwd = self._services.toolbox, self._conversation.cwd
-        own = toolbox.understood(call.name, call.arguments, cwd)
+        try:
+            with self._told_faults(call.name):
+                own = toolbox.understood(call.name, call.arguments, cwd)
+        except ToolError:
+            return call, ""
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
 
     async def _ready(self, call: ToolCall, broken: Mapping[str, str]) -> _Ready:
@@ -303,7 +310,7 @@ class ToolRunner:
         self._touched += permit.touched
         context.only_reads = permit.only_reads
         work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
-        return _Ready(work, context.limits, only_reads=permit.only_reads)
+        return _Ready(work, context.limits, call.name, permit.only_reads)
 
     def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
         """`call` with the arguments a hook gives it, which are judged as those of any call.
@@ -312,9 +319,10 @@ class ToolRunner:
             ToolError: They do not fit the tool.
         """
         toolbox = self._services.toolbox
-        own = toolbox.understood(call.name, given, self._conversation.cwd)
         try:
-            toolbox.check(own.name, own.arguments)
+            with self._told_faults(call.name):
+                own = toolbox.understood(call.name, given, self._conversation.cwd)
+                toolbox.check(own.name, own.arguments)
         except ToolError as error:
             raise ToolError(f"This call was not run: a hook changed it, and {error}") from error
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments)
@@ -345,7 +353,8 @@ class ToolRunner:
         if isinstance(ready.work, ToolOutput):
             return _remarked(ready.work, remark)
         try:
-            output = await ready.work()
+            with self._told_faults(ready.tool_name):
+                output = await ready.work()
         except ToolError as error:
             output = _failure(str(error), ready.limits)
         return _remarked(output, remark)
@@ -355,7 +364,29 @@ class ToolRunner:
 
     async def _prepare(self, call: ToolCall, context: ToolContext) -> PreparedCall:
         toolbox = self._services.toolbox
-        return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
+        with self._told_faults(call.name):
+            return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
+
+    @contextmanager
+    def _told_faults(self, tool_name: str) -> Generator[None]:
+        """Make whatever a tool raises an error for the model; odd arguments must end no turn.
+
+        Raises:
+            ToolError: In place of what was raised; a fault of the program is logged.
+            SessionError, ProviderError: Nothing can go on.
+        """
+        try:
+            yield
+        except (ToolError, SessionError, ProviderError):
+            raise
+        except AgentTuiError as error:
+            raise ToolError(str(error)) from error
+        except Exception as fault:
+            self._conversation.services.report_fault(fault)
+            raise ToolError(
+                f"{tool_name} failed inside the program ({type(fault).__name__}), which is no "
+                "fault of yours. Try other arguments or another tool."
+            ) from fault
 
     async def _permit(
         self, call: ToolCall, intent: Intent, context: ToolContext, doubt: str
@@ -366,6 +397,8 @@ class ToolRunner:
         """
         permissions = self._services.permissions
         verdict = permissions.judge(call.name, intent)
+        if verdict.fault is not None:
+            self._conversation.services.report_fault(verdict.fault)
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from agent_tui.errors import SessionError
+from agent_tui.safe_paths import path_exists
 from agent_tui.sessions.format.parse import ParsedSession
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
@@ -39,9 +40,9 @@ def _named_path(ref: str, cwd: Path) -> Path | None:
     """What `ref` names on the disk; None where nothing is there: it may be an id or a name."""
     try:
         path = cwd / Path(ref).expanduser()
-        return Path(os.path.normpath(path)) if path.exists() else None
-    except (OSError, RuntimeError, ValueError):  # name too long, ~ of nobody known, NUL
+    except RuntimeError:  # ~ of nobody known
         return None
+    return Path(os.path.normpath(path)) if path_exists(path) else None
 
 
 def _as_log(path: Path, session: ForeignSession) -> SessionLog:

@@ -1,6 +1,5 @@
 """Commands that destroy more than a project: these ask in every mode."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import CommandPart, Word
+from agent_tui.safe_paths import follow_links
 
 _RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl", "rimraf", "trash"})
 _TARGET_CHANGER_NAMES = """
@@ -235,8 +235,8 @@ def _resolved(base: Path, word: Word) -> Path | None:
             text = f"{text}/some-match"
     try:
         path = Path(text).expanduser() if word.has_tilde else Path(text)
-        return Path(os.path.realpath(base / path))
-    except (OSError, RuntimeError, ValueError):
+        return Path(follow_links(str(base / path)))
+    except (OSError, RuntimeError):
         return None
 
 

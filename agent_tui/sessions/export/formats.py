@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.export.atif import to_atif
 from agent_tui.sessions.export.document import Document, document_of, other_branches
 from agent_tui.sessions.export.markdown import to_markdown
@@ -74,11 +75,15 @@ def to_jsonl(log: SessionLog) -> str:
 
 
 def export_target(argument: str, log: SessionLog, cwd: Path) -> tuple[str, Path]:
-    """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default."""
+    """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default.
+
+    Raises:
+        OSError: No file can have this name.
+    """
     first, _, rest = argument.partition(" ")
     kind, written = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
     if written:
-        path = (cwd / Path(written).expanduser()).resolve()
+        path = resolve_path(written, cwd)
         return kind or kind_of(path), path
     stamp = datetime.fromisoformat(log.header.timestamp).strftime("%Y-%m-%d-%H%M")
     kind = kind or "md"

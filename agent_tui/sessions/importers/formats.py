@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import SessionError
+from agent_tui.safe_paths import is_file, is_folder
 from agent_tui.sessions.importers.builder import ForeignSession, Warnings
 from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
 from agent_tui.sessions.importers.codex import CODEX
@@ -41,8 +42,8 @@ def read_foreign(
     Raises:
         SessionError: It cannot be read, is of no known format, or holds no message.
     """
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
+    if not is_file(path):
+        what = "is a folder" if is_folder(path) else "does not exist"
         raise SessionError(f"{path} {what}.", "Name the file of a session.")
     name = format_name or detect_format(path, formats)
     found = next((known for known in formats if known.name == name), None)

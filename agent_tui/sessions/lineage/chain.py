@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from agent_tui.errors import SessionError
+from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import as_object
@@ -180,7 +181,7 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
     named = Path(parent)
     beside = child.parent if child is not None else store.root
     for path in (beside / named, beside / named.name):
-        if _is_file(path):
+        if is_file(path):
             return path
     wanted_id = _id_in_name(named)
     return next((found.path for found in store.list() if found.id == wanted_id), None)
@@ -229,10 +230,3 @@ def _read(path: Path) -> KnownSession | None:
         return _session_of(SessionLog.open(path, read_only=True))
     except SessionError:
         return None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name too long, a NUL: another program wrote it
-        return False

@@ -12,6 +12,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.command_changes import completed_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
@@ -129,7 +130,7 @@ def _text_of(path: Path) -> str | None:
     try:
         if path.stat().st_size > _MOST_FILE_BYTES:
             return None
-        return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+        return read_regular_file(path).decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except FileNotFoundError:
         return ""
     except (OSError, ValueError):

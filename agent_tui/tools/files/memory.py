@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from agent_tui.regular_files import open_regular_file, read_regular_file
+from agent_tui.safe_paths import is_folder
+
 _Stat: TypeAlias = tuple[int, int, int]
 
 _MOST_NAMES = 40
@@ -89,7 +92,7 @@ def _stat(path: Path) -> _Stat:
 
 def _file_digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return digest_of(b"")
@@ -97,7 +100,7 @@ def _file_digest(path: Path) -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular_file(path)
     except OSError:
         return b""
 
@@ -107,8 +110,7 @@ def _named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path]:
     words = dict.fromkeys(_WORD.findall(command)[:_MOST_NAMES])
     folders = [cwd]
     for word in words:
-        with contextlib.suppress(OSError):
-            folders += [cwd / word] if (cwd / word).is_dir() else []
+        folders += [cwd / word] if is_folder(cwd / word) else []
     for path in (folder / word for word in words for folder in folders):
         with contextlib.suppress(OSError):
             if path.is_file() and path.stat().st_size <= most_bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent_tui.omissions import cut_end_mark
+from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
@@ -120,7 +121,7 @@ def is_large_text(path: Path) -> bool:
     try:
         if not path.is_file() or path.stat().st_size <= _LARGE_BYTES:
             return False
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             beginning = file.read(_PROBED_BYTES)
     except OSError:
         return False
@@ -135,7 +136,7 @@ def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
         ToolError: It is too large to be read through, or cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             if os.fstat(file.fileno()).st_size > _MAX_FILE_BYTES:
                 raise ToolError(
                     f"{context.shown(path)} is larger than {_MAX_FILE_BYTES // 10**9} GB. Look at "
