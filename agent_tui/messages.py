@@ -255,6 +255,35 @@ class TurnFacts(Stored):
 CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
 
 
+class ContextNote(Stored):
+    """How full the context is with a result, in tokens, as the model is told beside it.
+
+    Room is made at ``limit``, by itself where ``is_automatic``.
+    """
+
+    used: int
+    window: int
+    limit: int
+    is_automatic: bool = True
+
+    @property
+    def tenth(self) -> int:
+        """How many tenths of the limit are used, rounded down."""
+        return self.used * 10 // self.limit if self.limit > 0 else 0
+
+    @property
+    def text(self) -> str:
+        """The line that the model reads."""
+        filled = f"{_thousands(self.used)} of {_thousands(self.window)} tokens used"
+        limit = _thousands(self.limit)
+        then = f"compaction at {limit}" if self.is_automatic else f"no room beyond {limit}"
+        return f"[context: {filled}; {then}]"
+
+
+def _thousands(tokens: int) -> str:
+    return f"{tokens / 1000:.1f}k" if tokens < 10_000 else f"{tokens / 1000:.0f}k"
+
+
 class ToolDetails(Stored):
     """What the person sees of a tool result and what later rooms need; not for the model.
 
@@ -279,6 +308,7 @@ class ToolDetails(Stored):
     files: FileTouches = Field(default_factory=FileTouches)
     todos: tuple[Todo, ...] | None = None
     jobs: tuple[Job, ...] = ()
+    context_note: ContextNote | None = None
 
 
 class ToolResultMessage(Stored):
@@ -307,6 +337,12 @@ class ToolResultMessage(Stored):
         except ValueError:
             diff = self.details.get("diff")
             return ToolDetails(diff=diff if isinstance(diff, str) else None)
+
+    @property
+    def context_note(self) -> ContextNote | None:
+        """What the model is told of its context beside the result."""
+        is_noted = isinstance(self.details, dict) and "contextNote" in self.details
+        return self.tool_details.context_note if is_noted else None
 
 
 class BashExecutionMessage(Stored):

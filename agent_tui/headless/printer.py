@@ -369,7 +369,7 @@ class _TextWatcher(_Watcher):
 
         Of calls that run at the same time, each is named again.
         """
-        title = self._titles.pop(call_id, "")
+        title = printable_line(self._titles.pop(call_id, ""))
         name = "" if call_id == self._newest_call else f"{title}: "
         mark = "  ! " if message.is_error else "  "
         if (printed := command_output(message)) is not None:

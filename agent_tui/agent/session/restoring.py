@@ -10,6 +10,7 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
+from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
     FileChanges,
@@ -211,6 +212,8 @@ def _text(conversation: Conversation, path: Path | None, version: FileVersion) -
         return None
     try:
         if path is not None:
+            if path.stat().st_size > MOST_FILE_BYTES:
+                return None
             return read_regular_file(path).decode("utf-8")
         content = conversation.kept_files.content(version.digest)
         return content.decode("utf-8") if content is not None else None

@@ -5,7 +5,7 @@ import json
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -56,7 +56,7 @@ from agent_tui.tools.base import (
     TurnEnding,
 )
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.shorten import keep_head
+from agent_tui.tools.shorten import keep_head, size_bytes
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
@@ -95,6 +95,22 @@ class _UnderWay:
 
     call: ToolCall
     running: asyncio.Task[ToolOutput]
+
+
+@dataclass(slots=True)
+class _Answered:
+    """How far the `calls` of one reply are answered; `uncounted` results are not in the usage."""
+
+    calls: int = 1
+    last_id: str = ""
+    done: int = 0
+    given_bytes: int = 0
+    uncounted: list[ToolResultMessage] = field(default_factory=list[ToolResultMessage])
+
+    def add(self, result: ToolResultMessage) -> None:
+        self.done += 1
+        self.given_bytes += size_bytes(result.text)
+        self.uncounted.append(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +164,7 @@ class ToolRunner:
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
+        self._answered = _Answered()
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -188,9 +205,10 @@ class ToolRunner:
         under_way: list[_UnderWay] = []
         begun = 0
         self._ending = ""
+        self._answered = _Answered(len(calls), calls[-1].id)
         try:
             for call, remark in understood:
-                ready = await self._ready(call, len(calls), broken)
+                ready = await self._ready(call, broken)
                 if not ready.only_reads:
                     await self._finish(under_way)
                     await self.settle()
@@ -259,15 +277,13 @@ class ToolRunner:
             return call, ""
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
 
-    async def _ready(
-        self, call: ToolCall, calls_in_reply: int, broken: Mapping[str, str]
-    ) -> _Ready:
+    async def _ready(self, call: ToolCall, broken: Mapping[str, str]) -> _Ready:
         """Announce `call` and have it permitted.
 
         Raises:
             _Declined: The person said no without words.
         """
-        context = self._context(call, calls_in_reply)
+        context = self._context(call)
         if why := broken.get(call.id):
             self._announce(call)
             text = f"This call was not run: {why.removesuffix('.')}."
@@ -451,8 +467,8 @@ class ToolRunner:
             self.waited_s += self._conversation.services.clock() - asked_at_s
             self._emit(ApprovalResolved(request.id, allowed))
 
-    def _context(self, call: ToolCall, calls_in_reply: int) -> ToolContext:
-        conversation = self._conversation
+    def _context(self, call: ToolCall) -> ToolContext:
+        conversation, answered = self._conversation, self._answered
         context = ToolContext(
             cwd=conversation.cwd,
             emit=lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
@@ -461,7 +477,9 @@ class ToolRunner:
             environ=self._services.environ,
             todos=conversation.todos,
             default_timeout_s=self._services.bash_timeout_s,
-            limits=conversation.output_limits(calls_in_reply),
+            limits=conversation.output_limits(
+                answered.calls, given_bytes=answered.given_bytes, done=answered.done
+            ),
             history=self._services.history(),
             compact=self._compact,
             secrets=conversation.services.secrets,
@@ -481,6 +499,7 @@ class ToolRunner:
     async def _compact(self, focus: str) -> ToolOutput:
         await self.settle()
         output = await self._services.compact(focus, self._emit)
+        self._answered.uncounted.clear()
         self.repetition.forget_single_calls()
         return output
 
@@ -489,6 +508,7 @@ class ToolRunner:
     ) -> ToolOutput:
         await self.settle()
         output = await answer(action, label, focus, self._emit)
+        self._answered.uncounted.clear()
         self.repetition.forget_single_calls()
         return output
 
@@ -500,14 +520,12 @@ class ToolRunner:
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.noticed(call, output)
         self._ending = self._ending or output.ends_turn
-        details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        message = ToolResultMessage(
-            tool_call_id=call.id,
-            tool_name=call.name,
-            content=(TextContent(text=output.for_model), *output.images),
-            is_error=output.is_error,
-            details=details or None,
-        )
+        message = _result_message(call, output)
+        self._answered.add(message)
+        if call.id == self._answered.last_id:
+            note = self._conversation.note_on_context(self._answered.uncounted)
+            details = output.for_person.model_copy(update={"context_note": note})
+            message = _result_message(call, replace(output, for_person=details))
         entry = self._conversation.append(message)
         stored = entry.message
         assert isinstance(stored, ToolResultMessage)
@@ -546,6 +564,17 @@ def _timed(output: ToolOutput, ran_s: float) -> ToolOutput:
         return output
     details = output.for_person.model_copy(update={"elapsed_ms": round(ran_s * 1_000)})
     return replace(output, for_person=details)
+
+
+def _result_message(call: ToolCall, output: ToolOutput) -> ToolResultMessage:
+    details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return ToolResultMessage(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=(TextContent(text=output.for_model), *output.images),
+        is_error=output.is_error,
+        details=details or None,
+    )
 
 
 def _remarked(output: ToolOutput, remark: str) -> ToolOutput:

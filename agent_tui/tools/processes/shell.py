@@ -47,6 +47,8 @@ class ShellResult:
 
     `text` is plain and shortened: what was printed since the last look, which is `printed_lines`
     long. `exit_code` is None where it still runs or was stopped. `excess` is `Child.excess`.
+    `left_out` says how to get what of the whole output is not in `text`, and what cut it; empty
+    where nothing did.
     """
 
     text: str
@@ -56,13 +58,13 @@ class ShellResult:
     elapsed_s: float
     excess: int = 0
     printed_lines: int = 0
+    left_out: str = ""
 
     def for_model(self, ending: str, hint: str = "") -> str:
         """What was printed, where all of it is, and in brackets what else is to be known."""
         lines = [self.text or _NO_OUTPUT]
         if path := self.full_output_path:
-            at_most = f", at most {MAX_KEPT_BYTES // 1_000_000} MB" if self.is_cut else ""
-            lines.append(f"{_WHOLE_OUTPUT}{at_most}: {path}]")
+            lines.append(f"{_WHOLE_OUTPUT}: {path}{self.left_out}]")
         if hint:
             lines.append(f"[{hint}]")
         return "\n".join([*lines, f"[{ending}]"])
@@ -178,11 +180,26 @@ class ShellCommand:
     def result(self, limits: OutputLimits) -> ShellResult:
         """What it printed since this was last asked, and how it stands."""
         printed_lines = self.output.unread_lines
-        text, is_cut = self.output.take(limits)
-        path = self.output.path if is_cut else None
+        kept = self.output.take(limits)
         return ShellResult(
-            text, self.exit_code, is_cut, path, self.elapsed_s, self.excess, printed_lines
+            kept.text,
+            self.exit_code,
+            kept.is_cut,
+            self.output.path if kept.is_cut else None,
+            self.elapsed_s,
+            self.excess,
+            printed_lines,
+            self._left_out(kept.left_out, limits),
         )
+
+    def _left_out(self, lines: tuple[int, int], limits: OutputLimits) -> str:
+        first, last = lines
+        most_mb = MAX_KEPT_BYTES // 1_000_000
+        notes = [] if self.output.is_kept_whole else [f"its first {most_mb} MB"]
+        if last:
+            notes.append(f"read it with offset={first} limit={last - first + 1} for the rest")
+            notes.append(f"cut at {limits.cap}")
+        return "".join(f"; {note}" for note in notes)
 
     async def _run(self, keeper: ProcessKeeper) -> None:
         order = self.order
