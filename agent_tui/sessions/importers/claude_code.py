@@ -210,8 +210,10 @@ class _Reader:
                 said.append(part)
                 continue
             words = claude_words(part.text)
-            told += [TextContent(text=words.told)] * bool(words.told)
-            said += [TextContent(text=words.said)] * bool(words.said)
+            if words.told:
+                told.append(TextContent(text=words.told))
+            if words.said:
+                said.append(TextContent(text=words.said))
         if told:
             self._builder.note("notice", told, display=True)
         if said:
