@@ -585,7 +585,9 @@ async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_pat
             ui.show_events(ReplyAwaited(65.0, is_alive))
             state = ui.activity.state
             assert state is not None
-            assert activity_text(state, clock.now + 60) == f"{label} 2m 05s… · esc stops"
+            assert (
+                activity_text(state, clock.now + 60) == f"{label} 2m 05s… · ↓1 tokens · esc stops"
+            )
         ui.show_events(TextDelta("then."))
         state = ui.activity.state
         assert state is not None
