@@ -9,7 +9,7 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.events import ReplyAwaited, TextDelta
+from agent_tui.events import ReplyAwaited, TextDelta, ToolStarted
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
@@ -592,6 +592,10 @@ async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_pat
         state = ui.activity.state
         assert state is not None
         assert activity_text(state, clock.now).startswith("Writing… · 1h 06m")
+        ui.show_events(ToolStarted("c1", "explore", {}, "look"), ReplyAwaited(65.0, True))
+        state = ui.activity.state
+        assert state is not None
+        assert state.label == "Running explore"
 
 
 LONG = (
