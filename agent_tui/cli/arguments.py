@@ -34,8 +34,9 @@ examples:
   git diff | agent-tui -p "review this"
   agent-tui -p -- "--x: what is it?"    text after -- or piped in is never an option
 
-exit codes of -p: 0 done, 1 failed, 2 usage, 3 a limit was reached, 4 a call was refused
-(with --fail-on-refusal), 124 the time is over (--max-time), 130 interrupted"""
+exit codes of -p:
+  0 done, 1 failed, 2 usage, 3 a limit was reached, 4 a call was refused
+  (--fail-on-refusal), 124 the time is over (--max-time), 130 interrupted"""
 
 
 @dataclass(frozen=True, slots=True)

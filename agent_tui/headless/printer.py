@@ -227,7 +227,7 @@ def _refused_line(refused: Sequence[RefusedCall]) -> str:
     if len(refused) > _SHOWN_REFUSALS:
         shown.append(f"and {len(refused) - _SHOWN_REFUSALS} more")
     many = "1 call was" if len(refused) == 1 else f"{len(refused)} calls were"
-    return f"agent-tui: {many} refused: {'; '.join(shown)}. Allow with --allow RULE or a mode."
+    return f"agent-tui: {many} refused: {'; '.join(shown)}. See --allow and --permission-mode."
 
 
 class _Watcher:
@@ -304,9 +304,9 @@ class _Watcher:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended: not by its turn alone where the time was over."""
+        """How the run ended: what was stopped may have been stopped because its time was over."""
         outcome = self.finished.outcome
-        return "timeout" if outcome != "done" and self.terms.is_out_of_time else outcome
+        return "timeout" if outcome == "aborted" and self.terms.is_out_of_time else outcome
 
     @property
     def error(self) -> str:

@@ -347,7 +347,12 @@ class EventView:
             )
 
     def _await(self, event: ReplyAwaited) -> None:
-        """Words are long in coming: show since when, and whether the server is at work."""
+        """Words are long in coming: show since when, and whether the server is at work.
+
+        Those of a helper are not waited for alone, and are told of below its call.
+        """
+        if self._running:
+            return
         self._work("Thinking" if event.is_alive else "Nothing heard from the model for")
         if (state := self.widgets.activity.state) is not None:
             since = self._clock() - event.waited_s

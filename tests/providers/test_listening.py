@@ -5,11 +5,17 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
+from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_tui.providers.litellm.coalesce import is_part_of_reply
 from agent_tui.providers.litellm.listening import Listener
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits, Wait, WaitTeller
+from agent_tui.providers.wires.anthropic import AnthropicReading
 from agent_tui.providers.wires.base import IdleTimeoutError
+from agent_tui.providers.wires.bedrock import _Reading as Bedrock
+from agent_tui.providers.wires.completions import _Reading as Completions
+from agent_tui.providers.wires.http import Reading
+from agent_tui.providers.wires.responses import _Reading as Responses
 from tests.support.leaping_clock import leaping_time
 
 HERE, ELSEWHERE = "http://127.0.0.1:8080/v1", "https://api.example.com/v1"
@@ -142,3 +148,40 @@ def test_waiting_is_told_once_a_minute_and_anew_after_words() -> None:
     for wait in (Wait(58, 58), Wait(60, 60), Wait(62, 62), Wait(121, 3), Wait(2, 2), Wait(61, 1)):
         teller.hear(wait)
     assert told == [(60, False), (121, True), (61, True)]
+
+
+@pytest.mark.parametrize(
+    ("reading", "event"),
+    [
+        (
+            AnthropicReading(),
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta"}},
+        ),
+        (
+            Bedrock(),
+            {"contentBlockDelta": {"delta": {"reasoningContent": {"signature": "x"}}}},
+        ),
+        (Responses(), {"type": "response.reasoning_encrypted.delta", "delta": "x"}),
+        (Completions(), {"choices": [{"delta": {"reasoning_details": [{"data": "x"}]}}]}),
+    ],
+    ids=["anthropic", "bedrock", "responses", "completions"],
+)
+def test_each_wire_tells_of_thinking_that_it_does_not_show(
+    reading: Reading, event: JsonObject
+) -> None:
+    if isinstance(reading, AnthropicReading):
+        list(
+            reading.chunks(
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}}
+            )
+        )
+    assert list(reading.chunks(event)) == [ThinkingChunk("")]
+
+
+def test_what_waits_for_its_turn_behind_open_thinking_is_told_too() -> None:
+    reading = Responses()
+    thinking: JsonObject = {"type": "reasoning", "id": "r"}
+    opened: JsonObject = {"type": "response.output_item.added", "output_index": 0, "item": thinking}
+    text: JsonObject = {"type": "response.output_text.delta", "output_index": 1, "delta": "Hi."}
+    assert list(reading.chunks(opened)) == []
+    assert list(reading.chunks(text)) == [ThinkingChunk("")]

@@ -15,7 +15,7 @@ from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.silence import SilenceLimit, SilenceLimits, Wait
 from tests.providers.requests import collect, failing, request_to, text_of
 from tests.support.openai_server import NoHeaders, OpenAiServer, Reply
-from tests.support.provider_process import PATIENCE_S, SERVED_MODEL
+from tests.support.provider_process import PATIENCE_S, SECRET, SERVED_MODEL
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.thorough]
 
@@ -162,9 +162,11 @@ async def test_what_ended_a_process_is_said(
 async def test_a_process_that_cannot_work_is_told_with_its_last_words(
     tmp_path: Path, worker_environ: dict[str, str], server: OpenAiServer
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import os\nos.write(2, b'no room\\n')\nos._exit(3)")
+    program = f"import os\nos.write(2, b'no room for {SECRET}\\n')\nos._exit(3)"
+    (tmp_path / "sitecustomize.py").write_text(program)
     environ = {**worker_environ, "PYTHONPATH": str(tmp_path)}
     host = ProviderHost(log_path=tmp_path / "log", environ=environ)
     _, error = await failing(host, request_to(server))
-    assert "ended with exit status 3: no room" in error.message
+    assert "ended with exit status 3: no room for" in error.message
+    assert SECRET not in error.message
     await host.aclose()

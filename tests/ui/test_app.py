@@ -9,7 +9,7 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.events import ReplyAwaited, TextDelta
+from agent_tui.events import ReplyAwaited, TextDelta, ToolStarted
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
@@ -588,11 +588,17 @@ async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_pat
             ui.show_events(ReplyAwaited(65.0, is_alive))
             state = ui.activity.state
             assert state is not None
-            assert activity_text(state, clock.now + 60) == f"{label} 2m 05s… · esc stops"
+            assert (
+                activity_text(state, clock.now + 60) == f"{label} 2m 05s… · ↓1 tokens · esc stops"
+            )
         ui.show_events(TextDelta("then."))
         state = ui.activity.state
         assert state is not None
         assert activity_text(state, clock.now).startswith("Writing… · 1h 06m")
+        ui.show_events(ToolStarted("c1", "explore", {}, "look"), ReplyAwaited(65.0, True))
+        state = ui.activity.state
+        assert state is not None
+        assert state.label == "Running explore"
 
 
 LONG = (

@@ -20,6 +20,7 @@ from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
+from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (
     AgentEvent,
@@ -70,6 +71,7 @@ class _Watch:
             case RetryScheduled():
                 self.say(f"trying again: {event.reason}\n")
             case ReplyAwaited():
+                self.say(f"waiting for the model for {elapsed(event.waited_s)}\n")
                 self.emit(event)
             case ReplyFinished(message=message):
                 self.replies += 1

@@ -115,9 +115,11 @@ class WorkerProcess:
             return "was killed by signal 9 (SIGKILL), often because the system ran out of memory"
         if status < 0:
             return f"was killed by signal {-status} ({_signal_name(-status)})"
+        if status == 0:
+            return "ended"
         await self._log.finish()
-        said = next(filter(None, reversed(self._log.text.splitlines())), "")
-        return f"ended with exit status {status}" + (f": {said[:_SAID_CHARS]}" if said else "")
+        said = self._log.last_line[:_SAID_CHARS].rstrip(".")
+        return f"ended with exit status {status}" + (f": {said}" if said else "")
 
     async def aclose(self) -> None:
         """End it: by closing its stdin and, if that does not help, by force."""
