@@ -1,16 +1,22 @@
 """Replacing files in one step, and removing what a killed program left of that."""
 
 import contextlib
-import fcntl
+import errno
 import os
 import stat
+import time
 from collections.abc import Generator
 from pathlib import Path
 
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir, user_cache_dir
+from agent_tui.regular_files import open_regular_file
 
 _PREFIX = ".agent-tui-"
 _SUFFIX = ".tmp"
+_CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
+_SURELY_LEFT_S = 86_400
+"""Without locks nobody knows whether a program still writes; none writes a file for a day."""
 
 
 @contextlib.contextmanager
@@ -58,6 +64,19 @@ def replace_private_file(path: Path, content: str | bytes) -> None:
         scratch.replace(path)
 
 
+def sync_file(descriptor: int) -> None:
+    """Return when what was written to an open file is on the disk, where its file system can say.
+
+    Raises:
+        OSError: The disk reports an error; what was written may be lost.
+    """
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
 def _notes_dir() -> Path:
     return user_cache_dir() / "unfinished"
 
@@ -72,7 +91,7 @@ def _noted(token: str, scratch: Path) -> Generator[None]:
         return
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_descriptor(descriptor)
             os.write(descriptor, os.fsencode(scratch.absolute()))
         yield
     finally:
@@ -82,10 +101,9 @@ def _noted(token: str, scratch: Path) -> Generator[None]:
 
 
 def _remove_leftover(note: Path) -> None:
-    with note.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # its program still writes
+    with open_regular_file(note) as file:
+        is_locked = lock_descriptor(file.fileno())
+        if not is_locked and time.time() - note.stat().st_mtime < _SURELY_LEFT_S:
             return
         scratch = Path(os.fsdecode(file.read()))
         if scratch.name == f"{_PREFIX}{note.name}{_SUFFIX}":

@@ -9,6 +9,7 @@ from acp.helpers import text_block, tool_content, tool_diff_content
 from acp.schema import ContentToolCallContent, FileEditToolCallContent
 
 from agent_tui.events import ApprovalRequest
+from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import after_diff, before_diff, diffs_by_file
@@ -88,6 +89,6 @@ def _text(path: Path) -> str | None:
     try:
         if path.stat().st_size > _MOST_FILE_BYTES:
             return None
-        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        return read_regular_file(path).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError):
         return None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from agent_tui.config.locked_file import locked_for_change
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
@@ -50,7 +51,7 @@ class ConsentFile:
 
     def _read(self) -> Mapping[str, Consent]:
         try:
-            stored = cast("JsonValue", json.loads(self._path.read_bytes()))
+            stored = cast("JsonValue", json.loads(read_regular_file(self._path)))
         except (OSError, ValueError, RecursionError):
             return {}
         answers = stored.get(self._kind) if isinstance(stored, dict) else None

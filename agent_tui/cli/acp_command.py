@@ -2,7 +2,9 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
@@ -11,6 +13,7 @@ from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.login.login import NAMES
 from agent_tui.cli.login.login import run_command as log_in
+from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.table import ACCOUNTS
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ _SIGN_INS = {
     "openai": "Keep a key of OpenAI's",
 }
 """What editors offer before a first conversation, by the name that login takes."""
+
+
+_END_WITHIN_S = 10.0
+"""For what runs when the editor leaves; entries are saved one by one, whatever happens."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -57,7 +64,8 @@ def run_command(argv: Sequence[str]) -> int:
     """Talk to the editor until it leaves; returns the exit code.
 
     Raises:
-        AgentTuiError: With ``--login``, nobody was signed in, or no key was kept.
+        AgentTuiError: Standard input or output cannot be used; with ``--login``, nobody was
+            signed in, or no key was kept.
     """
     login = cast("str | None", build_parser().parse_args(list(argv)).login)
     if login is not None:
@@ -70,6 +78,7 @@ async def _serve(arguments: Arguments) -> None:
     from acp import run_agent
 
     from agent_tui.acp.agent import AcpAgent
+    from agent_tui.acp.wire import StdioWire
     from agent_tui.cli.compose import editor_of
     from agent_tui.cli.folders import folder_trust
     from agent_tui.cli.settings import session_root
@@ -82,10 +91,15 @@ async def _serve(arguments: Arguments) -> None:
         return await asyncio.to_thread(_opened, replace(arguments, cwd=cwd), servers)
 
     agent = AcpAgent(open_program, store, _SIGN_INS)
+    wire = StdioWire(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        await run_agent(agent, use_unstable_protocol=True)
+        await run_agent(agent, wire, use_unstable_protocol=True)
     finally:
-        await agent.aclose()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_WITHIN_S):
+                await agent.aclose()
+    if wire.fault:
+        raise AgentTuiError(wire.fault)
 
 
 def _opened(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "Opened":

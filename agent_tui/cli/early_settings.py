@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
+from agent_tui.regular_files import read_regular_file
 
 _YES = ("1", "true", "yes", "on", "t", "y")
 
@@ -45,5 +46,5 @@ def _unchecked_settings() -> dict[str, object]:
     import tomllib  # only where there is a file: start-up is counted in milliseconds
 
     with contextlib.suppress(OSError, ValueError):
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(read_regular_file(file).decode("utf-8"))
     return {}

@@ -25,6 +25,7 @@ from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.messages import Pin
 from agent_tui.permissions.project_files import INSTRUCTION_NAMES
 from agent_tui.permissions.trust import WithheldFile
+from agent_tui.regular_files import read_regular_file
 
 _MINE = "--user"
 _REFUSED = "it is not in the trusted folder, or may hold keys"
@@ -202,7 +203,7 @@ def _named_file(cwd: Path, written: str) -> Path:
 
 def _content(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_regular_file(file)
     except OSError:
         return None
 

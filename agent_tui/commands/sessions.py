@@ -27,7 +27,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
 
-OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
+OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
 
 _BUSY = "Cannot leave this session while the agent works. Use /abort first."
 _LONG_S = 0.3
@@ -272,7 +272,9 @@ async def resume_session(front: Front, ref: str, *, keep_model: bool = False) ->
     way = await _way_to_open(front, look)
     if way is None:
         return False
-    mode = "write" if way == "here" else way
+    if way == "take over" and look.owner is not None and look.owner.file is not None:
+        await asyncio.to_thread(look.owner.file.unlink, missing_ok=True)
+    mode = "write" if way in ("here", "take over") else way
     is_here = way == "here" or (way == "fork" and not look.has_folder)
     with _shows_that_it_lives(front):
         events = await front.runtime.sessions.open(
@@ -319,14 +321,17 @@ def _shows_that_it_lives(front: Front) -> Generator[None]:
 
 async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
     choices: tuple[Choice[OpenWay], ...]
-    if look.owner_pid is not None:
-        owner = f"another agent-tui (pid {look.owner_pid})" if look.owner_pid else "another one"
+    if look.owner is not None:
         title = "This session is open elsewhere"
-        facts = f"It is open in {owner}; only one can write to it."
+        facts = f"It is open in {look.owner}; only one can write to it."
         choices = (
             Choice("read-only", "look at it, read-only", "r"),
             Choice("fork", "fork: go on in a copy", "f"),
         )
+        if look.owner.file is not None:
+            label = f"take it over: it no longer runs on {look.owner.host}"
+            take_over: Choice[OpenWay] = Choice("take over", label, "t")
+            choices = (*choices, take_over)
     elif not look.has_folder:
         title = "The folder of this session is gone"
         facts = f"It worked in {look.cwd}, which does not exist now."

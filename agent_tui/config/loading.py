@@ -22,6 +22,7 @@ from agent_tui.config.schema import Settings
 from agent_tui.config.specs import setting_specs, setting_variables, unknown_variables
 from agent_tui.config.validation import InvalidSetting, keep_valid, without
 from agent_tui.messages import JsonObject
+from agent_tui.regular_files import read_regular_file
 
 Layer: TypeAlias = Literal["default", "own file", "project file", "environment", "command line"]
 
@@ -193,7 +194,7 @@ class _SettingsLayers:
     def _read(self, path: Path) -> tuple[JsonObject, Mapping[SettingKey, int]]:
         source = str(path)
         try:
-            text = path.read_bytes().decode("utf-8-sig")
+            text = read_regular_file(path).decode("utf-8-sig")
             values = tomllib.loads(text)
         except (FileNotFoundError, NotADirectoryError):
             return {}, {}

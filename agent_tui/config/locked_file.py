@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_tui.errors import ConfigError
+from agent_tui.file_locks import LockHeldError, hold_lock
 from agent_tui.paths import make_private_dir
 
 _LOCK_WITHIN_S = 10.0
@@ -17,13 +18,12 @@ def locked_for_change(path: Path, hint: str) -> Generator[None]:
     Raises:
         ConfigError: With `hint`: another run kept it for too long, or the change met an OSError.
     """
-    from filelock import FileLock, Timeout  # only a change needs it
-
     try:
         make_private_dir(path.parent)
-        with FileLock(path.with_name(f"{path.name}.lock"), timeout=_LOCK_WITHIN_S, mode=0o600):
+        with hold_lock(path.with_name(f"{path.name}.lock"), within_s=_LOCK_WITHIN_S):
             yield
-    except Timeout as error:
-        raise ConfigError(f"{path} is being written elsewhere.", hint) from error
+    except LockHeldError as error:
+        how = error.owner.how_to_go_on or hint
+        raise ConfigError(f"{path} is being written by {error.owner}.", how) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint) from error

@@ -16,6 +16,7 @@ from agent_tui.config.specs import SettingSpec, spec_of, value_at
 from agent_tui.config.validation import keep_valid, unknown_setting
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
+from agent_tui.regular_files import read_regular_file
 from agent_tui.secret_text import has_key
 
 _SEE_ALL = "agent-tui config show lists all settings."
@@ -159,7 +160,7 @@ class UserConfigFile:
 
     def _text(self) -> str:
         try:
-            return self.path.read_bytes().decode("utf-8-sig")
+            return read_regular_file(self.path).decode("utf-8-sig")
         except FileNotFoundError:
             return ""
         except OSError as error:

@@ -1,6 +1,5 @@
 """What was sent in a project before: a private JSON-lines file, and walking through it."""
 
-import fcntl
 import json
 import os
 from collections.abc import Generator, Iterable, Sequence
@@ -10,7 +9,9 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.drafts.draft import Draft
+from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import read_regular_file
 
 MAX_DRAFTS = 10_000
 MAX_BYTES = 16_000_000
@@ -84,7 +85,7 @@ class PromptHistory:
         if self._path is None:
             return []
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = read_regular_file(self._path).splitlines()
         except OSError:
             return []
         if len(lines) >= 2 * MAX_DRAFTS or sum(map(len, lines)) >= 2 * MAX_BYTES:
@@ -95,7 +96,7 @@ class PromptHistory:
     def _shorten(self, path: Path) -> None:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         with _locked(path):
-            kept = _newest(_decoded(path.read_bytes().splitlines()).values())
+            kept = _newest(_decoded(read_regular_file(path).splitlines()).values())
             handle = os.open(temporary, os.O_WRONLY | os.O_TRUNC | os.O_CREAT, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.writelines(kept)
@@ -104,11 +105,15 @@ class PromptHistory:
 
 @contextmanager
 def _locked(path: Path) -> Generator[int]:
-    """The file, open for appending, nobody else writing: also not one that takes its place."""
+    """The file, open for appending, nobody else writing: also not one that takes its place.
+
+    Where the file system has no locks the worst is that a draft is forgotten that another program
+    adds while this one shortens the file.
+    """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock_descriptor(descriptor, waits=True)
             if _is_still(path, descriptor):
                 yield descriptor
                 return

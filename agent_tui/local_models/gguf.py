@@ -6,13 +6,13 @@ it too, but loads numpy and the whole vocabulary for the few values that are nee
 
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TypeAlias
 
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.gguf_fields import FieldReader, FieldValue
+from agent_tui.regular_files import open_regular_file
 
 GgufUse: TypeAlias = Literal["chat", "embedding", "projector", "adapter", "vocabulary"]
 """What a file is good for; only a ``chat`` one can be talked to."""
@@ -86,13 +86,8 @@ def read_gguf(path: Path) -> GgufInfo:
         ModelFileError: It cannot be read, is no GGUF file, or contradicts itself.
     """
     try:
-        # A pipe would block without O_NONBLOCK.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise ModelFileError(f"{path} is not a file.", "Name a .gguf file.")
-            return _read(file, status.st_size, str(path))
+        with open_regular_file(path, buffering=0) as file:
+            return _read(file, os.fstat(file.fileno()).st_size, str(path))
     except FileNotFoundError as error:
         raise ModelFileError(f"{path} does not exist.", "Check the path.") from error
     except IsADirectoryError as error:

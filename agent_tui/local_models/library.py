@@ -11,7 +11,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+from agent_tui.atomic_files import sync_file
 from agent_tui.errors import ModelFileError
+from agent_tui.file_locks import LockHeldError, hold_lock
 from agent_tui.local_models.gguf import GgufInfo, part_paths, read_gguf, refuse_unusable
 from agent_tui.local_models.model import LocalModel
 from agent_tui.local_models.records import decode_model, encode_model
@@ -226,16 +228,13 @@ class ModelLibrary:
     @contextlib.contextmanager
     def _locked(self) -> Generator[None]:
         """Keep other programs from choosing names meanwhile."""
-        from filelock import FileLock, Timeout
-
         try:
             make_private_dir(self.root)
-            with FileLock(self.root / ".lock", timeout=_LOCK_PATIENCE_S, mode=0o600):
+            with hold_lock(self.root / ".lock", within_s=_LOCK_PATIENCE_S):
                 yield
-        except Timeout as error:
-            raise ModelFileError(
-                f"{self.root} is in use by another agent-tui.", "Try again in a moment."
-            ) from error
+        except LockHeldError as error:
+            how = error.owner.how_to_go_on or "Try again in a moment."
+            raise ModelFileError(f"{self.root} is in use by {error.owner}.", how) from error
         except OSError as error:
             raise _failed(self.root, "written", error) from error
 
@@ -248,7 +247,7 @@ class ModelLibrary:
                 with os.fdopen(descriptor, "w", encoding="ascii") as file:
                     file.write(text)
                     file.flush()
-                    os.fsync(descriptor)
+                    sync_file(descriptor)
                 Path(scratch).replace(record)
             except BaseException:
                 Path(scratch).unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.model import LocalModel
+from agent_tui.regular_files import open_regular_file
 
 _FORMAT: Final = 1
 _MAX_BYTES: Final = 256 * 1024
@@ -53,7 +54,7 @@ def decode_model(path: Path, files_dir: Path) -> LocalModel:
         ModelFileError: It cannot be read, or is not such a file.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
             raise _damaged(path, f"it is larger than {_MAX_BYTES:,} bytes")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent_tui.permissions.project_files import repository_root
+from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder, is_link, path_exists
 
 _MAX_CONFIG_BYTES = 64_000
@@ -78,7 +79,7 @@ def _held_repositories(inside: Path) -> str:
     if any(inside.glob("sharedindex.*")):
         return f"{inside} holds an index in parts"
     try:
-        with (inside / "index").open("rb") as file:
+        with open_regular_file(inside / "index") as file:
             before = b""
             while block := file.read(_INDEX_BLOCK_BYTES):
                 if _HELD_REPOSITORY in before + block:
@@ -93,7 +94,7 @@ def _held_repositories(inside: Path) -> str:
 
 def _odd_settings(config: Path) -> Iterator[str]:
     """Every line that is not plain; git's own grammar allows far more than is known here."""
-    with config.open("rb") as file:
+    with open_regular_file(config) as file:
         content = file.read(_MAX_CONFIG_BYTES + 1)
     if len(content) > _MAX_CONFIG_BYTES:
         yield f"{config} is very long"

@@ -15,6 +15,7 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
+from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, is_link
 from agent_tui.tools.base import Access
 from agent_tui.tools.mcp.remote_tools import PREFIX
@@ -212,7 +213,7 @@ def stored_rules(path: Path, decision: Decision) -> list[str]:
     Raises:
         OSError, ValueError: the file cannot be read, or is not TOML.
     """
-    return _rule_texts(tomllib.loads(path.read_text("utf-8")).get(decision, []))
+    return _rule_texts(tomllib.loads(read_regular_file(path).decode("utf-8")).get(decision, []))
 
 
 def change_rules_file(
@@ -225,7 +226,7 @@ def change_rules_file(
     """
     import tomlkit  # 30 ms that only changing a rule needs
 
-    text = path.read_text("utf-8") if path.exists() else ""
+    text = read_regular_file(path).decode("utf-8") if path.exists() else ""
     before = _rule_texts(tomllib.loads(text).get(decision, []))
     after = change(before)
     if after != before:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from agent_tui.config.locked_file import locked_for_change
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
@@ -38,7 +39,7 @@ class TrustFile:
     def read(self) -> StoredTrust:
         """What is kept; nothing where the file is missing or broken."""
         try:
-            return StoredTrust(_decisions(self.path.read_bytes()))
+            return StoredTrust(_decisions(read_regular_file(self.path)))
         except (FileNotFoundError, NotADirectoryError):
             return StoredTrust()
         except OSError as error:

@@ -8,6 +8,7 @@ from typing import Self, TypeVar, cast
 
 from agent_tui.config import Durability
 from agent_tui.errors import NewerFormatError, SessionError
+from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.entries import (
     FORMAT_VERSION,
     CompactionEntry,
@@ -295,7 +296,7 @@ def _refuse_newer(path: Path, header: Header) -> None:
 def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:
     """The session in the file `path`, and how the file was when it was read."""
     try:
-        with path.open("rb", buffering=CHUNK_BYTES) as file:
+        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
             state = os.fstat(file.fileno())
             parsed = parse_lines(read_lines(file), fallback_id=path.stem.rpartition("_")[2])
     except OSError as error:

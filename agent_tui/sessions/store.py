@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
 from agent_tui.paths import cwd_slug, make_private_dir
+from agent_tui.regular_files import kind_of_file, open_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -120,8 +121,8 @@ class SessionStore:
         if file is not None:
             return file
         if os.sep in ref or ref.endswith(".jsonl"):
-            if _is_folder(ref, cwd):
-                raise SessionError(f"{cwd / ref} is a folder, not a session file.")
+            if kind := _kind_at(ref, cwd):
+                raise SessionError(f"{cwd / ref} is a {kind}, not a session file.")
             raise SessionError(f"The file {cwd / ref} does not exist.")
         sessions = self.list()
         for matches in (
@@ -318,7 +319,7 @@ class SessionStore:
 
 def _why_unreadable(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             return "it holds no session" if file.read(1) else "it is empty"
     except OSError as error:
         return error.strerror or str(error)
@@ -337,11 +338,12 @@ def _existing_file(ref: str, cwd: Path) -> Path | None:
         return None
 
 
-def _is_folder(ref: str, cwd: Path) -> bool:
+def _kind_at(ref: str, cwd: Path) -> str:
+    """What has the name `ref`; empty where nothing has."""
     try:
-        return (cwd / Path(ref).expanduser()).is_dir()
+        return kind_of_file((cwd / Path(ref).expanduser()).stat().st_mode)
     except (OSError, RuntimeError, ValueError):
-        return False
+        return ""
 
 
 def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:

@@ -143,7 +143,7 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.gguf"
     os.mkfifo(pipe)
     for path, complaint in (
-        (pipe, "not a file"),
+        (pipe, "Is a named pipe, not a regular file"),
         (tmp_path, "folder"),
         (tmp_path / "none.gguf", "does not exist"),
         (Path("a\0b"), "no path"),

@@ -61,7 +61,7 @@ def test_descriptions_are_for_the_owner_only(library: ModelLibrary, file: Path) 
     library.add(file, "one")
     assert stat.S_IMODE((library.root / "one.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(library.root.stat().st_mode) == 0o700
-    assert sorted(path.name for path in library.root.iterdir()) == [".lock", "one.json"]
+    assert sorted(path.name for path in library.root.iterdir()) == ["one.json"]
 
 
 def test_the_same_file_is_the_same_model(library: ModelLibrary, file: Path, tmp_path: Path) -> None:

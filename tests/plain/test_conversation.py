@@ -4,6 +4,7 @@ import pytest
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
+from agent_tui.file_locks import LockOwner
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.file.status import SessionStatus
@@ -206,7 +207,7 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     runtime = stage.runtime([Reply("Two.")])
 
     async def status(ref: str) -> SessionStatus:
-        return SessionStatus(path, stage.workspace, True, owner_pid=1)
+        return SessionStatus(path, stage.workspace, True, owner=LockOwner(1))
 
     monkeypatch.setattr(runtime.sessions, "status", status)
     text = talk(stage, runtime, "", f"/resume {path}", "f", "go", resume=str(path))
@@ -214,3 +215,22 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     assert "It goes on in a copy of the session." in text
     assert "agent-tui: Two." in text
     assert len(list(stage.sessions.rglob("*.jsonl"))) == 2
+
+
+def test_a_session_that_another_host_left_locked_is_taken_over_after_a_question(stage, monkeypatch):
+    talk(stage, stage.runtime([Reply("One.")]), "first")
+    path = next(stage.sessions.rglob("*.jsonl"))
+    marker = path.with_name(f"{path.name}.lock.owner")
+    marker.touch()
+    runtime = stage.runtime([Reply("Two.")])
+
+    async def status(ref: str) -> SessionStatus:
+        return SessionStatus(path, stage.workspace, True, LockOwner(1, "node3", marker))
+
+    monkeypatch.setattr(runtime.sessions, "status", status)
+    text = talk(stage, runtime, "t", "go", resume=str(path))
+    assert "It is open in another agent-tui (pid 1 on node3); only one can write to it." in text
+    assert "take it over: it no longer runs on node3" in text
+    assert "agent-tui: Two." in text
+    assert not marker.exists()
+    assert runtime.conversation.log.path == path

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_tui.errors import SessionError
+from agent_tui.file_locks import LockOwner
 from agent_tui.messages import Message
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import (
@@ -181,18 +182,18 @@ def test_what_another_process_has_open_can_be_copied(
 
 def test_a_look_names_the_process_that_has_it_open(held_elsewhere: tuple[Path, int]) -> None:
     path, pid = held_elsewhere
-    assert session_status(path).owner_pid == pid
+    assert session_status(path).owner == LockOwner(pid)
 
 
 def test_a_look_says_whether_the_folder_is_there(store: SessionStore, tmp_path: Path) -> None:
     gone, there = written(store, user("a")), written(store, user("b"), cwd=str(tmp_path))
     for log, has_folder in ((gone, False), (there, True)):
         assert log.path is not None
-        assert session_status(log.path).owner_pid is None, "its own lock is no other process"
+        assert session_status(log.path).owner is None, "its own lock is no other process"
         log.close()
         looked = session_status(log.path)
         assert (looked.cwd, looked.has_folder) == (Path(log.header.cwd), has_folder)
-        assert looked.owner_pid is None
+        assert looked.owner is None
 
 
 def test_a_look_at_a_file_without_a_header_names_no_folder(tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def test_a_look_at_a_file_without_a_header_names_no_folder(tmp_path: Path) -> No
         path = tmp_path / f"{name}.jsonl"
         path.write_bytes(content)
         looked = session_status(path)
-        assert (looked.cwd, looked.has_folder, looked.owner_pid) == (None, True, None)
+        assert (looked.cwd, looked.has_folder, looked.owner) == (None, True, None)
 
 
 STEPS = st.sampled_from(

@@ -213,7 +213,7 @@ def test_a_session_open_here_cannot_be_opened_twice_until_it_is_closed(path: Pat
         log.append(entry(user("x")))
         with pytest.raises(SessionInUseError) as caught:
             SessionLog.open(path)
-        assert caught.value.pid == os.getpid()
+        assert caught.value.owner.pid == os.getpid()
         assert SessionLog.open(path, read_only=True).entries == log.entries
     SessionLog.open(path).close()
 
@@ -238,7 +238,7 @@ def test_another_process_is_told_who_has_the_session_and_gets_it_after_a_kill(pa
         assert holder.stdout.readline() == b"open\n"
         with pytest.raises(SessionInUseError, match=str(holder.pid)) as caught:
             SessionLog.open(path)
-        assert caught.value.pid == holder.pid
+        assert caught.value.owner.pid == holder.pid
         assert not (path.parent / "other").exists()
         holder.send_signal(signal.SIGKILL)
         holder.wait()

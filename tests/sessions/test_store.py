@@ -260,6 +260,34 @@ def test_a_folder_is_told_from_a_file_that_is_not_there(store: SessionStore) -> 
         store.find(str(store.root), HERE)
 
 
+@pytest.mark.timeout(20)
+def test_what_is_no_regular_file_hides_no_session(store: SessionStore) -> None:
+    path = add(store, "here I am")
+    make_odd_files(path.parent)
+    assert prompts(store, HERE) == ["here I am"]
+    newest = store.newest(HERE)
+    assert newest is not None
+    assert newest.path == path
+    store.update_search()
+    assert [hit.path for hit in store.search("here")] == [path]
+    assert store.find(session_id(path), HERE) == path
+    assert store.unreadable(store.list(), HERE) == (
+        "folder.jsonl: Is a directory",
+        "null.jsonl: it is empty",
+        "pipe.jsonl: Is a named pipe, not a regular file",
+        "zero.jsonl: Is a device, not a regular file",
+    )
+    with pytest.raises(SessionError, match=r"pipe\.jsonl is a named pipe, not a session file"):
+        store.find(str(path.parent / "pipe.jsonl"), HERE)
+
+
+def make_odd_files(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "folder.jsonl").mkdir()
+    (folder / "zero.jsonl").symlink_to("/dev/zero")
+    (folder / "null.jsonl").symlink_to(os.devnull)
+
+
 def test_a_session_can_be_renamed_without_opening_it(store: SessionStore) -> None:
     path = add(store, "x", name="Old")
     store.rename(path, "New")

@@ -52,7 +52,7 @@ def test_while_one_process_writes_another_reads_and_writes_after_it_was_killed(p
             assert writer.stdout.readline() == f"{number}\n".encode()
             with pytest.raises(SessionInUseError) as caught:
                 SessionLog.open(path)
-            assert (caught.value.path, caught.value.pid) == (path, writer.pid)
+            assert (caught.value.path, caught.value.owner.pid) == (path, writer.pid)
             read = SessionLog.open(path, read_only=True)
             assert len(read.entries) == len(conversation()) + number + 1
             assert read.warnings == ()

@@ -31,6 +31,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
@@ -357,7 +358,9 @@ def read_working_file(cwd: Path, path: str) -> str | None:
         guard = ProtectedPaths(workspace=folder)
         if not guard.is_inside(file) or guard.why_reading_asks(file):
             return None
-        return file.read_text("utf-8") if file.stat().st_size <= _LARGEST_FILE else None
+        if file.stat().st_size > _LARGEST_FILE:
+            return None
+        return read_regular_file(file).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError):
         return None
 

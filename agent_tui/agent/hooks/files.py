@@ -21,6 +21,7 @@ from agent_tui.config import HookEvent, HookSettings
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import hook_files
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.regular_files import open_regular_file
 
 _MAX_FILE_BYTES = 200_000
 _MAX_HOOKS = 64
@@ -145,7 +146,7 @@ def _events_in(file: Path) -> JsonObject:
         OSError: It cannot be read.
         ValueError: It has no such thing; says why.
     """
-    with file.open("rb") as opened:
+    with open_regular_file(file) as opened:
         content = opened.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
         raise ValueError(f"it is over {_MAX_FILE_BYTES // 1_000} KB")

@@ -12,6 +12,7 @@ from agent_tui.config import McpServerSettings
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import server_files
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.mcp.sources import FoundServer, FoundServers
 from agent_tui.tools.mcp.spec import ServerSpec, as_wanted, name_problem, spec_from_settings
 
@@ -89,7 +90,7 @@ class ServerFiles:
 def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...]]:
     """The servers that a ``.mcp.json`` names, and what in it cannot be used."""
     try:
-        with file.open("rb") as opened:
+        with open_regular_file(file) as opened:
             content = opened.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             return (), (f"{file}: not read, as it is over {_MAX_FILE_BYTES // 1_000} KB.",)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,6 +12,7 @@ from agent_tui.permissions.project_files import (
     local_candidate,
     project_folders,
 )
+from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, resolve_path
 from agent_tui.tools.files.protected import is_secret_name
 
@@ -128,7 +130,7 @@ def _file_named(name: str, folder: Path) -> Path | None:
 def text_of(path: Path) -> str:
     """What the file says, one character more than is used of a longer one; empty if unreadable."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with TextIOWrapper(open_regular_file(path), "utf-8", "replace") as file:
             return file.read(MAX_FILE_CHARS + 1)
     except OSError:
         return ""

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
 from agent_tui.permissions.project_files import CONTEXT_NAMES, context_candidates, project_folders
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import sync_folder
 from agent_tui.text import repair_text
 
@@ -86,7 +87,7 @@ def add_line(file: Path, text: str) -> None:
     """
     try:
         real = file.resolve()
-        before = real.read_bytes() if real.exists() else None
+        before = read_regular_file(real) if real.exists() else None
         try:
             present = (before or b"").decode("utf-8")
         except UnicodeDecodeError as error:
@@ -143,8 +144,8 @@ def _replace(path: Path, data: bytes, before: bytes | None) -> None:
                 os.fchmod(descriptor, path.stat().st_mode & 0o7777)
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
-        if (path.read_bytes() if path.exists() else None) != before:
+            sync_file(descriptor)
+        if (read_regular_file(path) if path.exists() else None) != before:
             raise ConfigError(f"{path} was changed meanwhile; nothing was added.", "Try again.")
         scratch.replace(path)
     sync_folder(path.parent)

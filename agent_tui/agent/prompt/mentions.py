@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from agent_tui.agent.prompt.resource_mentions import AttachedResource
 from agent_tui.attachments import without_attachments, without_instructions
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
+from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, resolve_path
 from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.limits import OutputLimits, output_limits
@@ -205,7 +207,7 @@ def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:
 def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
     shown = _attribute(mention.written)
     size = mention.path.stat().st_size
-    with mention.path.open("rb") as file:
+    with open_regular_file(mention.path) as file:
         data = file.read(limits.max_bytes)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         notice = f"@{mention.written} is no text: only its size is told."
@@ -222,7 +224,7 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
 
 def _some_lines(mention: Mention, wanted: tuple[int, int], limits: OutputLimits) -> _Part:
     first, last = max(wanted[0], 1), wanted[1]
-    with mention.path.open(encoding="utf-8", errors="replace") as file:
+    with TextIOWrapper(open_regular_file(mention.path), "utf-8", "replace") as file:
         body = "".join(islice(file, first - 1, max(last, first)))
     shown = _attribute(mention.written)
     if not body:

@@ -1,11 +1,11 @@
 """Prompt files: what such a Markdown file says, and the message it makes."""
 
-import os
 import re
-import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+
+from agent_tui.regular_files import open_regular_file
 
 MAX_FILE_BYTES = 100_000
 """A prompt of 25,000 tokens: nothing that a person wrote as one is larger."""
@@ -91,16 +91,12 @@ def read_front_matter(
 
 
 def read_prompt_bytes(path: Path) -> bytes:
-    """The bytes of a file, one more than allowed of a larger one; never waits for a pipe.
+    """The bytes of a regular file, one more than allowed of a larger one.
 
     Raises:
         OSError: It cannot be read.
-        PromptFileError: It is no file.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise PromptFileError("is no file")
+    with open_regular_file(path) as file:
         return file.read(MAX_FILE_BYTES + 1)
 
 

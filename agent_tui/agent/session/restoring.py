@@ -8,6 +8,7 @@ from pathlib import Path
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
@@ -210,7 +211,7 @@ def _text(conversation: Conversation, path: Path | None, version: FileVersion) -
         return None
     try:
         if path is not None:
-            return path.read_bytes().decode("utf-8")
+            return read_regular_file(path).decode("utf-8")
         content = conversation.kept_files.content(version.digest)
         return content.decode("utf-8") if content is not None else None
     except (OSError, UnicodeDecodeError):

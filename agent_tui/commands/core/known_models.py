@@ -7,6 +7,7 @@ from typing import cast
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.base import ModelRef
+from agent_tui.regular_files import read_regular_file
 
 _MOST_RECENT = 8
 _MARKED = "favourites"
@@ -32,7 +33,7 @@ class KnownModels:
         if self._file is None:
             return
         try:
-            stored = cast(object, json.loads(self._file.read_text(encoding="utf-8")))
+            stored = cast(object, json.loads(read_regular_file(self._file)))
         except (OSError, ValueError, RecursionError):
             return
         if isinstance(stored, dict):

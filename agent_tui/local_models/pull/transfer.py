@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.addresses import next_address, shown_address, without_secrets
+from agent_tui.regular_files import read_regular_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class PartFile:
     def facts(self) -> PartFacts:
         """What was noted with the bytes; nothing where the note cannot be read."""
         try:
-            return TypeAdapter(PartFacts).validate_json(self._note.read_bytes())
+            return TypeAdapter(PartFacts).validate_json(read_regular_file(self._note))
         except (OSError, ValidationError):
             return PartFacts()
 

@@ -8,6 +8,7 @@ look, download, check, unpack, take into the library.
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import shutil
 import sys
@@ -17,7 +18,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, BinaryIO, Final
 
+from agent_tui.atomic_files import sync_file
 from agent_tui.errors import ModelFileError
+from agent_tui.file_locks import LockHeldError, hold_lock
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.local_models.gguf import read_gguf, refuse_unusable
 from agent_tui.local_models.library import ModelLibrary
@@ -42,7 +45,6 @@ from agent_tui.local_models.pull.transfer import PartFile, Transfer
 from agent_tui.paths import make_private_dir
 
 _BLOCK_BYTES: Final = 1024 * 1024
-_LOCK_POLL_S: Final = 0.2
 _FREE_SPACE: Final = "Free some, or name a folder on another disk with AGENT_TUI_DATA_DIR."
 
 
@@ -88,19 +90,16 @@ class _Puller:
 
     @contextlib.contextmanager
     def _alone(self) -> Generator[None, None, None]:
-        """Wait until no other program pulls the same; the kernel ends a killed one's turn."""
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self._folder / f"{self._job.key}.lock", mode=0o600)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            self._steps.tell("waiting for another pull of it")
-            lock.acquire(poll_interval=_LOCK_POLL_S)
-        try:
+        """Wait until no other program pulls the same."""
+        file = self._folder / f"{self._job.key}.lock"
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(hold_lock(file, within_s=0))
+            except LockHeldError as error:
+                how = error.owner.how_to_go_on
+                self._steps.tell(f"waiting for another pull of it. {how}".rstrip(". "))
+                stack.enter_context(hold_lock(file, within_s=math.inf))
             yield
-        finally:
-            lock.release()
 
     def _known(self) -> LocalModel | None:
         """The model if it is there already."""
@@ -237,7 +236,7 @@ class _Puller:
             file.write(block)
             self._steps.tell("unpacking", done, offer.size_bytes)
         file.flush()
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
         if digest.hexdigest() != offer.sha256 or done != offer.size_bytes:
             self._part.clear()
             raise ModelFileError(

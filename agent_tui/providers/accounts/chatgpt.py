@@ -16,6 +16,7 @@ from agent_tui.providers.accounts.device import (
     as_object,
 )
 from agent_tui.providers.wires.fields import count_at, text_at
+from agent_tui.regular_files import read_regular_file
 
 if TYPE_CHECKING:
     import httpx
@@ -97,7 +98,7 @@ def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _has_token(file: Path) -> bool:
     try:
-        kept = as_object(json.loads(file.read_text(encoding="utf-8")))
+        kept = as_object(json.loads(read_regular_file(file)))
     except (OSError, ValueError):
         return False
     return bool(text_at(kept, "access_token") or text_at(kept, "refresh_token"))

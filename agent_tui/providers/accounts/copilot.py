@@ -14,6 +14,7 @@ from agent_tui.providers.accounts.device import (
     answered,
 )
 from agent_tui.providers.wires.fields import count_at, text_at
+from agent_tui.regular_files import read_regular_file
 
 if TYPE_CHECKING:
     import httpx
@@ -123,7 +124,7 @@ def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _has_token(file: Path) -> bool:
     try:
-        return bool(file.read_text(encoding="utf-8").strip())
+        return bool(read_regular_file(file).decode("utf-8").strip())
     except (OSError, ValueError):
         return False
 

@@ -14,6 +14,7 @@ from agent_tui.providers.accounts.device import as_object
 from agent_tui.providers.accounts.keyring import Keyring, KeyringError, SystemKeyring
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.wires.fields import text_at
+from agent_tui.regular_files import read_regular_file
 
 KEEPABLE: Final[Mapping[str, str]] = MappingProxyType(
     {name: variables[0] for name, variables in KEY_VARIABLES.items() if name != "bedrock"}
@@ -120,6 +121,6 @@ class KeptKeys:
 
     def _read(self, provider: str) -> JsonObject:
         try:
-            return as_object(json.loads(self._file(provider).read_text(encoding="utf-8")))
+            return as_object(json.loads(read_regular_file(self._file(provider))))
         except (OSError, ValueError):
             return {}

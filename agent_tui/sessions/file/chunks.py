@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from agent_tui.regular_files import open_regular_file
+
 MAX_LINE_BYTES = 64_000_000
 """A longer line is left out, whoever reads it: no provider takes a message that comes near."""
 
@@ -59,7 +61,7 @@ def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> I
     Raises:
         OSError: The file cannot be read.
     """
-    with path.open("rb", buffering=0) as file:
+    with open_regular_file(path, buffering=0) as file:
         file.seek(start)
         begun, passed_bytes = bytearray(), 0
         while data := file.read(chunk_bytes):
@@ -85,7 +87,7 @@ def checksum(path: Path, size_bytes: int) -> int:
     those bytes are not whole lines: what follows would go on in the middle of one.
     """
     try:
-        with path.open("rb", buffering=0) as file:
+        with open_regular_file(path, buffering=0) as file:
             head = file.read(min(size_bytes, _CHECKED_BYTES))
             file.seek(max(size_bytes - _CHECKED_BYTES, 0))
             tail = file.read(min(size_bytes, _CHECKED_BYTES))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import SessionError, SessionNotWritableError
 from agent_tui.paths import make_private_dir
 
@@ -51,7 +51,7 @@ class DiskFile:
 
     def sync(self) -> None:
         """Return when everything written is on the disk."""
-        os.fsync(self._descriptor)
+        sync_file(self._descriptor)
 
     def is_deleted(self) -> bool:
         """Whether no name leads to the file any more."""
@@ -90,7 +90,7 @@ def sync_folder(folder: Path) -> None:
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            sync_file(descriptor)
         finally:
             os.close(descriptor)
 

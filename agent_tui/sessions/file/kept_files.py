@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from agent_tui.atomic_files import replace_private_file
+from agent_tui.regular_files import read_regular_file
 
 MOST_FILE_BYTES = 5_000_000
 """A larger file is not kept: nobody wrote it by hand."""
@@ -66,7 +67,7 @@ class KeptFiles:
         folders = () if self._folder is None else (self._folder,)
         for folder in (*folders, *self._earlier()):
             with contextlib.suppress(OSError, zlib.error):
-                content = zlib.decompress(_path(folder, digest).read_bytes())
+                content = zlib.decompress(read_regular_file(_path(folder, digest)))
                 if digest_of(content) == digest:
                     return content
         return None
@@ -75,7 +76,7 @@ class KeptFiles:
         """Keep what another session kept in `folder`, too."""
         for path in folder.glob("*/*"):
             with contextlib.suppress(OSError, zlib.error):
-                self.keep(zlib.decompress(path.read_bytes()))
+                self.keep(zlib.decompress(read_regular_file(path)))
 
     def _make_room(self, packed_bytes: int) -> None:
         """Let the oldest go where there would be too much."""

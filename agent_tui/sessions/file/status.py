@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import SessionError
+from agent_tui.file_locks import LockOwner
+from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
@@ -21,14 +23,13 @@ class SessionStatus:
         path: The file.
         cwd: The folder it works in; None where the file does not say.
         has_folder: Whether that folder is there; true where none is named.
-        owner_pid: The other process that writes it, 0 if that could not be found out; None
-            where none does.
+        owner: The other program that writes it; None where none does.
     """
 
     path: Path
     cwd: Path | None
     has_folder: bool
-    owner_pid: int | None
+    owner: LockOwner | None
 
 
 def session_status(path: Path) -> SessionStatus:
@@ -39,7 +40,7 @@ def session_status(path: Path) -> SessionStatus:
 
 def _folder(path: Path) -> Path | None:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             header = decode_record(file.readline(_MOST_HEADER_BYTES).rstrip(b"\r\n")).value
     except (OSError, UnreadableRecordError):
         return None
@@ -53,11 +54,12 @@ def _is_dir(folder: Path) -> bool:
         return False
 
 
-def _owner(path: Path) -> int | None:
+def _owner(path: Path) -> LockOwner | None:
     try:
         SessionLock(path).release()
     except SessionInUseError as error:
-        return None if error.pid == os.getpid() else error.pid
+        is_this = error.owner.pid == os.getpid() and not error.owner.host
+        return None if is_this else error.owner
     except SessionError:
         return None  # the folder cannot be written; opening it for writing will say so
     return None

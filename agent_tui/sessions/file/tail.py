@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
@@ -29,7 +30,7 @@ def newest_entries(path: Path, count: int) -> tuple[Entry, ...]:
 
 
 def _entries_from(path: Path, start: int) -> tuple[Entry, ...]:
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         file.seek(start)
         lines = file.read().split(b"\n")
     found: list[Entry] = []

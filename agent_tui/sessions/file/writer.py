@@ -9,6 +9,7 @@ from pathlib import Path
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
 from agent_tui.sessions.file.disk import (
     AppendFile,
@@ -249,7 +250,7 @@ class SessionWriter:
         except FileNotFoundError:
             raise
         except OSError:  # a file system without hard links
-            data, sync = self._path.read_bytes(), self._durability != "none"
+            data, sync = read_regular_file(self._path), self._durability != "none"
             write_new_file(original, data, self._open_file, sync=sync)
         return original
 

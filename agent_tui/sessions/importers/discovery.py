@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from agent_tui.messages import JsonObject
+from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.import_format import SessionFinder, SessionHead
@@ -96,7 +97,7 @@ def _foreign_file(path: Path, agent: str) -> ForeignFile | None:
 def _head_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
     """The first lines that are JSON objects and whole within the bytes that are looked at."""
     room = _HEAD_BYTES
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         for number in range(1, _HEAD_LINES + 1):
             line = file.readline(room)
             room -= len(line)

@@ -10,6 +10,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.sessions.file.chunks import CHUNK_BYTES, LongLine, read_lines
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.importers.builder import Warnings
@@ -52,7 +53,7 @@ def json_document(path: Path) -> JsonValue:
         size = path.stat().st_size
         if size > MAX_DOCUMENT_BYTES:
             raise SessionError(f"{path} is larger than {MAX_DOCUMENT_BYTES:,} bytes.")
-        data = path.read_bytes()
+        data = read_regular_file(path)
     except OSError as error:
         raise describe_fault(path, "read", error) from error
     try:
@@ -68,7 +69,7 @@ def id_from_content(path: Path) -> str:
         SessionError: The file cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             digest = hashlib.file_digest(file, "sha256")
     except OSError as error:
         raise describe_fault(path, "read", error) from error
@@ -92,7 +93,7 @@ def read_json(data: bytes) -> JsonValue:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | LongLine]]:
     try:
-        with path.open("rb", buffering=CHUNK_BYTES) as file:
+        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
             yield from enumerate(read_lines(file), start=1)
     except OSError as error:
         raise describe_fault(path, "read", error) from error

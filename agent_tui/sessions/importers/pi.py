@@ -6,6 +6,7 @@ from typing import Final
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
+from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.file.chunks import CHUNK_BYTES, read_lines
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.format.parse import parse_lines
@@ -28,7 +29,7 @@ def _read_pi(path: Path) -> ForeignSession:
         SessionError: The file cannot be read, or holds no entry.
     """
     try:
-        with path.open("rb", buffering=CHUNK_BYTES) as file:
+        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
             parsed = parse_lines(read_lines(file), fallback_id=path.stem.rpartition("_")[2])
     except OSError as error:
         raise describe_fault(path, "read", error) from error

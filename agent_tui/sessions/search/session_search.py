@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
 
+from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.chunks import MAX_LINE_BYTES, read_chunks
 from agent_tui.sessions.listing.index import SessionFile
@@ -208,7 +209,7 @@ class _FileChunks:
         if not self._file.places:
             yield from (chunk.data for chunk in read_chunks(self._file.path))
             return
-        with self._file.path.open("rb", buffering=0) as opened:
+        with open_regular_file(self._file.path, buffering=0) as opened:
             for part in self._file.parts:
                 # A line that is too long stands first in its part.
                 opened.seek(max(part.start, part.stop - MAX_LINE_BYTES))

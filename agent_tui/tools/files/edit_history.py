@@ -12,6 +12,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.command_changes import completed_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
@@ -122,7 +123,7 @@ def _changed(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
 def _text_of(path: Path) -> str | None:
     """The file's text with plain newlines; empty where there is none, None for no text."""
     try:
-        return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+        return read_regular_file(path).decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except FileNotFoundError:
         return ""
     except (OSError, ValueError):

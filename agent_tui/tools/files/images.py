@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 from agent_tui.errors import UsageError
+from agent_tui.regular_files import open_regular_file
 
 MAX_IMAGE_BYTES = 3_750_000
 """Anthropic takes 5 MB of one image in base64; others take more."""
@@ -43,7 +44,7 @@ def read_image(path: Path) -> ImageFile | None:
     try:
         if not path.is_file():
             return None
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             data = file.read(_MAX_FILE_BYTES + 1)
     except (OSError, ValueError):
         return None

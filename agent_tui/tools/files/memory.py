@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import is_folder
 
 _Stat: TypeAlias = tuple[int, int, int]
@@ -91,7 +92,7 @@ def _stat(path: Path) -> _Stat:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular_file(path)
     except OSError:
         return b""
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
+from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
@@ -103,9 +104,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     """
     shown = context.shown(path)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ToolError(f"{shown} is not a regular file.")
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise ToolError(
@@ -183,7 +182,7 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
                     os.fchmod(file.fileno(), mode)
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
             scratch.replace(path)
     except OSError as error:
         raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error

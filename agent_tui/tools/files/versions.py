@@ -7,7 +7,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import scratch_beside, sync_file
+from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.safe_paths import follow_links
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
@@ -55,7 +56,7 @@ def version_of(
     try:
         if status.st_size > MOST_FILE_BYTES:
             return FileVersion(digest=_digest(path), mode=mode, why_not=TOO_LARGE)
-        content = open_texts.present(path, path.read_bytes())
+        content = open_texts.present(path, read_regular_file(path))
     except OSError:
         return FileVersion(digest=_UNREADABLE, mode=mode, why_not=_UNREADABLE)
     if why := why_held(path) if kept is not None else "":
@@ -95,7 +96,7 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 os.fchmod(file.fileno(), _permissions(path, scratch, wanted.mode))
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
         scratch.replace(path)
 
 
@@ -110,7 +111,7 @@ def _permissions(path: Path, scratch: Path, mode: int) -> int:
 
 def _digest(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()

@@ -13,6 +13,8 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from agent_tui.regular_files import open_regular_file
+
 _MAX_IGNORE_BYTES = 1_000_000
 _ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", ".jj"})
 
@@ -163,7 +165,7 @@ def _with_rules_of(
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return rules
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             text = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return rules

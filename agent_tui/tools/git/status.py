@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
@@ -127,8 +128,7 @@ def has_content(path: Path, blob: str) -> bool:
 
 def _content(path: Path) -> bytes:
     """All of a regular file; what has taken its place meanwhile neither blocks nor leads on."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
+    with open_regular_file(path, follow_links=False) as file:
         return file.read(MAX_HASHED_BYTES + 1)
 
 

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from agent_tui.atomic_files import scratch_beside
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import read_regular_file
 
 Redirect = Callable[[str], Awaitable[None]]
 Callback = Callable[[], Awaitable[object]]
@@ -109,7 +110,7 @@ class TokenFile:
 
     def _read(self) -> JsonObject:
         try:
-            value = cast("JsonValue", json.loads(self._path.read_bytes()))
+            value = cast("JsonValue", json.loads(read_regular_file(self._path)))
         except (OSError, ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, assert_never
 from agent_tui.config import PermissionMode
 from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import read_regular_file
 
 KNOWN_AFTER = 10
 """So many messages sent, and the keys are known."""
@@ -85,7 +86,7 @@ class Onboarding:
         if self._file is None:
             return
         try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            kept = json.loads(read_regular_file(self._file))
         except (OSError, ValueError):
             return
         if isinstance(kept, int):

@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import counted, short_count
+from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_text import safe_text
 
 if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
@@ -173,9 +174,9 @@ def git_branch(cwd: Path) -> str:
         marker = folder / ".git"
         try:
             if marker.is_file():  # a worktree or submodule names its folder in a file
-                named = marker.read_text(encoding="utf-8", errors="replace")
+                named = read_regular_file(marker).decode("utf-8", "replace")
                 marker = folder / named.removeprefix("gitdir:").strip()
-            head = (marker / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+            head = read_regular_file(marker / "HEAD").decode("utf-8", "replace").strip()
         except OSError:
             continue
         if head.startswith("ref:"):

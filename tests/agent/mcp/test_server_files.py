@@ -1,6 +1,7 @@
 """Which MCP servers a folder has, and which of them may be started."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -50,16 +51,13 @@ def test_a_projects_servers_are_found_in_a_trusted_folder_and_not_yet_allowed(tm
 
 def test_without_trust_the_file_is_not_even_opened(tmp_path, project, monkeypatch):
     opened: list[Path] = []
-    real = Path.open
-
-    def watched(self, *given, **named):
-        opened.append(self)
-        return real(self, *given, **named)
-
-    monkeypatch.setattr(Path, "open", watched)
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest: opened.append(path) or real(path, *rest))
     found = files(tmp_path, trusted=None).find(project)
     assert (found.servers, found.problems) == ((), ())
     assert project / ".mcp.json" not in opened
+    files(tmp_path, trusted=project).find(project)
+    assert project / ".mcp.json" in opened
 
 
 def test_the_question_of_trust_names_the_file(tmp_path, project):

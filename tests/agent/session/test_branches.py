@@ -472,7 +472,7 @@ async def test_a_session_without_its_folder_can_be_gone_on_with_or_forked_here(s
     ref = moved(stage, await spoken(stage, "one"), stage.folder / "gone")
     other = stage.runtime(speaking)
     look = await other.sessions.status(ref)
-    assert (look.cwd, look.has_folder, look.owner_pid) == (stage.folder / "gone", False, None)
+    assert (look.cwd, look.has_folder, look.owner) == (stage.folder / "gone", False, None)
     events = list(await other.sessions.open(ref))
     assert "is gone; working in" in only(events, Notice).text
     assert only(events, Notice).level == "warning"

@@ -1,0 +1,221 @@
+"""Locks between programs: the kernel's, or where the file system has none, a file with a name."""
+
+import errno
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_tui.regular_files import open_regular_file
+
+if TYPE_CHECKING:
+    from filelock import SoftFileLock
+
+_POLL_S = 0.05
+_HAS_NO_LOCKS = frozenset(
+    {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+)
+_SOFT_SUFFIX = ".owner"
+_SOFT_WITHIN_S = 0.2
+"""Long enough for a second try, after the file of a dead owner was removed."""
+
+_MOST_OWNER_BYTES = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """The program that holds a lock.
+
+    Attributes:
+        pid: Its process; 0 where that could not be found out.
+        host: The machine it runs on, if that is another one than this.
+        file: What to delete once that program is known to be gone; None where the kernel, or the
+            next program, gives the lock back by itself.
+    """
+
+    pid: int
+    host: str = ""
+    file: Path | None = None
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "another agent-tui"
+        where = f" on {self.host}" if self.host else ""
+        return f"another agent-tui (pid {self.pid}{where})"
+
+    @property
+    def how_to_go_on(self) -> str:
+        """What helps where that program is gone and cannot give the lock back; may be empty."""
+        return f"If it no longer runs there, delete {self.file}." if self.file else ""
+
+
+class LockHeldError(Exception):
+    """Another program, or another part of this one, holds the lock."""
+
+    def __init__(self, owner: LockOwner) -> None:
+        super().__init__(str(owner))
+        self.owner = owner
+
+
+class FileLock:
+    """The lock with the name `path`, held from creation to `release`.
+
+    The kernel gives it back when its owner dies. NFS without a lock service, Lustre and some
+    others know no such locks: there a file beside it, ``<path>.owner``, names the host, the
+    process and its start. The next program on that host removes the file of a dead one; of
+    another host nobody knows, so the person is told which file to delete.
+
+    Raises:
+        LockHeldError: Somebody else has it.
+        OSError: The file cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._owner_pid = os.getpid()
+        self._soft: SoftFileLock | None = None
+        self._descriptor: int | None = self._acquire()
+        if self._descriptor is None:
+            self._soft = _soft_lock(path)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is this process's: false after `release`, and in a fork of its owner."""
+        has_it = self._descriptor is not None or self._soft is not None
+        return has_it and self._owner_pid == os.getpid()
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether others still meet it: false once its file was deleted."""
+        if self._soft is not None:
+            return self._soft.is_lock_held_by_us
+        return self._descriptor is not None and self._is_in_place(self._descriptor)
+
+    def release(self) -> None:
+        """Let others have it; does nothing the second time."""
+        if self._soft is not None:
+            self._soft.release()
+            self._soft = None
+        if self._descriptor is None:
+            return
+        if self.is_held:
+            with suppress(OSError):
+                if self._is_in_place(self._descriptor):
+                    self._path.unlink()
+        os.close(self._descriptor)
+        self._descriptor = None
+
+    def _acquire(self) -> int | None:
+        """The descriptor that has the kernel's lock; None where there are no such locks."""
+        while True:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if not lock_descriptor(descriptor):
+                    self._remove_unused(descriptor)
+                    os.close(descriptor)
+                    return None
+                if self._is_in_place(descriptor):
+                    _name_owner(descriptor)
+                    return descriptor
+            except BlockingIOError as error:
+                owner = LockOwner(_read_pid(descriptor))
+                os.close(descriptor)
+                raise LockHeldError(owner) from error
+            except OSError:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+    def _remove_unused(self, descriptor: int) -> None:
+        with suppress(OSError):
+            if os.fstat(descriptor).st_size == 0 and self._is_in_place(descriptor):
+                self._path.unlink()
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        """False if the file was removed, as the last owner does while the next one waits."""
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(there, os.fstat(descriptor))
+
+
+@contextmanager
+def hold_lock(path: Path, *, within_s: float) -> Generator[None]:
+    """Hold the lock with the name `path`, for which others are waited for. Blocking.
+
+    Raises:
+        LockHeldError: It was not to be had in that time.
+        OSError: Its file cannot be made.
+    """
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            lock = FileLock(path)
+            break
+        except LockHeldError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def lock_descriptor(descriptor: int, *, waits: bool = False) -> bool:
+    """Take the kernel's lock on an open file; false where its file system has no locks.
+
+    Raises:
+        BlockingIOError: Another program has it, and this one is not to wait.
+        OSError: The system reports an error.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _HAS_NO_LOCKS:
+            raise
+        return False
+    return True
+
+
+def _soft_lock(path: Path) -> "SoftFileLock":
+    from filelock import SoftFileLock, Timeout  # few file systems need it
+
+    file = path.with_name(path.name + _SOFT_SUFFIX)
+    lock = SoftFileLock(file, mode=0o600, thread_local=False)
+    try:
+        lock.acquire(timeout=_SOFT_WITHIN_S, poll_interval=_POLL_S)
+    except Timeout as error:
+        raise LockHeldError(_soft_owner(file)) from error
+    return lock
+
+
+def _soft_owner(file: Path) -> LockOwner:
+    """Who `file` names: the process and the host, a line each."""
+    try:
+        with open_regular_file(file) as opened:
+            lines = opened.read(_MOST_OWNER_BYTES).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return LockOwner(0)
+    pid = int(lines[0]) if lines[0].isdecimal() else 0
+    host = lines[1] if len(lines) > 1 else ""
+    is_here = host == socket.gethostname()
+    return LockOwner(pid) if is_here else LockOwner(pid, host, file)
+
+
+def _name_owner(descriptor: int) -> None:
+    """Put our pid into the lock file, where the disk has room for it; it locks all the same."""
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+
+
+def _read_pid(descriptor: int) -> int:
+    text = os.pread(descriptor, 20, 0)
+    return int(text) if text.isdigit() else 0

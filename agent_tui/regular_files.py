@@ -1,0 +1,89 @@
+"""Opening what a folder offers: a pipe never blocks, a device never runs on for ever."""
+
+import errno
+import io
+import os
+import stat
+from pathlib import Path
+
+_KINDS = {
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+    stat.S_IFDIR: "folder",
+}
+
+
+class NotRegularFileError(OSError):
+    """What was to be read is a pipe, a socket or a device; `strerror` says which."""
+
+
+def open_regular_file(
+    path: Path, *, buffering: int = io.DEFAULT_BUFFER_SIZE, follow_links: bool = True
+) -> io.BufferedReader | io.FileIO:
+    """Open the regular file `path`, or a link to one, for reading. Never waits for a pipe.
+
+    The null device counts as an empty file: people link to it to switch a file off.
+
+    Args:
+        path: The file.
+        buffering: The size of the buffer in bytes; 0 for none.
+        follow_links: False refuses a symbolic link (ELOOP).
+
+    Raises:
+        NotRegularFileError: Something else has this name.
+        IsADirectoryError: It is a folder.
+        OSError: It cannot be opened.
+    """
+    descriptor = _opened(path, 0 if follow_links else os.O_NOFOLLOW)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) and not _is_null(status):
+            raise _refusal(path, status.st_mode)
+        os.set_blocking(descriptor, True)
+        file = io.FileIO(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return io.BufferedReader(file, buffering) if buffering else file
+
+
+def read_regular_file(path: Path) -> bytes:
+    """All of the regular file `path`.
+
+    Raises:
+        OSError: As `open_regular_file` says.
+    """
+    with open_regular_file(path) as file:
+        return file.read()
+
+
+def kind_of_file(mode: int) -> str:
+    """What a file of this `st_mode` is, in words: "regular file", "named pipe", "folder" ..."""
+    return _KINDS.get(stat.S_IFMT(mode), "regular file")
+
+
+def _opened(path: Path, more_flags: int) -> int:
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | more_flags
+    try:
+        return os.open(path, flags | os.O_NONBLOCK)
+    except BlockingIOError:  # a lease on it is being given up; only regular files have one
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise
+        return os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, on Linux and macOS
+            raise _refusal(path, path.stat().st_mode) from error
+        raise
+
+
+def _is_null(status: os.stat_result) -> bool:
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == Path(os.devnull).stat().st_rdev
+
+
+def _refusal(path: Path, mode: int) -> OSError:
+    if stat.S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    why = f"Is a {kind_of_file(mode)}, not a regular file"
+    return NotRegularFileError(errno.EINVAL, why, str(path))
