@@ -60,7 +60,7 @@ async def test_no_argument_raises_more_than_an_error_for_the_model(
 @pytest.mark.parametrize("text", ["circle", "a\0b", "a\ud800b", "a" * 5_000])
 async def test_a_path_that_cannot_be_is_told_with_the_reason(text: str, context: ToolContext):
     (context.cwd / "circle").symlink_to("circle")
-    with pytest.raises(ToolError, match="cannot be used as a path: \\S"):
+    with pytest.raises(ToolError, match=r"cannot be used as a path: \S"):
         _TOOLS.prepare("read", {"path": text}, context)
 
 
