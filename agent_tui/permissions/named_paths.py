@@ -19,6 +19,7 @@ _MAX_EXPANDED = 1_000
 _MAX_PATTERNS = 300
 _MAX_ENTRIES = 20_000
 _MAX_SEARCHED = 3_000
+_MAX_GUESSED_GLOB_CHARS = 1_000
 _UNSEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
@@ -132,7 +133,11 @@ def _entries_below(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _is_guessed_glob(word: Word, text: str) -> bool:
-    return word.value is None and _PATTERN.search(text) is not None
+    return word.value is None and _is_glob(text)
+
+
+def _is_glob(guess: str) -> bool:
+    return len(guess) <= _MAX_GUESSED_GLOB_CHARS and _PATTERN.search(guess) is not None
 
 
 def _as_glob(word: Word) -> str:
@@ -150,7 +155,7 @@ def _piece_as_glob(piece: str, is_odd: bool) -> str:
 
 def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
     """A protected name that a file pattern would match if it were there; empty if none."""
-    globs = [_as_glob(word)] if word.is_pattern else [g for g in word.guesses if _PATTERN.search(g)]
+    globs = [_as_glob(word)] if word.is_pattern else [*filter(_is_glob, word.guesses)]
     for piece in (piece for glob in globs for piece in glob.split("/")):
         if re.fullmatch(r"[*?]*|[^*?\[]*", piece):
             continue

@@ -24,6 +24,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import keep_head
 
 _SEARCH_TIME_S = 30.0
+_MAX_PATTERN_CHARS = 4_096
 _MAX_LISTED_BYTES = 100_000_000
 
 
@@ -107,6 +108,8 @@ def _matching(
 
 
 def _spec(pattern: str) -> GitIgnoreSpec:
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        raise ToolError(f"pattern is longer than {_MAX_PATTERN_CHARS:,} characters.")
     try:
         return glob_spec(pattern)
     except ValueError as error:

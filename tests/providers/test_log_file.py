@@ -10,6 +10,7 @@ from agent_tui.providers.log_file import (
     MAX_LOG_BYTES,
     ProcessLog,
     append_to_log,
+    fault_reporter,
 )
 
 KEY = "canary-0123456789"
@@ -74,3 +75,21 @@ async def test_a_stderr_that_stays_open_is_not_waited_for(
     stderr = StreamReader()
     process_log = ProcessLog(stderr, log, ())
     await asyncio.wait_for(process_log.finish(), 10)
+
+
+def test_a_fault_is_logged_by_its_place_and_kind_without_what_it_says(log: Path):
+    report = fault_reporter(log)
+    try:
+        raise ValueError("words of a model")
+    except ValueError as fault:
+        report(fault)
+    written = log.read_text()
+    assert "test_log_file.py" in written
+    assert written.endswith("ValueError\n")
+    assert "Error: words" not in written
+
+
+def test_a_log_that_cannot_be_written_stops_no_report(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    fault_reporter(tmp_path / "file" / "agent-tui.log")(ValueError())
+    assert (tmp_path / "file").read_text() == ""

@@ -94,15 +94,22 @@ def item_changes(action: Action) -> list[ItemChange]:
     """The items whose state `action` changes: a tracker's command, or its tool."""
     if not action.command:
         return _changes_by_tool(action)
+    command = _squeezed(action.command)
     changes = [
         ItemChange(tuple(_OF_ITEM.findall(found[3])), "done")
-        for found in _SETTLES.finditer(action.command)
+        for found in _SETTLES.finditer(command)
         if found[2] or _is_tracker(found[1])
     ]
-    for found in _UPDATES.finditer(action.command):
+    for found in _UPDATES.finditer(command):
         if (found[2] or _is_tracker(found[1])) and (state := _state_in(found[3], found[5])):
             changes.append(ItemChange(tuple(_OF_ITEM.findall(found[4])), state))
     return changes
+
+
+def _squeezed(command: str) -> str:
+    """`command` without runs of blanks, over which the patterns would take very long."""
+    lines = (" ".join(line.split()) for line in command.splitlines())
+    return "\n".join(filter(None, lines))
 
 
 def _changes_by_tool(action: Action) -> list[ItemChange]:
@@ -240,7 +247,7 @@ def _item_shown(output: Output) -> str:
     """The item whose text `output` is; empty where it is none."""
     action = output.action
     if action.command:
-        for found in _SHOWS.finditer(action.command):
+        for found in _SHOWS.finditer(_squeezed(action.command)):
             items = _OF_ITEM.findall(found[3])
             if items and (found[2] or _is_tracker(found[1])):
                 return items[0]

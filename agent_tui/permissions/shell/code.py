@@ -18,7 +18,7 @@ _TAKER_NAMES = """
 _TAKERS = frozenset(_TAKER_NAMES.split())
 _VERSIONED = re.compile(r"(?:python|ruby|lua|php|perl|node)[\d.]*")
 _FILE = re.compile(
-    r"(?<![\w)\]}.])(?P<path>(?:[~\w.$-]*/)*(?:\.[A-Za-z]\w*|id_(?:rsa|dsa|ecdsa|ed25519))"
+    r"(?<![\w)\]}.])(?P<path>(?:[~\w.$-]{0,255}/){0,40}(?:\.[A-Za-z]\w*|id_(?:rsa|dsa|ecdsa|ed25519))"
     r"(?:[\w./-]*\w)?)(?![\w(])"
 )
 _GLUED = re.compile(r"""["'](?:\s*\+\s*|\s+)["']""")

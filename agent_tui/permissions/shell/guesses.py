@@ -14,7 +14,7 @@ _MAX_GUESSES = 32
 _MAX_VALUES = 8
 """Of one variable."""
 _MAX_STEPS = 200
-_MAX_CHARS = 4_096
+_MAX_CHARS = 1_024
 _VARIABLE = re.compile(
     r"\$(?:(_|[A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+=?%#/^,@]|:(?=\s*\d))([^{}$`]*))?\})"
 )

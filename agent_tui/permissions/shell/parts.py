@@ -40,6 +40,8 @@ from agent_tui.permissions.shell.wrappers import unwrap
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 _MAX_PIPED = 4
+_MAX_PATTERN_CHARS = 1_000
+"""Comparing names with a pattern takes time by the square of its length."""
 _WRITER_AT = {"redirected_statement": 0, "negated_command": -1, "list": -1, "pipeline": -1}
 """Which child of a node prints last."""
 
@@ -130,6 +132,8 @@ class _Splitter:
 
     def _word(self, node: Node) -> Word:
         word = word_of(node, self._source, self._variables)
+        if word.is_pattern and len(word.source) > _MAX_PATTERN_CHARS:
+            raise UnparsableError("a file pattern is very long")
         return word if word.value is not None else replace(word, guesses=self._guess(word.source))
 
     def _walk(self, node: Node, level: int) -> None:

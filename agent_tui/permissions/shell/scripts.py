@@ -24,7 +24,7 @@ _AWK_BEFORE_OPERAND = frozenset(
 
 _AWK_OPERAND_END = re.compile(r"(?:[\w\]]|\"\")\s*\Z")
 _AWK_LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*\Z")
-_AWK_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_AWK_CALL = re.compile(r"(?<!\w)\d*([A-Za-z_]\w*)\s*\(")
 _AWK_PIPE = re.compile(r"(?<!\|)\|(?!\|)|\|&")
 _JQ_REACHES_OUT = re.compile(
     r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|\b(?:env|input_filename|include|import|modulemeta)\b"

@@ -159,6 +159,13 @@ def test_other_programs_change_the_state_of_no_item(command: str) -> None:
     assert item_changes(run_action("bash", command)) == []
 
 
+@pytest.mark.parametrize("blank", ["\n", " ", "\t"], ids=["lines", "spaces", "tabs"])
+def test_a_hundred_thousand_blanks_hide_no_item_and_take_no_time(blank: str) -> None:
+    blanks = blank * 100_000
+    command = f"ls{blanks}\ngh issue{' ' * 100_000}close 12{blanks}"
+    assert item_changes(run_action("bash", command)) == [ItemChange(("12",), "done")]
+
+
 def test_a_word_in_a_note_is_no_state() -> None:
     shown, noted = ("bd show bd-12", TEXT, 0), ("bd update bd-12 --notes 'it is done soon'", "", 0)
     assert [task.item for task in task_texts(ran(shown, noted))] == ["bd-12"]

@@ -1,0 +1,77 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.safe_paths import (
+    follow_links,
+    is_file,
+    is_folder,
+    is_link,
+    path_exists,
+    resolve_path,
+)
+from tests.support.odd_texts import ODD_TEXTS
+
+_ANY_TEXT = st.text(st.characters(codec=None), max_size=300)
+
+
+def _outcome(resolve: Callable[[], Path | str]) -> str:
+    """The absolute path, or what the system says of the name."""
+    try:
+        path = resolve()
+    except OSError as error:
+        return error.strerror or ""
+    return str(path) if Path(path).is_absolute() else ""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("sub")
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+def test_no_name_breaks_a_look_at_it(folder: Path, text: str):
+    path = folder / text
+    assert not is_file(path)
+    assert is_link(path) == (text == "circle")
+    assert path_exists(path) == is_folder(path) == (text == "")
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+def test_a_name_that_no_file_can_have_is_an_error_of_the_system(folder: Path, text: str):
+    for resolve in (lambda: resolve_path(text, folder), lambda: follow_links(f"{folder}/{text}")):
+        assert _outcome(resolve)
+
+
+@given(_ANY_TEXT)
+def test_any_text_is_a_path_or_an_error_of_the_system(text: str):
+    folder = Path("/nowhere")
+    assert not is_file(folder / text)
+    assert _outcome(lambda: resolve_path(text, folder))
+    assert _outcome(lambda: follow_links(f"/nowhere/{text}"))
+
+
+def test_what_is_there_is_found_through_links(folder: Path):
+    assert is_file(folder / "file")
+    assert path_exists(folder / "file")
+    assert is_folder(folder / "link")
+    assert is_link(folder / "link")
+    assert resolve_path("link/../file", folder) == folder / "file"
+    assert follow_links(f"{folder}/link/x") == f"{folder}/sub/x"
+
+
+def test_the_home_folder_is_put_in_place_of_a_tilde(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(folder))
+    assert resolve_path("~/link/a", Path("/elsewhere")) == folder / "sub" / "a"
+
+
+def test_a_path_that_is_too_long_for_links_still_loses_its_way_up(folder: Path):
+    assert follow_links(f"{folder}/{'a/../' * 5_000}link/x") == f"{folder}/sub/x"
+    assert follow_links("/" + "a/" * 10_000) == "/" + "a/" * 9_999 + "a"
