@@ -53,10 +53,12 @@ from agent_tui.events import (
 )
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import finished_block
+from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
     bash_block,
@@ -74,6 +76,7 @@ from agent_tui.ui.transcript import (
     BashBlock,
     BlockId,
     NoticeBlock,
+    SpokenBlock,
     ToolBlock,
     UserBlock,
 )
@@ -95,6 +98,7 @@ class EventView:
         status: What stands around the chat; follows each event.
 
     Attributes:
+        earlier: What was said before compactions.
         last_outcome: How the last turn of the present activity ended; empty before.
     """
 
@@ -110,6 +114,7 @@ class EventView:
         self._shown_error = ""
         self._has_warned = False
         self._round = ""
+        self.earlier = EarlierChat(widgets.transcript, options.runtime.past)
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -238,8 +243,10 @@ class EventView:
 
     def redraw(self) -> None:
         """Rebuild the chat from the session, or greet if nothing is in it."""
-        blocks = blocks_of(self._runtime.conversation.log.path_entries())
+        log = self._runtime.conversation.log
+        blocks = blocks_of(log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
+        self.earlier.begin(log)
         self.widgets.plan.show(tuple(self._runtime.conversation.todos))
         self.status.refresh()
 
@@ -391,7 +398,11 @@ class EventView:
             self.widgets.activity.show(replace(state, output_chars=summary_chars))
 
     def _session(self, event: SessionChanged) -> None:
-        if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
+        if event.reason == "compacted":  # the chat stays: what is only in the summary is dimmed
+            kept = blocks_of(kept_behind(self._runtime.conversation.log.path_entries()))
+            spoken = sum(isinstance(block, SpokenBlock) for block in kept)
+            self.widgets.transcript.dim_above(spoken)
+        elif event.reason != "renamed":
             self.redraw()
         if event.reason != "renamed":
             self._has_warned = False

@@ -192,8 +192,9 @@ def left_at(earlier: KnownSession, session: KnownSession) -> str | None:
 def kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:
     """What a session that begins with the compaction `entries[0]` kept from before it."""
     begun = entries[0].timestamp
-    return tuple(takewhile(lambda entry: entry.timestamp <= begun, entries[1:]))
+    return tuple(takewhile(lambda entry: entry.timestamp < begun, entries[1:]))
 
 
 def _older_than_compaction(session: KnownSession) -> frozenset[str]:
-    return frozenset(entry.id for entry in kept_behind(session.entries))
+    first, *others = session.entries
+    return frozenset(entry.id for entry in others if entry.timestamp <= first.timestamp)

@@ -12,6 +12,8 @@ For the app, `Transcript` is all there is (all methods are synchronous):
 - ``toggle(id)``, ``toggle_details()``, ``show_thinking``;
 - ``follow_end()``, ``is_following``, and the message ``Transcript.FollowChanged(following,
   new_count)``; scrolling is at once (``action_page_up`` and its like);
+- ``prepend(blocks)``, ``dim_above(spoken)``, ``keep_from(id)``, ``offer_earlier(has_earlier)``
+  and the message ``Transcript.EarlierWanted``: what was said before a compaction, dimmed;
 - ``begin_find(tell)``, ``find(text)``, ``find_next(direction)``, ``end_find(stays=)``: the chat
   stands still from the first to the last of them, and ``tell`` gets each `FindState`;
 - ``to_text()``, ``last_reply_text``.
@@ -25,6 +27,7 @@ from agent_tui.ui.transcript.blocks import (
     DividerBlock,
     NoticeBlock,
     ReplyMark,
+    SpokenBlock,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -42,6 +45,7 @@ __all__ = [
     "DividerBlock",
     "NoticeBlock",
     "ReplyMark",
+    "SpokenBlock",
     "SummaryBlock",
     "ThinkingBlock",
     "ToolBlock",
