@@ -21,6 +21,7 @@ _WAYS: Final[dict[GoesBack, str]] = {
     "talk": "only what was said; the files stay as they are",
     "files": "only the files; the conversation goes on here",
 }
+_ONE_MORE = "one message more; the files stay as they are"
 _BUSY = "Cannot go back while the agent works. Use /abort first."
 _SHOWN_FILES = 12
 
@@ -39,7 +40,7 @@ async def undo(front: Front, argument: str) -> None:
         front.say(f"/undo takes {', '.join(_WAYS)}, not {argument}.", "warning")
         return
     back = await runtime.files.plan_taking_back()
-    can_redo = not back.is_empty and not runtime.files.is_said_since_restore and wanted is None
+    can_redo = bool(back.restores) and not runtime.files.is_said_since_restore and wanted is None
     try:
         said = await runtime.branches.last_said()
         if can_redo and (said is None or not front.can_ask):
@@ -93,7 +94,7 @@ async def choose_files(
     is_open = bool(plan.restores) or redo is not None
     way = wanted or (await _ask(front, plan, redo) if is_open else "talk")
     if way == "redo":
-        await _take_restore_back(front, redo or RestorePlan())
+        await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
         return None, ()
     if way in ("files", "both"):
         if plan.is_empty:
@@ -104,7 +105,7 @@ async def choose_files(
     return way, ()
 
 
-async def _take_restore_back(front: Front, plan: RestorePlan) -> None:
+async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool = False) -> None:
     files = front.runtime.files
     going_on = await files.plan_going_on()
     choices = [Choice(plan, f"yes: {counted(len(plan.restores), 'file')} as before that", "y")]
@@ -116,7 +117,8 @@ async def _take_restore_back(front: Front, plan: RestorePlan) -> None:
         _facts(front, plan, await files.differences(plan)),
         tuple(choices),
     )
-    chosen = await front.ask(question) if front.can_ask else plan
+    is_open = front.can_ask and (not is_chosen or bool(going_on.restores))
+    chosen = await front.ask(question) if is_open else plan
     if chosen is not None:
         front.show_events(await files.carry_out(chosen, tells_model=True))
 
@@ -129,7 +131,7 @@ async def _ask(
         return None
     differences = await front.runtime.files.differences(plan)
     choices: list[Choice[GoesBack | Literal["redo", "show"]]] = [
-        Choice("talk", _WAYS["talk"] if plan.restores else "one message more", "t")
+        Choice("talk", _WAYS["talk"] if plan.restores else _ONE_MORE, "t")
     ]
     if plan.restores:
         choices.insert(0, Choice("both", _WAYS["both"], "b"))

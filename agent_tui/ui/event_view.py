@@ -294,10 +294,15 @@ class EventView:
             self._remember(draft)
         self.widgets.prompt.clear()
 
-    def edit_again(self, text: str) -> None:
-        """Put an earlier message into the prompt; what stands there goes into the history."""
+    def edit_again(self, text: str, *, is_selected: bool = False) -> None:
+        """Put an earlier message into the prompt; what stands there goes into the history.
+
+        Args:
+            text: The message.
+            is_selected: What is typed next replaces it.
+        """
         self.clear_prompt()
-        self.widgets.prompt.load(Draft(text))
+        self.widgets.prompt.load(Draft(text), is_selected=is_selected)
 
     def _remember(self, draft: Draft) -> None:
         try:
@@ -412,7 +417,7 @@ class EventView:
         self.redraw()
         self._has_warned = False
         if event.text:
-            self.edit_again(event.text)
+            self.edit_again(event.text, is_selected=True)
         if event.image_count:
             text = f"The message had images ({event.image_count}), which are not in the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))

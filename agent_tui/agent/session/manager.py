@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -217,7 +217,8 @@ class SessionManager:
             SessionError: That cannot be written; the present session stays.
         """
         before, known = self.conversation, {entry.id for entry in log.entries}
-        changes = [e for e in place.written() if is_file_changes(e) and e.id not in known]
+        now = replace(place, later=(*place.later[:-1], known_session(before.log)))
+        changes = [e for e in now.written() if is_file_changes(e) and e.id not in known]
         try:
             log.append_many(changes)
         except SessionError:

@@ -151,6 +151,21 @@ async def test_talk_alone_goes_back_and_the_files_of_the_session_that_was_left_s
     assert file_of(stage) == "2"
 
 
+async def test_what_is_put_back_on_the_way_is_known_in_the_earlier_session(stage: Stage):
+    runtime = await chain(stage)
+    tree = await runtime.branches.whole_tree()
+    place = tree.place(await named(runtime, "Last of 1."))
+    await runtime.files.carry_out(await runtime.files.plan_for(place))
+    await runtime.branches.go_to(place)
+    assert file_of(stage) == "1"
+    assert await undo(runtime) != "Last of 1."
+    await runtime.branches.go_back(await named(runtime, "Write 1."))
+    plan = await runtime.files.plan_taking_back()
+    assert not plan.left
+    await runtime.files.carry_out(plan)
+    assert file_of(stage) == "2"
+
+
 async def test_three_sessions_back_at_once_and_the_files_with_it(stage: Stage):
     runtime = await chain(stage, 3)
     grandparent = (await runtime.branches.whole_tree()).place(await named(runtime, "Write 1."))
