@@ -186,7 +186,7 @@ class EventView:
             case CompactionFinished():
                 chat.append(finished_block(event))
             case CompactionFailed():
-                chat.append(NoticeBlock("warning", event.message))
+                chat.tell(NoticeBlock("warning", event.message))
             case BranchSummaryProgress():
                 self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
             case LoopAdvanced():
@@ -204,7 +204,7 @@ class EventView:
             case WentBack():
                 self._go_back(event)
             case Notice():
-                chat.append(NoticeBlock(event.level, event.text))
+                chat.tell(NoticeBlock(event.level, event.text))
                 self.status.refresh()  # it may tell of another mode
             case TurnFinished():
                 self._finish(event)

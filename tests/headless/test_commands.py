@@ -120,7 +120,7 @@ async def test_a_command_of_the_program_is_not_taken_over_by_a_file(printing: Pr
 async def test_a_page_is_printed_and_what_needs_a_screen_says_so(printing: Printing):
     code, out, _ = await printing.run("/help")
     assert code == ExitCode.DONE
-    assert "\n/compact [focus] [--preview] [--strategy NAME]: Summarise and go on" in out
+    assert "\n/compact [focus] [--preview] [--force] [--strategy NAME]: Summarise and go on" in out
     assert "\n/theme" not in out.partition("\nNot here\n")[0]
     assert await printing.run("/theme") == (
         ExitCode.USAGE,

@@ -134,7 +134,7 @@ def test_what_can_be_looked_up_and_set(stage):
     assert "Thinking: high" in text
     assert "bash: Run " in text
     assert "There is nothing to export yet." in text
-    assert "/compact [focus] [--preview] [--strategy NAME]: Summarise" in text
+    assert "/compact [focus] [--preview] [--force] [--strategy NAME]: Summarise" in text
 
 
 def test_a_conversation_is_exported_once_under_a_name(stage):

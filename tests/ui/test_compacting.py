@@ -93,7 +93,7 @@ async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_
 async def test_an_unknown_option_compacts_nothing(tmp_path: Path):
     async with at_work(tmp_path) as ui:
         await ui.send("/compact --preveiw")
-        assert ui.notices == ["/compact has no option --preveiw, only --preview and --strategy."]
+        assert ui.notices == ["/compact has no option --preveiw, only --preview, --force and --strategy."]
         assert summaries(ui) == []
 
 
@@ -323,6 +323,6 @@ def test_help_tells_of_the_preview_and_of_undoing():
     registry = built_in_commands()
     compact, uncompact = registry.find("compact"), registry.find("uncompact")
     assert compact is not None
-    assert compact.argument_hint == "[focus] [--preview] [--strategy NAME]"
+    assert compact.argument_hint == "[focus] [--preview] [--force] [--strategy NAME]"
     assert uncompact is not None
     assert uncompact.description == "Undo the last compaction"

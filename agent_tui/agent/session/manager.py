@@ -63,8 +63,8 @@ OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 
 TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file stays as it is."
 _IN_MEMORY = "Going on in a copy in memory: what is said from now on is not kept."
-_READ_ONLY = "This session is open read-only: nothing can be added to it."
-_READ_ONLY_HINT = "/fork goes on in a copy of it."
+READ_ONLY = "This session is open read-only: nothing can be added to it."
+READ_ONLY_HINT = "/fork goes on in a copy of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +351,7 @@ class SessionManager:
             SessionError: It is open read-only.
         """
         if self.conversation.log.is_read_only:
-            raise SessionError(_READ_ONLY, _READ_ONLY_HINT)
+            raise SessionError(READ_ONLY, READ_ONLY_HINT)
 
     def require_idle(self) -> None:
         """Refuse what would take the session away from running work.
@@ -415,7 +415,7 @@ class SessionManager:
             case "write":
                 pass
             case "read-only":
-                notices.append(Notice("warning", f"{_READ_ONLY} {_READ_ONLY_HINT}"))
+                notices.append(Notice("warning", f"{READ_ONLY} {READ_ONLY_HINT}"))
             case "fork":
                 notices.append(Notice("info", _forked_note(log)))
                 notices += [Notice("warning", note) for note in log.warnings]

@@ -176,9 +176,7 @@ def _notices(
         count = f"{len(done)} file{'s' * (len(done) != 1)}"
         named = ", ".join(shown_path(path, cwd) for path in done[:_NAMED])
         more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
-        notices.append(
-            Notice("info", f"{count} put back: {named}{more}. /undo takes that back.")
-        )
+        notices.append(Notice("info", f"{count} put back: {named}{more}. /undo takes that back."))
     for path, why in left:
         notices.append(Notice("warning", f"{shown_path(path, cwd)} stays as it is: {why}."))
     return notices

@@ -216,7 +216,7 @@ class Prompt(Vertical):
             case "submit":
                 self._enter()
             case "history_older" if not is_arrow or (
-                area.is_on_first_row and area.selection.is_empty
+                area.is_on_first_row and area.selected_text in ("", area.text)
             ):
                 self._walk_history(older=True)
             case "history_newer" if self._walk and (not is_arrow or area.is_on_last_row):

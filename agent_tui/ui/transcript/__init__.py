@@ -2,8 +2,8 @@
 
 For the app, `Transcript` is all there is (all methods are synchronous):
 
-- ``append(block) -> BlockId``, ``replace(id, block)``, ``remove_block(id)``, ``clear()``,
-  ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
+- ``append(block) -> BlockId``, ``tell(notice)``, ``replace(id, block)``, ``remove_block(id)``,
+  ``clear()``, ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
   ``call_block_id(call_id)``, ``blocks``;
 - ``start_reply() -> BlockId``, ``stream_text(delta)``, ``stream_thinking(delta)``,
   ``finish_reply(mark, note)``, ``discard_reply()``; deltas may come as fast as they like;

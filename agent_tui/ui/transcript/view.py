@@ -16,6 +16,7 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     BlockId,
     DetailedBlock,
+    NoticeBlock,
     ReplyMark,
     SpokenBlock,
     ThinkingBlock,
@@ -65,6 +66,16 @@ class Transcript(FindingView):
             self.post_message(self.FollowChanged(False, self._new_count))
         self._settle_changed()
         return item.id
+
+    def tell(self, notice: NoticeBlock) -> None:
+        """Put a notice at the end; one with its words among the newest notices gives way."""
+        for item in reversed(list(self._stack)):
+            if not isinstance(item.block, NoticeBlock):
+                break
+            if item.block.text == notice.text:
+                self.remove_block(item.id)
+                break
+        self.append(notice)
 
     def replace(self, block_id: BlockId, block: Block) -> None:
         """Show other data in the place of a block. A block that is gone stays gone."""
