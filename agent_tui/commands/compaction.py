@@ -19,8 +19,9 @@ from agent_tui.sessions.entries import Ledger
 PREVIEW = "--preview"
 _STRATEGY = "--strategy"
 _FORCE = "--force"
-_LEAST_SHARE = 10
-"""A compaction that frees less than this part of what is in use is asked about."""
+_LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
+"""A compaction is asked about that frees less than a tenth of what is in use, or less than a
+hundredth of the window, of which no more than so many tokens count."""
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking go",
     1: "long outputs shortened",
@@ -60,7 +61,8 @@ async def _is_worth_it(front: Front) -> bool:
     preview = await front.runtime.preview_compaction()
     summary = next((row for row in preview.tiers if row.tier == SUMMARY_TIER), None)
     used = preview.tokens_before
-    if summary is None or summary.freed * _LEAST_SHARE >= used:
+    small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)
+    if summary is None or summary.freed >= max(used // _LEAST_PART, small):
         return True  # or it says itself why there is nothing to compact
     gain = f"This would free about {max(summary.freed, 0):,} of {used:,} tokens"
     if not front.can_ask:
