@@ -80,6 +80,16 @@ def test_compacting_and_taking_it_back(stage):
     assert "was not compacted" in text
 
 
+def test_one_goes_back_to_before_a_compaction(stage):
+    runtime = stage.runtime([Reply(GOOD_SUMMARY)], window=8_000)
+    talk_long(runtime.conversation.log, 14)
+    said = [e.message.text for e in runtime.conversation.log.path_entries() if e.message.text]
+    text = talk(stage, runtime, "/compact", "/tree", "14", "b", "/status")
+    assert "before the compaction" in text
+    assert "This is the session from before the compaction. /resume " in text
+    assert said[0][:20] in text
+
+
 def test_a_session_is_left_and_resumed_from_the_list(stage):
     script = [Reply("One."), Reply("Two.")]
     typed = ("first", "/name Greeting", "/new", "second", "/resume", "7", "1", "/cost")

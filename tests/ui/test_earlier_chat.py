@@ -6,55 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.messages import UserMessage
-from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.chat import earlier_chat
 from agent_tui.ui.screens.tree import TreeScreen
 from agent_tui.ui.transcript import NoticeBlock, SummaryBlock, UserBlock
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, answer, running_app
-
-MESSAGES = 25
-
-
-def talk_of(number: int) -> list[Entry]:
-    return [
-        MessageEntry(message=message, timestamp=f"2026-01-0{number}T12:{n:02}:0{at}.000Z")
-        for n in range(MESSAGES)
-        for at, message in enumerate((UserMessage(content=f"q{number}-{n}"), answer("Fine.")))
-    ]
-
-
-def begun(number: int) -> CompactionEntry:
-    return CompactionEntry(
-        id=f"begun{number}",
-        timestamp=f"2026-01-0{number}T06:00:00.000Z",
-        summary="## Goal",
-        first_kept_entry_id=f"begun{number}",
-        tokens_before=900,
-        tokens_after=90,
-    )
-
-
-def write_chain(stage: Stage, sessions: int) -> Path:
-    """So many sessions, each compacted from the one before; it kept the last exchange."""
-    store = SessionStore(stage.sessions)
-    header = Header(cwd=str(stage.workspace), provider="scripted", model_id="test")
-    with store.create(header) as log:
-        log.append_many(talk_of(1))
-    for number in range(2, sessions + 1):
-        kept = log.path_entries()[-2:]
-        with store.create_child(log, (begun(number), *kept), None) as log:
-            log.append_many(talk_of(number))
-    assert log.path is not None
-    return log.path
+from tests.support.session_chain import MESSAGES, begun, write_chain
+from tests.ui.app_support import Ui, running_app
 
 
 @asynccontextmanager
 async def at_end_of_chain(root: Path, sessions: int = 3) -> AsyncGenerator[Ui]:
     stage = Stage(root)
-    path = write_chain(stage, sessions)
+    path = write_chain(stage.sessions, stage.workspace, sessions)
     runtime = stage.runtime([])
     await runtime.sessions.open(str(path))
     async with running_app(root, stage=stage, runtime=runtime) as ui:
@@ -116,7 +80,7 @@ async def test_what_is_on_the_screen_stays_there_while_earlier_talk_is_put_above
 
 async def test_a_short_session_shows_at_once_what_was_before_it(tmp_path: Path):
     stage = Stage(tmp_path)
-    path = write_chain(stage, 1)
+    path = write_chain(stage.sessions, stage.workspace, 1)
     store = SessionStore(stage.sessions)
     with store.open(str(path), stage.workspace) as log:
         child = store.create_child(log, (begun(2),), None)
