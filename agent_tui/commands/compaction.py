@@ -8,7 +8,7 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.core.short_words import counted
-from agent_tui.compaction.outcome import SUMMARY_TIER
+from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.compaction.strategies.registry import strategy_description
 from agent_tui.config import STRATEGY_NAMES, strategy_named
@@ -21,7 +21,7 @@ _STRATEGY = "--strategy"
 _FORCE = "--force"
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
 """A compaction is asked about that frees less than a tenth of what is in use, or less than a
-hundredth of the window, of which no more than so many tokens count."""
+hundredth of the window; freeing so many tokens is always enough for the latter."""
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking go",
     1: "long outputs shortened",
@@ -52,13 +52,18 @@ async def compact(front: Front, argument: str) -> None:
             f"/compact has no option {words[0]}, only {PREVIEW}, {_FORCE} and {_STRATEGY}.",
             "warning",
         )
-    elif _FORCE in words or await _is_worth_it(front):
+    elif _FORCE in words:
         await front.run(front.runtime.compact(" ".join(w for w in words if w != _FORCE)))
+    elif await _is_worth_it(front):
+        await front.run(front.runtime.compact(argument))
 
 
 async def _is_worth_it(front: Front) -> bool:
     """Whether a new session is to be begun; where that frees next to nothing the person says."""
-    preview = await front.runtime.preview_compaction()
+    runtime = front.runtime
+    if runtime.conversation.settings.strategy != TIERED:
+        return True  # it shortens in this session
+    preview = await runtime.preview_compaction()
     summary = next((row for row in preview.tiers if row.tier == SUMMARY_TIER), None)
     used = preview.tokens_before
     small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)

@@ -78,6 +78,9 @@ class Branches:
         """
         self._sessions.require_idle()
         self._sessions.require_writable()
+        present = (place.session, *place.later)[-1]
+        if present.id != self._sessions.conversation.log.header.id:
+            raise SessionError("Not gone back: another session was opened meanwhile.")
         if self._is_here(place):
             return (Notice("info", "The conversation is there already."),)
         if not place.later:

@@ -250,7 +250,7 @@ class SessionManager:
         log = await asyncio.to_thread(self._fork, source, leaf_id, before.cwd)
         self.require_still_idle(log)
         events = self._switch(log, before.cwd, before.model, before.thinking, "forked")
-        if leaf_id == source.leaf_id:
+        if source is before.log and leaf_id == source.leaf_id:
             self.conversation.files = before.files  # the model still knows what it read
         log.append_many(unnamed_changes(log, before.model, before.thinking))
         counted = await self.conversation.refresh_usage()
