@@ -342,6 +342,12 @@ class AgentApp(App[UiOutcome]):
         news = f"↓ {event.new_count} new" if event.new_count else "↓ more"
         below = " · ".join(filter(None, (news, keys_in_force().shown("last_message"))))
         self.view.widgets.activity.show_below("" if event.following else below)
+        if event.following:
+            self.view.earlier.let_go()
+
+    def on_stack_view_earlier_wanted(self) -> None:
+        """Read what was said before a compaction."""
+        self.run_worker(self.view.earlier.load(), group="earlier")
 
     # Events of the terminal
 

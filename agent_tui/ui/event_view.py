@@ -55,10 +55,12 @@ from agent_tui.events import (
 )
 from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import finished_block
+from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
     bash_block,
@@ -76,6 +78,7 @@ from agent_tui.ui.transcript import (
     BashBlock,
     BlockId,
     NoticeBlock,
+    SpokenBlock,
     ToolBlock,
     TurnBlock,
     UserBlock,
@@ -97,6 +100,7 @@ class EventView:
         status: What stands around the chat; follows each event.
 
     Attributes:
+        earlier: What was said before compactions.
         last_outcome: How the last turn of the present activity ended; empty before.
     """
 
@@ -113,6 +117,7 @@ class EventView:
         self._shown_error = ""
         self._has_warned = False
         self._round = ""
+        self.earlier = EarlierChat(widgets.transcript, options.runtime.past)
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -187,7 +192,7 @@ class EventView:
             case CompactionFinished():
                 chat.append(finished_block(event))
             case CompactionFailed():
-                chat.append(NoticeBlock("warning", event.message))
+                chat.tell(NoticeBlock("warning", event.message))
             case BranchSummaryProgress():
                 self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
             case LoopAdvanced():
@@ -205,7 +210,7 @@ class EventView:
             case WentBack():
                 self._go_back(event)
             case Notice():
-                chat.append(NoticeBlock(event.level, event.text))
+                chat.tell(NoticeBlock(event.level, event.text))
                 self.status.refresh()  # it may tell of another mode
             case TurnRecorded():
                 chat.append(TurnBlock(event.facts))
@@ -246,8 +251,10 @@ class EventView:
 
     def redraw(self) -> None:
         """Rebuild the chat from the session, or greet if nothing is in it."""
-        blocks = blocks_of(self._runtime.conversation.log.path_entries())
+        log = self._runtime.conversation.log
+        blocks = blocks_of(log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
+        self.earlier.begin(log)
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)
         self.status.refresh()
@@ -296,10 +303,15 @@ class EventView:
             self._remember(draft)
         self.widgets.prompt.clear()
 
-    def edit_again(self, text: str) -> None:
-        """Put an earlier message into the prompt; what stands there goes into the history."""
+    def edit_again(self, text: str, *, is_selected: bool = False) -> None:
+        """Put an earlier message into the prompt; what stands there goes into the history.
+
+        Args:
+            text: The message.
+            is_selected: What is typed next replaces it.
+        """
         self.clear_prompt()
-        self.widgets.prompt.load(Draft(text))
+        self.widgets.prompt.load(Draft(text), is_selected=is_selected)
 
     def _remember(self, draft: Draft) -> None:
         try:
@@ -413,7 +425,11 @@ class EventView:
             self.widgets.activity.show(replace(state, output_chars=summary_chars))
 
     def _session(self, event: SessionChanged) -> None:
-        if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
+        if event.reason == "compacted":  # the chat stays: what is only in the summary is dimmed
+            kept = blocks_of(kept_behind(self._runtime.conversation.log.path_entries()))
+            spoken = sum(isinstance(block, SpokenBlock) for block in kept)
+            self.widgets.transcript.dim_above(spoken)
+        elif event.reason != "renamed":
             self.redraw()
         if event.reason != "renamed":
             self._has_warned = False
@@ -423,7 +439,7 @@ class EventView:
         self.redraw()
         self._has_warned = False
         if event.text:
-            self.edit_again(event.text)
+            self.edit_again(event.text, is_selected=True)
         if event.image_count:
             text = f"The message had images ({event.image_count}), which are not in the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))

@@ -177,7 +177,7 @@ class ScreenFront:
                     agents=wanted.agents,
                 )
             case PickableEntries():
-                screen = TreeScreen(wanted.runtime.conversation.log, wanted.runtime.branches.label)
+                screen = TreeScreen(wanted.runtime.branches)
             case _:
                 return None
         return cast("Screen[object]", screen)

@@ -11,6 +11,7 @@ from agent_tui.events import AgentEvent, Notice
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
+from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
     FileChanges,
@@ -46,10 +47,11 @@ class FileRestorer:
     def __init__(self, sessions: SessionManager) -> None:
         self._sessions = sessions
 
-    async def plan_for(self, leaf_id: str | None) -> RestorePlan:
-        """What going back to behind the entry `leaf_id` means for files; changes nothing."""
-        written = tuple(self._sessions.conversation.log.entries)
-        return await asyncio.to_thread(plan_restore, written, leaf_id, self._now)
+    async def plan_for(self, place: Place) -> RestorePlan:
+        """What going back to `place` means for files; changes nothing."""
+        return await asyncio.to_thread(
+            lambda: plan_restore(place.written(), place.leaf_id, self._now)
+        )
 
     async def plan_taking_back(self) -> RestorePlan:
         """What takes the newest putting back of files back."""

@@ -30,6 +30,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.jobs import jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import mark_of
@@ -62,7 +63,13 @@ _TITLE_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "
 
 
 def blocks_of(entries: Sequence[Entry]) -> list[Block]:
-    """The blocks that a person saw when these entries were written."""
+    """The blocks that a person saw when these entries were written.
+
+    What a session kept from before the compaction that it begins with was there before that.
+    """
+    if entries and isinstance(entries[0], CompactionEntry):
+        kept = kept_behind(entries)
+        entries = (*kept, entries[0], *entries[1 + len(kept) :])
     blocks: list[Block] = []
     calls: dict[str, int] = {}
     plan: tuple[Todo, ...] = ()

@@ -105,8 +105,16 @@ class Prompt(Vertical):
         """What stands in the prompt."""
         return self._attachments.draft(self.area.text)
 
-    def load(self, draft: Draft, *, cursor_at_start: bool = False) -> None:
-        """Put `draft` in place of what stands there, without opening a menu."""
+    def load(
+        self, draft: Draft, *, cursor_at_start: bool = False, is_selected: bool = False
+    ) -> None:
+        """Put `draft` in place of what stands there, without opening a menu.
+
+        Args:
+            draft: What is put there.
+            cursor_at_start: The cursor goes before it instead of behind it.
+            is_selected: What is typed next replaces it. With the keys of vi nothing is selected.
+        """
         self._attachments.load(draft)
         self._loaded_text = draft.text
         self._menu_dismissed = False
@@ -115,6 +123,8 @@ class Prompt(Vertical):
             self.area.move_cursor(self.area.document.end)
         if self.area.vim is not None:
             self.area.vim.begin()
+        elif is_selected:
+            self.area.select_all()
         self._close_menu()
 
     def clear(self) -> None:
@@ -206,7 +216,7 @@ class Prompt(Vertical):
             case "submit":
                 self._enter()
             case "history_older" if not is_arrow or (
-                area.is_on_first_row and area.selection.is_empty
+                area.is_on_first_row and area.selected_text in ("", area.text)
             ):
                 self._walk_history(older=True)
             case "history_newer" if self._walk and (not is_arrow or area.is_on_last_row):

@@ -148,3 +148,6 @@ Block: TypeAlias = (
 
 DetailedBlock: TypeAlias = UserBlock | ToolBlock | BashBlock | SummaryBlock
 """Blocks that unfold together; thinking has a key of its own."""
+
+SpokenBlock: TypeAlias = UserBlock | AssistantBlock | ToolBlock | BashBlock
+"""Blocks of messages: the same live and from a session, unlike what the program tells."""

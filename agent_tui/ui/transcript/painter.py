@@ -21,7 +21,7 @@ from agent_tui.ui.styled_lines import (
     wrap,
     wrap_text,
 )
-from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.theme.palette import Palette, dimmed
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -68,6 +68,16 @@ class BlockPainter:
         self._measure = min(self._room, _MAX_MEASURE)
         self._code = CodePainter(palette)
         self._markdown = MarkdownPainter(palette, self._code, self._measure, _MARGIN)
+        self._dimmed: BlockPainter | None = None
+
+    @property
+    def dimmed(self) -> "BlockPainter":
+        """The same for what was said before a compaction."""
+        thinks = self.show_thinking
+        if self._dimmed is None or self._dimmed.show_thinking != thinks:
+            palette = dimmed(self.palette)
+            self._dimmed = BlockPainter(palette, self._parser, self.width, show_thinking=thinks)
+        return self._dimmed
 
     def stream(self) -> MarkdownStream:
         """A Markdown text to be fed piece by piece."""

@@ -16,7 +16,9 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     BlockId,
     DetailedBlock,
+    NoticeBlock,
     ReplyMark,
+    SpokenBlock,
     ThinkingBlock,
     ToolBlock,
 )
@@ -65,6 +67,16 @@ class Transcript(FindingView):
         self._settle_changed()
         return item.id
 
+    def tell(self, notice: NoticeBlock) -> None:
+        """Put a notice at the end; one with its words among the newest notices gives way."""
+        for item in reversed(list(self._stack)):
+            if not isinstance(item.block, NoticeBlock):
+                break
+            if item.block.text == notice.text:
+                self.remove_block(item.id)
+                break
+        self.append(notice)
+
     def replace(self, block_id: BlockId, block: Block) -> None:
         """Show other data in the place of a block. A block that is gone stays gone."""
         index = self._stack.index(block_id)
@@ -96,6 +108,35 @@ class Transcript(FindingView):
         for block in blocks:
             self._add(block)
         self._settle_changed()
+
+    def prepend(self, blocks: Sequence[Block]) -> None:
+        """Put what was said before a compaction on top, dimmed; the screen stays as it is."""
+        for item in self._stack.prepend(blocks):
+            item.is_expanded = self._details_expanded and isinstance(item.block, DetailedBlock)
+        self._shift()
+        self._wake()
+
+    def dim_above(self, spoken: int) -> None:
+        """Dim all but the newest blocks: so many of what was said, and what stands between."""
+        index = len(self._stack)
+        while index:
+            is_spoken = isinstance(self._stack[index - 1].block, SpokenBlock)
+            if is_spoken and not spoken:
+                break
+            index -= 1
+            spoken -= is_spoken
+        self._stack.dim_above(index)
+        self._settle_changed()
+
+    def keep_from(self, block_id: BlockId) -> None:
+        """Let go of all above a block, out of sight."""
+        self._stack.remove_above(self._stack.nearest(block_id))
+        self._settle_changed()
+
+    @property
+    def first_id(self) -> BlockId | None:
+        """The block at the top."""
+        return self._stack.first_id
 
     def block(self, block_id: BlockId) -> Block | None:
         """The data of a block, or None when it is gone."""
