@@ -17,6 +17,7 @@ from agent_tui.providers.base import (
     NoticeChunk,
     Provider,
     ProviderError,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -156,6 +157,9 @@ class ModelClient:
                         tracker.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
+                    case RestartChunk():
+                        texts.clear()
+                        calls.clear()
                     case ThinkingChunk() | NoticeChunk():
                         pass
                     case _:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
+from shutil import get_terminal_size
 from typing import Literal, TextIO, TypeAlias
 
 from pydantic import JsonValue
@@ -16,12 +17,13 @@ from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
-from agent_tui.commands.event_lines import event_line
+from agent_tui.commands.event_lines import RetryLines, event_line, retry_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
     CompactionFailed,
     CompactionFinished,
+    CutReplyDropped,
     JobEnded,
     Notice,
     PlanHandedOver,
@@ -206,7 +208,7 @@ class _Watcher:
         self.text = ""
         self.stopped: Sequence[Job] = ()
         self.structured: JsonValue = None
-        self._cut_text = ""
+        self._parts: list[tuple[str, str]] = []
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -218,8 +220,12 @@ class _Watcher:
         if isinstance(event, TurnFinished):
             self.finished = event
         elif isinstance(event, ReplyFinished) and event.message.text:
-            self.text = f"{self._cut_text}{event.message.text}"
-            self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
+            self._parts.append((event.entry_id, event.message.text))
+            self.text = "".join(text for _, text in self._parts)
+            if event.message.stop_reason not in _GONE_ON_FROM:
+                self._parts.clear()
+        elif isinstance(event, CutReplyDropped):
+            self._parts = [part for part in self._parts if part[0] not in event.entry_ids]
         elif isinstance(event, PlanHandedOver):
             self.text = event.plan
 
@@ -244,7 +250,11 @@ class _Watcher:
 class _TextWatcher(_Watcher):
     """Prints for a person: what models and tools wrote cannot steer the terminal."""
 
-    _told = ""
+    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO) -> None:
+        super().__init__(runtime, out, err)
+        self._told = ""
+        self._retries = RetryLines()
+        self._passing = ""
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
@@ -257,7 +267,9 @@ class _TextWatcher(_Watcher):
             case CompactionFailed(message):
                 self._told = message
                 self._tell(message)
-            case RetryScheduled() | Notice():
+            case RetryScheduled():
+                self._tell_passing(event)
+            case Notice():
                 self._tell(event_line(event))
             case TextPinned() | JobEnded() | CompactionFinished():
                 self._tell(f"- {event_line(event)}")
@@ -272,6 +284,7 @@ class _TextWatcher(_Watcher):
             self._tell(f"agent-tui: {text}")
 
     def close(self) -> ExitCode:
+        self._clear_passing()
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
         for job in self.stopped:
@@ -283,7 +296,24 @@ class _TextWatcher(_Watcher):
         return super().close()
 
     def _tell(self, text: str) -> None:
+        self._clear_passing()
         print(self.harmless(text), file=self.err)
+
+    def _tell_passing(self, event: RetryScheduled) -> None:
+        """Say that a request is tried again; on a terminal the next line takes its place."""
+        if not self.err.isatty():
+            self._tell(self._retries.line(event))
+            return
+        self._clear_passing()
+        room = get_terminal_size().columns - 1
+        line = printable_line(self.harmless(retry_line(event)))
+        self._passing = line if len(line) <= room else f"{line[: room - 1]}…"
+        print(self._passing, end="", file=self.err, flush=True)
+
+    def _clear_passing(self) -> None:
+        if self._passing:
+            print("\r\x1b[K", end="", file=self.err, flush=True)
+            self._passing = ""
 
     def harmless(self, text: str) -> str:
         """`text` without what steers a terminal and without keys: others may read this output."""

@@ -173,6 +173,14 @@ class FinishChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartChunk:
+    """The reply begins anew: nothing that came of it so far counts.
+
+    A gateway whose own server failed in mid-stream may send a second reply behind the first.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class NoticeChunk:
     """Something about the request that the person is told; no part of the reply."""
 
@@ -180,7 +188,13 @@ class NoticeChunk:
 
 
 Chunk: TypeAlias = (
-    TextChunk | ThinkingChunk | ToolCallChunk | UsageChunk | FinishChunk | NoticeChunk
+    TextChunk
+    | ThinkingChunk
+    | ToolCallChunk
+    | UsageChunk
+    | FinishChunk
+    | RestartChunk
+    | NoticeChunk
 )
 
 FaultKind: TypeAlias = Literal[

@@ -15,6 +15,7 @@ from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.resource_mentions import read_mentioned
 from agent_tui.agent.session.model_choice import choose_model
+from agent_tui.agent.turn.cut_reply import CutReply
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -22,6 +23,7 @@ from agent_tui.agent.turn.user_message import user_message
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
+    CutReplyDropped,
     ModelChanged,
     Notice,
     QueueChanged,
@@ -43,6 +45,7 @@ from agent_tui.providers.base import (
     NoticeChunk,
     Provider,
     ProviderError,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -62,7 +65,7 @@ _MOST_CUTS = 3
 _MOST_SENT_ON = 3
 """How often in one turn a hook may send the model on that was about to end it."""
 
-_KEPT = "What came is kept and sent along, and the model is asked to go on from there."
+_KEPT = "What came is kept, and the model is asked to go on from there."
 _STUCK = (
     "Stopped: the model keeps making calls that lead nowhere. Tell it what to do instead, or "
     "choose another model with /model."
@@ -158,7 +161,7 @@ class Turn:
         self._most_replies = most_replies
         self._hooks = ConversationHooks(conversation, emit)
         self._times_sent_on = 0
-        self._is_partial_kept = False
+        self._cut = CutReply()
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
         """Run to the end. `text` is the person's message; None goes on from where it stood.
@@ -391,6 +394,7 @@ class Turn:
         would just fit.
         """
         attempt = 1
+        self._cut = CutReply()
         was_overflow = is_short = False
         while True:
             try:
@@ -412,7 +416,7 @@ class Turn:
                         raise _failed(error) from error
                     attempt = 1
                     continue
-                said = f"{error.message} {_KEPT}" if self._is_partial_kept else error.message
+                said = f"{error.message} {_KEPT}" if self._cut.last_id else error.message
                 self._emit(RetryScheduled(attempt, most, delay_s, said))
                 await self._sleep(delay_s)
                 attempt += 1
@@ -463,12 +467,12 @@ class Turn:
             cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
             request = replace(request, max_output_tokens=cap)
         is_weak, watch = conversation.model_info.writes_calls, LoopWatch()
+        self._cut.begin_try()
         self._emit(ReplyStarted(model.name))
         try:
             async with aclosing(self._provider.stream(request)) as chunks:
                 async for chunk in chunks:
-                    builder.add(chunk)
-                    self._emit_delta(chunk, builder)
+                    self._take(chunk, builder)
                     why = _FLOODS if builder.call_count > _MAX_CALLS else ""
                     if is_weak and isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
                         why = _BABBLES
@@ -483,7 +487,7 @@ class Turn:
             self._keep_partial(builder, "aborted")
             raise
         except ProviderError as error:
-            self._is_partial_kept = self._keep_partial(builder, "error", str(error))
+            self._keep_partial(builder, "error", str(error))
             raise
         reply = builder.finished()
         entry = conversation.append(reply.message)
@@ -491,17 +495,39 @@ class Turn:
         self._emit(conversation.totals)
         return reply
 
+    def _take(self, chunk: Chunk, builder: ReplyBuilder) -> None:
+        """Add `chunk` to the reply and say what that changes."""
+        if isinstance(chunk, RestartChunk):
+            self._emit(ReplyDiscarded(was_shown=builder.has_prose))
+            self._emit(ReplyStarted(self._conversation.model.name))
+            self._cut.begin_try()
+        builder.add(chunk)
+        self._drop_what_comes_again(builder)
+        self._emit_delta(chunk, builder)
+
+    def _drop_what_comes_again(self, builder: ReplyBuilder) -> None:
+        """Leave out the parts of a cut reply that the present one contains.
+
+        They stay in the session, on a branch of their own.
+        """
+        log = self._conversation.log
+        if log.leaf_id != self._cut.last_id or not builder.has_prose:
+            return
+        if dropped := self._cut.take_given_anew(builder.text):
+            log.branch_to(dropped[0].parent_id)
+            self._emit(CutReplyDropped(tuple(part.id for part in dropped)))
+
     def _keep_partial(
         self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
-    ) -> bool:
-        """Record what came before a break; false when there was nothing to keep."""
-        if not builder.has_prose:
-            self._emit(ReplyDiscarded())
-            return False
+    ) -> None:
+        """Record what came before a break, if it says anything that is not recorded."""
+        if not builder.has_prose or self._cut.holds(builder.text):
+            self._emit(ReplyDiscarded(was_shown=builder.has_prose))
+            return
         message = builder.interrupted(stop_reason, error)
         entry = self._conversation.append(message)
+        self._cut.add(entry)
         self._emit(ReplyFinished(entry.id, message))
-        return True
 
     def _emit_delta(self, chunk: Chunk, builder: ReplyBuilder) -> None:
         match chunk:

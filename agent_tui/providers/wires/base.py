@@ -102,6 +102,14 @@ class MalformedReplyError(StreamError):
     """The reply cannot be used though the server sees nothing wrong: another try may be well."""
 
 
+class BadAddressError(StreamError):
+    """There can be no server at the address that is asked."""
+
+
+class RedirectError(StreamError):
+    """The server redirects to where the request may not go by itself; the text is where to."""
+
+
 class EndlessReplyError(StreamError):
     """The reply is longer than any model's; another try would be so, too."""
 
