@@ -38,7 +38,6 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
-from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.file.status import session_status
 from agent_tui.sessions.log import SessionLog
@@ -243,7 +242,6 @@ def compose(
         take_up_tools=servers.take_up,
         read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,
-        max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),

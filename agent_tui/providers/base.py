@@ -205,6 +205,7 @@ FaultKind: TypeAlias = Literal[
     "overloaded",  # 503, 529
     "server",  # 500, 502, 504, 408, garbage instead of an answer
     "network",  # refused, reset, no route, no such host
+    "address",  # what is there is no model server: a web page, a redirect, a wrong certificate
     "timeout",  # nothing came within the idle time
     "interrupted",  # the stream ended in the middle
     "context_overflow",  # the request is larger than the window
@@ -224,6 +225,8 @@ class ProviderError(AgentTuiError):
         retry_after_s: What the server asked for, if it did.
         detail: The server's own words, as one sentence.
         is_no_stream: It answered as if all were well, but with something else than a reply.
+        is_unreached: No connection came about.
+        has_answered: The address gave a reply before, since the program started.
     """
 
     def __init__(
@@ -236,6 +239,7 @@ class ProviderError(AgentTuiError):
         retry_after_s: float | None = None,
         detail: str = "",
         is_no_stream: bool = False,
+        is_unreached: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
@@ -243,11 +247,17 @@ class ProviderError(AgentTuiError):
         self.retry_after_s = retry_after_s
         self.detail = detail or message
         self.is_no_stream = is_no_stream
+        self.is_unreached = is_unreached
+        self.has_answered = False
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may work a little later."""
-        return self.kind in (
+        """Whether the same request may work a little later.
+
+        Where an address gave replies before, a web page or a strange certificate is that of the
+        network in between, which may ask for a login.
+        """
+        return (self.kind == "address" and self.has_answered) or self.kind in (
             "rate_limit",
             "overloaded",
             "server",

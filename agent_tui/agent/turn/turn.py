@@ -51,7 +51,13 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
+from agent_tui.providers.retry import (
+    FALLBACK_RETRIES,
+    MAX_RETRIES,
+    Sleep,
+    most_retries,
+    retry_delay_s,
+)
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import ContextUsage
 
@@ -71,7 +77,7 @@ _STUCK = (
     "choose another model with /model."
 )
 _BABBLES = "Stopped: the model repeats the same words without end."
-_NOT_TO_BE_HAD = ("quota", "not_found")
+_NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """What waiting does not mend, but another model may."""
 
 _MAX_CALLS = 256
@@ -409,7 +415,7 @@ class Turn:
                     )
                     if is_mended or is_short or has_learned:
                         continue
-                most = self._most_retries
+                most = most_retries(error, self._most_retries)
                 delay_s = retry_delay_s(error, attempt, random.random(), most)
                 if delay_s is None:
                     if not await self._falls_back(error):
@@ -430,8 +436,7 @@ class Turn:
     @property
     def _most_retries(self) -> int:
         """Where another model waits, no longer than a person would wait."""
-        most = self._conversation.services.max_retries
-        return min(most, MAX_RETRIES) if self._fallback else most
+        return FALLBACK_RETRIES if self._fallback else MAX_RETRIES
 
     async def _falls_back(self, error: ProviderError) -> bool:
         """Whether another model goes on from here, as the present one cannot be had."""

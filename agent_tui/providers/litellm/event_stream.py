@@ -23,6 +23,7 @@ from agent_tui.providers.wires.base import (
     LostConnectionError,
     MalformedReplyError,
     NoStreamError,
+    PageError,
     RedirectError,
     RefusedError,
 )
@@ -309,4 +310,6 @@ def _refusal(answer: bytes, response: httpx.Response) -> RefusedError:
     headers = dict(response.headers)
     if response.is_error:
         return RefusedError(text, response.status_code, found, headers)
+    if text.strip() and "error" not in (found or {}):
+        return PageError(text, None, found, headers)
     return NoStreamError(text, None, found, headers)

@@ -63,6 +63,7 @@ class ProviderHost:
         self._retiring: set[asyncio.Task[None]] = set()
         self._warm_problem = ""
         self._refusals = Refusals()
+        self._answered: set[tuple[str, str]] = set()
 
     @property
     def pid(self) -> int | None:
@@ -105,6 +106,7 @@ class ProviderHost:
         """
         if request.idle_timeout_s is None:
             request = replace(request, idle_timeout_s=self._idle_timeout_s)
+        place = (request.model.provider, request.model.base_url)
         told: list[str] = []
         unknown: ProviderError | None = None
         for tries_left in reversed(range(_MAX_LESSONS + 1)):
@@ -117,9 +119,11 @@ class ProviderHost:
                             for text in filter(None, told):
                                 yield NoticeChunk(text)
                         has_begun = True
+                        self._answered.add(place)
                         yield chunk
                 return
             except ProviderError as error:
+                error.has_answered = place in self._answered
                 may_repeat = tries_left > 0 and not has_begun
                 lesson = self._refusals.learn(way, error) if may_repeat else None
                 if lesson is None:

@@ -156,6 +156,10 @@ class NoStreamError(RefusedError):
     """An answer that says it is fine and is no stream: what some give for an unknown address."""
 
 
+class PageError(NoStreamError):
+    """One that is no JSON either: a web page, mostly."""
+
+
 Fit: TypeAlias = Literal["no", "try", "yes"]
 """Whether a wire is for a model; ``try``: where its server has no such address, the next one is."""
 

@@ -219,7 +219,7 @@ class _Reading:
             self._reason = text_at(choice, "finish_reason") or self._reason
             if (error := error_in(choice)) is not None:
                 raise error
-        if self._reason in _BROKEN:
+        if self._reason in _BROKEN and error_in(event) is None:
             raise MalformedReplyError(f"the model stopped with {self._reason!r}")
 
     def rest(self) -> Iterator[Chunk]:
