@@ -21,7 +21,12 @@ from agent_tui.cli.folders import (
 )
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
-from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
+from agent_tui.cli.settings import (
+    session_root,
+    settings_editor,
+    trusted_config_files,
+    usable_settings,
+)
 from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
@@ -144,7 +149,7 @@ def compose(
         return editor_of(arguments, trust, lambda: workspace).load()
 
     loaded = settings_in(None if arguments.is_demo else launch_cwd)
-    settings = loaded.settings
+    settings = usable_settings(loaded)
     store = SessionStore(session_root(settings), settings.durability)
     # In a folder that somebody named, sessions are wanted: there it is an error.
     may_go_without = arguments.keeps_session and not settings.session_dir

@@ -308,7 +308,7 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
             hint = "Check the network connection."
             return f"{where} cannot be reached ({name}): {detail}", hint
         case "address":
-            return f"{where} gives no reply of {name}: {detail}", _address_hint(model, fault)
+            return f"{where} cannot be used ({name}): {detail}", _address_hint(model, fault)
         case "timeout":
             hint = "Try again, or raise request_idle_timeout_s in the settings."
             return f"{where} went silent ({name}): {detail}", hint
@@ -354,7 +354,8 @@ def _address_hint(model: ModelRef, fault: Fault) -> str:
     if fault.name == "RedirectError" and (home := _ENDPOINT.sub("", shown_address(fault.text))):
         return f"If that is the server, set base_url to {home}."
     if fault.name == "BadAddressError":
-        return "Set base_url to an address that begins with http:// or https://."
+        where = "base_url" if model.base_url else "OPENAI_BASE_URL or its like"
+        return f"Set {where} to an address that begins with http:// or https://."
     if causes & {"SSLCertVerificationError", "ClientConnectorCertificateError"}:
         return "If you trust it, name the file of its authority in SSL_CERT_FILE."
     if causes & _UNTRUSTED:
