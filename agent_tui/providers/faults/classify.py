@@ -335,10 +335,8 @@ def _where(model: ModelRef) -> str:
 
 def _address_detail(fault: Fault) -> str:
     """What is found in the place of a model server; empty where exceptions say it."""
-    if fault.name == "BadAddressError":
-        return fault.text.rstrip(".") + "."
     if fault.name == "RedirectError":
-        return f"it redirects to {shown_address(fault.text)}."
+        return plain_detail(f"it redirects to {shown_address(fault.text)}")
     if fault.status == 404:
         return "it has nothing there (404)."
     if fault.name != "PageError":
@@ -351,8 +349,10 @@ def _address_detail(fault: Fault) -> str:
 def _address_hint(model: ModelRef, fault: Fault) -> str:
     """What to do where no model server is found."""
     causes = frozenset(fault.causes)
-    if fault.name == "RedirectError" and (home := _ENDPOINT.sub("", shown_address(fault.text))):
-        return f"If that is the server, set base_url to {home}."
+    if fault.name == "RedirectError":
+        home = _ENDPOINT.sub("", shown_address(fault.text))
+        is_new = _ENDPOINT.search(shown_address(fault.text)) and home != model.base_url
+        return f"If that is the server, set base_url to {home}." if is_new else "Check base_url."
     if fault.name == "BadAddressError":
         where = "base_url" if model.base_url else "OPENAI_BASE_URL or its like"
         return f"Set {where} to an address that begins with http:// or https://."

@@ -114,7 +114,12 @@ class HttpClient:
             RedirectError: it leads elsewhere, in another way, or on and on.
         """
         for _ in range(_MAX_REDIRECTS):
-            response = await in_time(self._http.send(request, stream=True))
+            try:
+                response = await in_time(self._http.send(request, stream=True))
+            except httpx.RemoteProtocolError as error:
+                if "location header" in str(error):
+                    raise RedirectError("no address") from error
+                raise
             target = response.headers.get("location", "")
             if not (response.is_redirect and target):
                 return response
