@@ -10,9 +10,9 @@ def test_what_runs_for_how_long_and_how_to_stop_it():
 
 
 def test_a_retry_counts_down():
-    state = ActivityState("Trying again (1 of 3)", 100.0, until=108.0, detail="Overloaded.")
+    state = ActivityState("Try 2 of 4", 100.0, until=108.0, detail="Overloaded.")
     assert activity_text(state, 104.0) == (
-        "Trying again (1 of 3) in 4 s… · esc stops · Overloaded."
+        "Try 2 of 4 in 4 s… · esc stops · Overloaded."
     )
     assert " in " not in activity_text(state, 109.0)
 

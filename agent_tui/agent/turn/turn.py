@@ -422,10 +422,15 @@ class Turn:
                         raise _failed(error) from error
                     attempt = 1
                     continue
-                said = f"{error.message} {_KEPT}" if self._cut.last_id else error.message
-                self._emit(RetryScheduled(attempt, most, delay_s, said))
+                self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
                 await self._sleep(delay_s)
                 attempt += 1
+
+    def _reason(self, error: ProviderError) -> str:
+        """Why a request is tried again; what can be done meanwhile, where that may be needed."""
+        if self._cut.last_id:
+            return f"{error.message} {_KEPT}"
+        return str(error) if error.is_unreached and not error.has_answered else error.message
 
     @property
     def _fallback(self) -> ModelRef | None:
