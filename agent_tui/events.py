@@ -92,7 +92,22 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDiscarded:
-    """Nothing of the present reply was kept: an error before its first token."""
+    """Nothing of the present reply is kept.
+
+    An error came before its first token, or `was_shown`: the reply begins anew.
+    """
+
+    was_shown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CutReplyDropped:
+    """The model gives the whole of a cut reply once more.
+
+    The parts kept in `entry_ids` no longer belong to the conversation.
+    """
+
+    entry_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,6 +445,7 @@ AgentEvent: TypeAlias = (
     | ToolCallDelta
     | ReplyFinished
     | ReplyDiscarded
+    | CutReplyDropped
     | ToolStarted
     | ToolOutputDelta
     | ToolFinished

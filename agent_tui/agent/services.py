@@ -15,7 +15,7 @@ from agent_tui.config import PermissionMode, Settings
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
-from agent_tui.providers.retry import MAX_RETRIES, Sleep
+from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
@@ -54,7 +54,6 @@ class RuntimeServices:
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         clock: Monotonic seconds, which say how long turns and calls take.
-        max_retries: How often it is.
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
@@ -90,7 +89,6 @@ class RuntimeServices:
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
-    max_retries: int = MAX_RETRIES
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)

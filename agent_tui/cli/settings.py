@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder
-from agent_tui.config import Settings, load_settings
+from agent_tui.config import LoadedSettings, Settings, load_settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import UserConfigFile
@@ -37,6 +37,24 @@ def read_settings(session_dir: str | None, project_files: Sequence[Path] = ()) -
     """The settings of files and environment, with `session_dir` from the command line."""
     flags = {"session_dir": session_dir}
     return load_settings(user_config_path(), os.environ, flags, project_files).settings
+
+
+def usable_settings(loaded: LoadedSettings) -> Settings:
+    """The settings to run with, unless an address of models that was named cannot be used.
+
+    Left out like other wrong settings, it would send the conversation to another server.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for problem in loaded.problems:
+        if problem.key.rpartition(".")[2] == "base_url":
+            where = "--base-url" if problem.source == "command line" else problem.place
+            raise UsageError(
+                f"{where}: {problem.problem}.",
+                "Write it like http://127.0.0.1:8080/v1.",
+            )
+    return loaded.settings
 
 
 def session_root(settings: Settings) -> Path:

@@ -19,6 +19,7 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    CutReplyDropped,
     JobEnded,
     JobStarted,
     LoopAdvanced,
@@ -72,7 +73,11 @@ def event_line(event: AgentEvent) -> str:
         case Notice(text=text) | CompactionFailed(text):
             return text
         case RetryScheduled(attempt, most, delay_s, reason):
-            return f"{reason} Trying again in {delay_s:.0f} seconds ({attempt} of {most})."
+            return f"{reason} {_next_try(attempt, most, delay_s)}"
+        case ReplyDiscarded(was_shown=True):
+            return "The reply begins anew; what came of it so far does not count."
+        case CutReplyDropped():
+            return "The model gives the reply from its beginning; the part before does not count."
         case ReplyAwaited(waited_s, is_alive):
             return waiting_line(waited_s, is_alive=is_alive)
         case ContextWarning(level=level, compacts_at=compacts_at):
@@ -131,16 +136,35 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
     return f"Nothing has come from the model's server for {elapsed(waited_s)}. Still waiting."
 
 
-def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
-    """Why a turn ended, and how it can go on; empty for one that is done.
+class RetryLines:
+    """Says why a request is tried again, and says it once for each reason."""
 
-    Args:
-        event: The end of the turn.
-        shown_error: What was told of the last reply; it is not said twice.
-    """
+    def __init__(self) -> None:
+        self._reason = ""
+
+    def line(self, event: RetryScheduled) -> str:
+        """What is said of `event`, after those before it."""
+        is_told = event.attempt > 1 and event.reason == self._reason
+        self._reason = event.reason
+        if is_told:
+            return _next_try(event.attempt, event.max_attempts, event.delay_s)
+        return event_line(event)
+
+
+def retry_line(event: RetryScheduled) -> str:
+    """The same with the reason last, where a line may be too short for it."""
+    next_try = _next_try(event.attempt, event.max_attempts, event.delay_s)
+    return f"{next_try} {event.reason}"
+
+
+def _next_try(attempt: int, most: int, delay_s: float) -> str:
+    """Which try comes next, the first request being one of them."""
+    return f"Try {attempt + 1} of {most + 1} in {delay_s:.0f} s."
+
+
+def turn_end_line(event: TurnFinished) -> str:
+    """Why a turn ended, and how it can go on; empty for one that is done."""
     match event.outcome:
-        case "error" if event.error == shown_error:
-            text = ""
         case "error":
             text = f"Error: {event.error}"
         case "limit":

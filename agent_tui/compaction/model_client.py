@@ -18,6 +18,7 @@ from agent_tui.providers.base import (
     NoticeChunk,
     Provider,
     ProviderError,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -163,6 +164,9 @@ class ModelClient:
                         tracker.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
+                    case RestartChunk():
+                        texts.clear()
+                        calls.clear()
                     case ThinkingChunk() | NoticeChunk():
                         pass
                     case _:

@@ -62,9 +62,14 @@ class SettingProblem:
     key: str
     problem: str
 
-    def __str__(self) -> str:
+    @property
+    def place(self) -> str:
+        """Where it is set, with its name."""
         where = f"{self.source}:{self.line}" if self.line else self.source
-        return f"{where}: {self.key}: {self.problem}" if self.key else f"{where}: {self.problem}"
+        return f"{where}: {self.key}" if self.key else where
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}"
 
     @property
     def notice(self) -> str:

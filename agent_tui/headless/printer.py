@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
+from shutil import get_terminal_size
 from time import monotonic
 from typing import Literal, TextIO, TypeAlias
 
@@ -18,7 +19,7 @@ from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
-from agent_tui.commands.event_lines import event_line, plan_steps
+from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, retry_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
@@ -27,6 +28,7 @@ from agent_tui.events import (
     CompactionFinished,
     CompactionProgress,
     CompactionStarted,
+    CutReplyDropped,
     JobEnded,
     Notice,
     PlanHandedOver,
@@ -251,7 +253,7 @@ class _Watcher:
         self.text = ""
         self.stopped: Sequence[Job] = ()
         self.structured: JsonValue = None
-        self._cut_text = ""
+        self._parts: list[tuple[str, str]] = []
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -263,8 +265,12 @@ class _Watcher:
         if isinstance(event, TurnFinished):
             self.finished = event
         elif isinstance(event, ReplyFinished) and event.message.text:
-            self.text = f"{self._cut_text}{event.message.text}"
-            self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
+            self._parts.append((event.entry_id, event.message.text))
+            self.text = "".join(text for _, text in self._parts)
+            if event.message.stop_reason not in _GONE_ON_FROM:
+                self._parts.clear()
+        elif isinstance(event, CutReplyDropped):
+            self._parts = [part for part in self._parts if part[0] not in event.entry_ids]
         elif isinstance(event, PlanHandedOver):
             self.text = event.plan
         elif isinstance(event, ToolStarted):
@@ -341,6 +347,8 @@ class _TextWatcher(_Watcher):
         self._told = ""
         self._plan: tuple[Todo, ...] = ()
         self._newest_call = ""
+        self._retries = RetryLines()
+        self._passing = ""
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
@@ -357,7 +365,9 @@ class _TextWatcher(_Watcher):
             case CompactionFailed(message):
                 self._told = message
                 self.say(message)
-            case RetryScheduled() | Notice():
+            case RetryScheduled():
+                self._tell_passing(event)
+            case Notice():
                 self.say(event_line(event))
             case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
                 self.say(f"- {event_line(event)}")
@@ -395,6 +405,7 @@ class _TextWatcher(_Watcher):
             self.say(f"agent-tui: {text}")
 
     def close(self) -> ExitCode:
+        self._clear_passing()
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
         for job in self.stopped:
@@ -404,6 +415,26 @@ class _TextWatcher(_Watcher):
         elif self.error and self.error != self._told:
             self.say(f"agent-tui: {self.error}")
         return super().close()
+
+    def say(self, text: str) -> None:
+        self._clear_passing()
+        print(self.harmless(text), file=self.err, flush=True)
+
+    def _tell_passing(self, event: RetryScheduled) -> None:
+        """Say that a request is tried again; on a terminal the next line takes its place."""
+        if not self.err.isatty():
+            self.say(self._retries.line(event))
+            return
+        self._clear_passing()
+        room = get_terminal_size().columns - 1
+        line = printable_line(self.harmless(retry_line(event)))
+        self._passing = line if len(line) <= room else f"{line[: room - 1]}…"
+        print(self._passing, end="", file=self.err, flush=True)
+
+    def _clear_passing(self) -> None:
+        if self._passing:
+            print("\r\x1b[K", end="", file=self.err, flush=True)
+            self._passing = ""
 
 
 class _JsonWatcher(_Watcher):

@@ -177,6 +177,14 @@ class FinishChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartChunk:
+    """The reply begins anew: nothing that came of it so far counts.
+
+    A gateway whose own server failed in mid-stream may send a second reply behind the first.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class NoticeChunk:
     """Something about the request that the person is told; no part of the reply."""
 
@@ -184,7 +192,13 @@ class NoticeChunk:
 
 
 Chunk: TypeAlias = (
-    TextChunk | ThinkingChunk | ToolCallChunk | UsageChunk | FinishChunk | NoticeChunk
+    TextChunk
+    | ThinkingChunk
+    | ToolCallChunk
+    | UsageChunk
+    | FinishChunk
+    | RestartChunk
+    | NoticeChunk
 )
 
 FaultKind: TypeAlias = Literal[
@@ -195,6 +209,7 @@ FaultKind: TypeAlias = Literal[
     "overloaded",  # 503, 529
     "server",  # 500, 502, 504, 408, garbage instead of an answer
     "network",  # refused, reset, no route, no such host
+    "address",  # what is there is no model server: a web page, a redirect, a wrong certificate
     "timeout",  # the server was silent for too long
     "interrupted",  # the stream ended in the middle
     "context_overflow",  # the request is larger than the window
@@ -214,6 +229,8 @@ class ProviderError(AgentTuiError):
         retry_after_s: What the server asked for, if it did.
         detail: The server's own words, as one sentence.
         is_no_stream: It answered as if all were well, but with something else than a reply.
+        is_unreached: No connection came about.
+        has_answered: The address gave a reply before, since the program started.
     """
 
     def __init__(
@@ -226,6 +243,7 @@ class ProviderError(AgentTuiError):
         retry_after_s: float | None = None,
         detail: str = "",
         is_no_stream: bool = False,
+        is_unreached: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
@@ -233,11 +251,17 @@ class ProviderError(AgentTuiError):
         self.retry_after_s = retry_after_s
         self.detail = detail or message
         self.is_no_stream = is_no_stream
+        self.is_unreached = is_unreached
+        self.has_answered = False
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may work a little later."""
-        return self.kind in (
+        """Whether the same request may work a little later.
+
+        Where an address gave replies before, a web page or a strange certificate is that of the
+        network in between, which may ask for a login.
+        """
+        return (self.kind == "address" and self.has_answered) or self.kind in (
             "rate_limit",
             "overloaded",
             "server",

@@ -22,6 +22,7 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    CutReplyDropped,
     JobEnded,
     JobStarted,
     LoopAdvanced,
@@ -114,7 +115,7 @@ class EventView:
         self._asked: dict[str, str] = {}
         self._plan: tuple[Todo, ...] = ()
         self._is_stop_shown = False
-        self._shown_error = ""
+        self._cut_parts: dict[str, Sequence[BlockId]] = {}
         self._has_warned = False
         self._round = ""
         self.earlier = EarlierChat(widgets.transcript, options.runtime.past)
@@ -142,9 +143,11 @@ class EventView:
             case ToolCallDelta():
                 self._relabel(f"Preparing {event.name}", 0)
             case ReplyFinished():
-                self._shown_error = event.message.error_message or ""
-                chat.finish_reply(REPLY_MARKS[event.message.stop_reason], self._shown_error)
-                self._is_stop_shown = event.message.stop_reason == "aborted"
+                self._end_reply(event)
+            case CutReplyDropped(entry_ids=entry_ids):
+                for entry_id in entry_ids:
+                    for place in self._cut_parts.pop(entry_id, ()):
+                        chat.remove_block(place)
             case ReplyDiscarded():
                 chat.discard_reply()
                 self._is_stop_shown = False
@@ -376,6 +379,16 @@ class EventView:
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.paused(self._clock()))
 
+    def _end_reply(self, event: ReplyFinished) -> None:
+        """What failed is told where it is tried again, and at the end of the turn."""
+        stop = event.message.stop_reason
+        places = self.widgets.transcript.finish_reply("" if stop == "error" else REPLY_MARKS[stop])
+        if stop == "error":
+            self._cut_parts[event.entry_id] = places
+        else:
+            self._cut_parts.clear()
+        self._is_stop_shown = stop == "aborted"
+
     def _begin(self, block: ToolBlock | BashBlock) -> None:
         place = self.widgets.transcript.append(block)
         self._running[block.call_id] = _Running(place, block)
@@ -404,7 +417,7 @@ class EventView:
         self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 
     def _retry(self, event: RetryScheduled) -> None:
-        self._work(f"Trying again ({event.attempt} of {event.max_attempts})")
+        self._work(f"Try {event.attempt + 1} of {event.max_attempts + 1}")
         state = self.widgets.activity.state
         if state is not None:
             until = self._clock() + event.delay_s
@@ -448,9 +461,6 @@ class EventView:
         self.last_outcome = event.outcome
         again = " /retry goes on." if event.can_continue else ""
         match event.outcome:
-            case "error" if event.error == self._shown_error:  # it stands below the reply
-                if again:
-                    self.widgets.transcript.append(NoticeBlock("info", again.strip()))
             case "error":
                 self.widgets.transcript.append(NoticeBlock("error", event.error + again))
             case "limit":

@@ -7,6 +7,7 @@ from agent_tui.events import (
     CompactionFinished,
     CompactionProgress,
     ContextWarning,
+    CutReplyDropped,
     Notice,
     ReplyAwaited,
     ReplyDiscarded,
@@ -142,10 +143,30 @@ def test_the_end_of_a_turn_is_told_in_a_sentence():
 def test_an_error_is_told_once_and_with_the_way_on():
     ended = TurnFinished("error", "The server is away.", can_continue=True)
     assert told(reply("The server is away."), ended) == [
-        "Error: The server is away.",
-        "/retry goes on.",
+        "Error: The server is away. /retry goes on."
     ]
     assert told(ReplyDiscarded(), ended) == ["Error: The server is away. /retry goes on."]
+
+
+def test_why_it_is_tried_again_is_told_once():
+    lines = told(
+        RetryScheduled(1, 9, 2.0, "It is busy."),
+        RetryScheduled(2, 9, 4.0, "It is busy."),
+        RetryScheduled(3, 9, 8.0, "It is away."),
+        RetryScheduled(1, 9, 2.0, "It is away."),
+    )
+    assert lines == [
+        "It is busy. Try 2 of 10 in 2 s.",
+        "Try 3 of 10 in 4 s.",
+        "It is away. Try 4 of 10 in 8 s.",
+        "It is away. Try 2 of 10 in 2 s.",
+    ]
+
+
+def test_what_no_longer_counts_is_told_where_it_was_read_already():
+    assert told(ReplyDiscarded()) == []
+    assert "begins anew" in told(ReplyDiscarded(was_shown=True))[0]
+    assert "the part before does not count" in told(CutReplyDropped(("e1",)))[0]
 
 
 def test_what_else_happens_is_a_line_each():
@@ -158,7 +179,7 @@ def test_what_else_happens_is_a_line_each():
         TurnFinished("length"),
     )
     assert lines == [
-        "Too many requests. Trying again in 2 seconds (1 of 5).",
+        "Too many requests. Try 2 of 6 in 2 s.",
         "The context was compacted: 9,000 tokens before, 2,000 after. "
         "The summary was made without a model.",
         "Saved.",

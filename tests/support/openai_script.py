@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Ending: TypeAlias = Literal["whole", "hold", "hang", "close", "reset", "half", "broken", "error"]
+Ending: TypeAlias = Literal[
+    "whole", "hold", "hang", "close", "reset", "half", "broken", "error", "field"
+]
 """What happens after the last piece of a reply and before its finish reason:
 
 ``whole``  nothing: finish reason, usage and ``[DONE]`` follow
@@ -16,6 +18,7 @@ Ending: TypeAlias = Literal["whole", "hold", "hang", "close", "reset", "half", "
 ``half``   half of an event, then an orderly end of the connection, not of the body
 ``broken`` an event that is not JSON
 ``error``  an error event, as gateways send after the headers are gone
+``field``  an error as a field of its own and ``[DONE]``, as llama.cpp sent until September 2025
 """
 
 

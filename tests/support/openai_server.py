@@ -284,6 +284,11 @@ class OpenAiServer:
             case "error":
                 text = "The server had an error while processing your request"
                 await _send_event(writer, _error_event(request, text), reply)
+            case "field":
+                error = {"code": 500, "message": "The server lost its slot", "type": "server_error"}
+                _write_chunk(writer, f"error: {json.dumps(error)}\n\ndata: [DONE]\n\n")
+                await writer.drain()
+                return
             case "whole":
                 pass
         for event in _closing_events(reply, request):

@@ -30,7 +30,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.litellm.host import ProviderHost
-from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES, Sleep
+from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
@@ -196,7 +196,6 @@ class Stage:
             secrets=secrets,
             sleep=sleep,
             clock=clock,
-            max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
             most_replies=most_replies,
             fallback_model=fallback_model,
             files=FileKeeper(trees),

@@ -16,10 +16,8 @@ def test_words_that_are_long_in_coming_are_waited_for_since_the_last():
 
 
 def test_a_retry_counts_down():
-    state = ActivityState("Trying again (1 of 3)", 100.0, until=108.0, detail="Overloaded.")
-    assert activity_text(state, 104.0) == (
-        "Trying again (1 of 3) in 4 s… · esc stops · Overloaded."
-    )
+    state = ActivityState("Try 2 of 4", 100.0, until=108.0, detail="Overloaded.")
+    assert activity_text(state, 104.0) == ("Try 2 of 4 in 4 s… · esc stops · Overloaded.")
     assert " in " not in activity_text(state, 109.0)
 
 

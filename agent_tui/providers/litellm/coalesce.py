@@ -7,6 +7,7 @@ from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     NoticeChunk,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -136,7 +137,7 @@ def _pieces(chunk: Chunk) -> Iterator[Chunk]:
             yield replace(chunk, arguments_json=parts[0])
             for part in parts[1:]:
                 yield ToolCallChunk(index, "", "", part)
-        case UsageChunk() | FinishChunk() | NoticeChunk():
+        case UsageChunk() | FinishChunk() | RestartChunk() | NoticeChunk():
             yield chunk
 
 

@@ -75,6 +75,7 @@ class ProviderHost:
         self._retiring: set[asyncio.Task[None]] = set()
         self._warm_problem = ""
         self._refusals = Refusals()
+        self._answered: set[tuple[str, str]] = set()
 
     @property
     def pid(self) -> int | None:
@@ -117,6 +118,7 @@ class ProviderHost:
         """
         if request.silence is None:
             request = replace(request, silence=self._silence)
+        place = (request.model.provider, request.model.base_url)
         told: list[str] = []
         unknown: ProviderError | None = None
         for tries_left in reversed(range(_MAX_LESSONS + 1)):
@@ -129,9 +131,11 @@ class ProviderHost:
                             for text in filter(None, told):
                                 yield NoticeChunk(text)
                         has_begun = True
+                        self._answered.add(place)
                         yield chunk
                 return
             except ProviderError as error:
+                error.has_answered = place in self._answered
                 may_repeat = tries_left > 0 and not has_begun
                 lesson = self._refusals.learn(way, error) if may_repeat else None
                 if lesson is None:

@@ -30,6 +30,9 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
     """
     name, where = name_at_server(model), server_title(model)
     match kind:
+        case "network" if detail.startswith("its name"):
+            hint = f"Check base_url and the network, or {_ANOTHER}."
+            return f"{where} cannot be reached ({name}): {detail}", hint
         case "network":
             start = start_command(model.base_url)
             hint = f"Start it with `{start}`" if start else "Is the server running? Start it"

@@ -109,6 +109,9 @@ def _add_message(
         case UserMessage():
             blocks.append(user_block(message))
         case AssistantMessage():
+            last = blocks[-1] if blocks else None
+            if isinstance(last, AssistantBlock) and last.mark == "error":  # it was gone on from
+                blocks[-1] = replace(last, mark="", note="")
             for block in _reply_blocks(message):
                 if isinstance(block, ToolBlock):
                     calls[block.call_id] = len(blocks)

@@ -183,11 +183,16 @@ class Transcript(FindingView):
         self._arrived.append(("thinking", delta))
         self._wake_flush()
 
-    def finish_reply(self, mark: ReplyMark = "", note: str = "") -> None:
-        """The reply is over; `mark` and `note` say so where it did not end well."""
+    def finish_reply(self, mark: ReplyMark = "", note: str = "") -> Sequence[BlockId]:
+        """The reply is over; `mark` and `note` say so where it did not end well.
+
+        Returns:
+            Its blocks.
+        """
         self._flush()
-        self._reply.close(mark, note)
+        blocks = self._reply.close(mark, note)
         self._settle_changed()
+        return blocks
 
     def discard_reply(self) -> None:
         """Nothing of the present reply is to stay."""

@@ -167,4 +167,4 @@ def counts_of(usage: object) -> TokenCounts:
 
 def _count(holder: object, name: str) -> int:
     value = getattr(holder, name, None)
-    return value if isinstance(value, int) else 0
+    return max(value, 0) if isinstance(value, int) else 0
