@@ -461,7 +461,7 @@ async def confirm(ui: Ui) -> None:
     """A yes-or-no question."""
     await work_begun(ui)
     await ui.send("/exit")
-    await ui.until(lambda: ui.app.screen.query("#confirm"))
+    await ui.until(lambda: ui.app.screen.query("#choice"))
     await ui.settle()
 
 

@@ -22,7 +22,6 @@ from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.transcript import UserBlock
@@ -133,7 +132,7 @@ async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str)
     path = put(stage, "the parser", day=2)
     async with picking(stage, 2) as ui:
         await ui.pilot.press("ctrl+d")
-        await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         await ui.pilot.press(key)
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         left = 1 if key == "y" else 2
@@ -149,7 +148,7 @@ async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
     with opened_elsewhere(path):
         async with picking(stage, 1) as ui:
             await ui.pilot.press("ctrl+d")
-            await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
+            await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
             await ui.pilot.press("y")
             await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
             await ui.until(lambda: "is open in another" in message(ui))
@@ -165,7 +164,7 @@ async def test_what_is_open_elsewhere_is_opened_as_the_person_says(tmp_path: Pat
             begun = ui.header.id
             await ui.pilot.press("enter")
             await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-            assert str(pid) in str(ui.app.screen.query_one("#confirm-text", Static).render())
+            assert str(pid) in str(ui.app.screen.query_one("#choice-facts", Static).render())
             await ui.pilot.press("enter")  # answers nothing
             assert isinstance(ui.app.screen, ChoiceScreen)
             await ui.pilot.press(key)

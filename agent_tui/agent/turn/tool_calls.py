@@ -350,6 +350,7 @@ class ToolRunner:
         """
         permissions = self._services.permissions
         verdict = permissions.judge(call.name, intent)
+        is_protected = verdict.by == "protection"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
@@ -358,7 +359,9 @@ class ToolRunner:
             return verdict
         if verdict.decision == "deny":
             return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
-        answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
+        answer = await self._ask(
+            call, intent, verdict.why, verdict.session_rule, is_loss=is_protected
+        )
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
@@ -382,7 +385,13 @@ class ToolRunner:
             self._emit(Notice("warning", str(error)))
 
     async def _ask(
-        self, call: ToolCall, intent: Intent, reason: str = "", session_rule: str = ""
+        self,
+        call: ToolCall,
+        intent: Intent,
+        reason: str = "",
+        session_rule: str = "",
+        *,
+        is_loss: bool = False,
     ) -> ApprovalAnswer:
         request = ApprovalRequest(
             id=uuid.uuid4().hex,
@@ -394,6 +403,7 @@ class ToolRunner:
             reason="; ".join(filter(None, (reason, intent.note))),
             session_rule=session_rule,
             wider_rule=wider_rule(intent.command) if session_rule and intent.command else "",
+            is_loss=is_loss,
         )
         self._emit(ApprovalRequested(request))
         allowed = False

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from textual import events, getters
 from textual.app import App
@@ -26,6 +26,18 @@ def _any_app() -> type[App[object]]:
     return App
 
 
+class HoldsKeys(Protocol):
+    """Holds back keys that may be the answer to a question."""
+
+    def holds(self, event: events.Key) -> bool:
+        """Whether `event` is used up."""
+        ...
+
+    def write_held(self) -> None:
+        """What is held is writing: something that is none of the answers comes behind it."""
+        ...
+
+
 class PromptArea(TextArea):
     """A text area in which Enter does not write.
 
@@ -36,6 +48,7 @@ class PromptArea(TextArea):
 
     Attributes:
         vim: The modes of vi, where they are wanted.
+        early: Offered every key first while a question waits to take keys.
     """
 
     app = getters.app(_any_app)
@@ -58,6 +71,7 @@ class PromptArea(TextArea):
         self._take_key = take_key
         self._take_paste = take_paste
         self.vim: VimKeys | None = None
+        self.early: HoldsKeys | None = None
         self._keys_waiting = 0
         self._burst = PasteDetector(self._has_keys_waiting)
 
@@ -124,7 +138,10 @@ class PromptArea(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         self._keys_waiting -= 1
         if await self._burst.is_pasted(event.key, event.time):
+            self._write_held()
             self.insert("\t" if event.key == "tab" else "\n")
+        elif self.early is not None and self.early.holds(event):
+            pass
         elif not (self.vim and self.vim.take(event)) and not self._take_key(event.key):
             if keys_in_force().action(event.key) == "newline":
                 self.insert("\n")
@@ -132,6 +149,15 @@ class PromptArea(TextArea):
                 return
         event.stop()
         event.prevent_default()
+
+    def write(self, event: events.Key) -> None:
+        """Do what a letter does that was held back until now."""
+        if event.character and not (self.vim and self.vim.take(event)):
+            self.replace(event.character, *self.selection, maintain_selection_offset=False)
+
+    def _write_held(self) -> None:
+        if self.early is not None:
+            self.early.write_held()
 
     async def _edits(self, key: str) -> bool:
         """Run what `key` is bound to here, if anything.
@@ -147,6 +173,7 @@ class PromptArea(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        self._write_held()
         text = await self._take_paste(event.text)
         start, end = self.selection
         self.replace(text, start, end, maintain_selection_offset=False)

@@ -18,6 +18,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.questions import loss_question
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
 from agent_tui.safe_text import printable_line, safe_text
@@ -32,7 +33,7 @@ from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.screens.confirm import ConfirmScreen
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
     TYPING_PAUSE_S,
@@ -302,7 +303,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     async def _delete(self, summary: SessionSummary) -> None:
         title = session_title(summary)
         facts = f"{title}\n\nIts file goes to the trash folder of the sessions."
-        if not await self._ask(ConfirmScreen("Delete this session?", facts)):
+        if not await self._ask(ChoiceScreen(loss_question("Delete this session?", facts))):
             return
         if await self._done(lambda: self._store.delete(summary.path)):
             del self._sessions[summary.path]
