@@ -317,6 +317,7 @@ class AgentApp(App[UiOutcome]):
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
         """The person answered."""
         self.view.person_acted()
+        self.prompt.area.answered_by(event.key)
         self.controller.answer_approval(event.request_id, event.answer)
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
@@ -330,7 +331,7 @@ class AgentApp(App[UiOutcome]):
     def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
         """A letter that answers nothing belongs to the draft."""
         self.prompt.focus()
-        self.prompt.area.insert(event.character)
+        self.prompt.area.take_letter(event.event)
 
     def on_approval_panel_send_wanted(self) -> None:
         """Send what was written while the question stood; the question goes on."""

@@ -1,5 +1,6 @@
 """What holds for every question: a marked row, one set of keys, answers that come too early."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,11 @@ WAYS = Question(
 
 def asks(*calls: ToolCall) -> tuple[Reply, ...]:
     return (held("", *(calls or (TOUCH,))), Reply(text="Done."))
+
+
+def slow_machine(ui: Ui) -> None:
+    """However long the test takes, keys are pressed one right after the other."""
+    ui.app.prompt.area.repeated.within_s = 3_600.0
 
 
 async def ask(ui: Ui, draft: str = "") -> None:
@@ -234,6 +240,39 @@ async def test_an_early_answer_to_the_second_of_two_questions_is_dropped(tmp_pat
         assert ui.text == ""
 
 
+@pytest.mark.parametrize("key", ["y", "enter"])
+async def test_a_key_that_is_pressed_twice_answers_once_and_writes_nothing(
+    tmp_path: Path, key: str
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        slow_machine(ui)
+        await ui.send("go")
+        await ui.write("my draft")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.settle()
+        for _ in range(3):
+            ui.app.post_message(events.Key(key, "y" if key == "y" else None))
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == "my draft"
+        assert ui.sent == ["go"]
+
+
+async def test_writing_that_begins_with_the_key_of_the_answer_is_whole(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        slow_machine(ui)
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        for key in "yyes":
+            ui.app.post_message(events.Key(key, key))
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == "yes"
+
+
 async def test_in_the_normal_mode_of_vi_an_early_answer_is_no_command(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         ui.app.prompt.use_vim(on=True)
@@ -282,6 +321,17 @@ async def test_a_second_enter_does_not_answer_what_the_first_one_asked(tmp_path:
         await ui.pilot.press("enter")
         await ui.settle()
         assert answers == ["read"]
+
+
+async def test_an_answer_that_is_pressed_twice_writes_nothing(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        slow_machine(ui)
+        asking = asyncio.create_task(ui.app.controller.front.ask(WAYS))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("ff")
+        await ui.settle()
+        assert await asking == "fork"
+        assert ui.text == ""
 
 
 async def test_a_row_is_clicked(tmp_path: Path):

@@ -53,12 +53,13 @@ class ApprovalPanel(Vertical, can_focus=True):
     ]
 
     class Answered(Message):
-        """The person answered."""
+        """The person answered; `key` did it, or none."""
 
-        def __init__(self, request_id: str, answer: ApprovalAnswer) -> None:
+        def __init__(self, request_id: str, answer: ApprovalAnswer, key: str = "") -> None:
             super().__init__()
             self.request_id = request_id
             self.answer = answer
+            self.key = key
 
     class PlanToEdit(Message):
         """The person wants to change a plan before they answer; see `change_plan`."""
@@ -70,9 +71,9 @@ class ApprovalPanel(Vertical, can_focus=True):
     class UnboundLetter(Message):
         """A key was typed that answers nothing; it belongs to the prompt."""
 
-        def __init__(self, character: str) -> None:
+        def __init__(self, event: events.Key) -> None:
             super().__init__()
-            self.character = character
+            self.event = event
 
     class SendWanted(Message):
         """Enter was pressed behind a message that was written while the question stood."""
@@ -178,8 +179,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         if self.asks_about_plan and (request := self.request) is not None:
             self.post_message(self.PlanToEdit(request.body))
 
-    def _give(self, answer: PanelAnswer) -> None:
-        """Answer the request that is shown."""
+    def _give(self, answer: PanelAnswer, key: str = "") -> None:
+        """Answer the request that is shown, by `key` or a click."""
         request = self.request
         if not self.is_armed or request is None:
             return
@@ -195,7 +196,9 @@ class ApprovalPanel(Vertical, can_focus=True):
                 self._write(rule, "bash(pytest *)", is_rule=True)
             case "once" | "session" | "project" | "no":
                 given = ApprovalAnswer(answer.choice, plan=request.body if is_plan else "")
-                self.post_message(self.Answered(request.id, given))
+                self.is_armed = False  # what is typed before it is gone belongs to the prompt
+                self._early.end()
+                self.post_message(self.Answered(request.id, given, key))
 
     def change_plan(self, plan: str) -> None:
         """Ask about `plan` instead, which the person made of the one that is shown."""
@@ -239,11 +242,12 @@ class ApprovalPanel(Vertical, can_focus=True):
         if request is None:
             return
         if not self._writes_rule:
-            self.post_message(self.Answered(request.id, ApprovalAnswer("no", words)))
+            self.post_message(self.Answered(request.id, ApprovalAnswer("no", words), "enter"))
         elif why := _why_no_rule(words):
             self._hint(why)
         else:
-            self.post_message(self.Answered(request.id, ApprovalAnswer("session", rule=words)))
+            by_rule = ApprovalAnswer("session", rule=words)
+            self.post_message(self.Answered(request.id, by_rule, "enter"))
 
     def on_key(self, event: events.Key) -> None:
         """Give the answer of a key. A letter that answers nothing goes on to the prompt."""
@@ -255,7 +259,7 @@ class ApprovalPanel(Vertical, can_focus=True):
                 self.arm()
         elif self.is_armed and (number := self._list.number_for(event.key)) is not None:
             event.stop()
-            self._give(self._answers[number])
+            self._give(self._answers[number], event.key)
         elif self.is_armed and event.key == "enter":
             event.stop()
             self.post_message(self.SendWanted())
@@ -264,7 +268,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             event.stop()
             self.postpone()
             if not self._early.holds(event):
-                self.post_message(self.UnboundLetter(event.character))
+                self.post_message(self.UnboundLetter(event))
 
     def _scrolls(self, key: str) -> bool:
         return self.is_armed and key in SCROLL_KEYS

@@ -16,6 +16,7 @@ from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bound
 from agent_tui.ui.prompt.paste_detector import PasteDetector
+from agent_tui.ui.prompt.repeated_key import RepeatedKey
 from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005
@@ -48,6 +49,7 @@ class PromptArea(TextArea):
 
     Attributes:
         vim: The modes of vi, where they are wanted.
+        repeated: What becomes of an answer that is pressed twice.
         early: Offered every key first while a question waits to take keys.
     """
 
@@ -72,6 +74,7 @@ class PromptArea(TextArea):
         self._take_paste = take_paste
         self.vim: VimKeys | None = None
         self.early: HoldsKeys | None = None
+        self.repeated = RepeatedKey(self.write)
         self._keys_waiting = 0
         self._burst = PasteDetector(self._has_keys_waiting)
 
@@ -140,7 +143,7 @@ class PromptArea(TextArea):
         if await self._burst.is_pasted(event.key, event.time):
             self._write_held()
             self.insert("\t" if event.key == "tab" else "\n")
-        elif self.early is not None and self.early.holds(event):
+        elif self._is_held(event):
             pass
         elif not (self.vim and self.vim.take(event)) and not self._take_key(event.key):
             if keys_in_force().action(event.key) == "newline":
@@ -150,12 +153,26 @@ class PromptArea(TextArea):
         event.stop()
         event.prevent_default()
 
+    def answered_by(self, key: str) -> None:
+        """`key` answered a question: pressed once more, it is neither writing nor a command."""
+        self.repeated.begin(key)
+
+    def take_letter(self, event: events.Key) -> None:
+        """Write a letter that was typed elsewhere."""
+        if not self._is_held(event):
+            self.write(event)
+
     def write(self, event: events.Key) -> None:
         """Do what a letter does that was held back until now."""
         if event.character and not (self.vim and self.vim.take(event)):
             self.replace(event.character, *self.selection, maintain_selection_offset=False)
 
+    def _is_held(self, event: events.Key) -> bool:
+        early = self.early
+        return self.repeated.holds(event) or (early is not None and early.holds(event))
+
     def _write_held(self) -> None:
+        self.repeated.write_held()
         if self.early is not None:
             self.early.write_held()
 

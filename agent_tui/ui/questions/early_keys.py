@@ -35,6 +35,11 @@ class EarlyKeys:
         """Whether the prompt holds something that was written while the question stood."""
         return self._has_written and bool(self._prompt.area.text)
 
+    def take_letter(self, event: Key) -> None:
+        """Hold or write a letter that was typed while the prompt did not have the keys."""
+        if not self.holds(event):
+            self._prompt.area.take_letter(event)
+
     def begin(self, answers: Iterable[str]) -> None:
         """A question came up that is answered by the characters `answers`.
 
@@ -79,11 +84,7 @@ class EarlyKeys:
         """What is held was writing after all."""
         held, self._held = self._held, ""
         for character in held:
-            self.write(Key(character, character))
-
-    def write(self, event: Key) -> None:
-        """A letter goes into the prompt."""
-        self._prompt.area.write(event)
+            self._prompt.area.write(Key(character, character))
 
     def _holds_writing(self, event: Key) -> bool:
         character = event.character if event.is_printable else None

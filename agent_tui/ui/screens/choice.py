@@ -34,6 +34,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         early: Where letters must wait for that moment, too: what becomes of those that do not.
         quiet_s: How long that moment is, in seconds.
         clock: Monotonic seconds.
+        answered_by: Told the key that answers, as it may be pressed twice.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "choice.tcss"]
@@ -54,6 +55,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         *,
         quiet_s: float = QUIET_S,
         clock: Callable[[], float] = time.monotonic,
+        answered_by: Callable[[str], object] = str,
     ) -> None:
         super().__init__()
         self.question = question
@@ -61,6 +63,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._quiet_s = quiet_s
         self._clock = clock
         self._quiet_since_s = clock()
+        self._answered_by = answered_by
 
     def compose(self) -> ComposeResult:
         """The facts scroll, so that the answers stay in sight however much there is to know."""
@@ -90,6 +93,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         number = self._list.number_for(event.key)
         if number is not None and (is_quiet or (early is None and event.key != "enter")):
             event.stop()
+            self._answered_by(event.key)
             self._answer(number)
         elif early is not None and event.is_printable and event.character:
             if is_quiet:
@@ -99,8 +103,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             event.stop()
             event.prevent_default()
             self._quiet_since_s = self._clock()
-            if not early.holds(event):
-                early.write(event)
+            early.take_letter(event)
 
     @on(AnswerLine.Clicked)
     def _clicked(self, event: AnswerLine.Clicked) -> None:
