@@ -5,6 +5,7 @@ meant for something else answers it. Until then writing goes on in the prompt (s
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import events, on
@@ -23,8 +24,9 @@ from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.answers import PanelAnswer, answers_to, first_mark
-from agent_tui.ui.approval.body import ApprovalBody
+from agent_tui.ui.approval.body import approval_lines
 from agent_tui.ui.keys_line import keys_line
+from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.questions import SCROLL_KEYS
 from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList
 from agent_tui.ui.questions.early_keys import EarlyKeys
@@ -97,7 +99,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         """The question, what would happen, why it is asked, the answers."""
         yield Static(id="approval-title", markup=False)
         with VerticalScroll(id="approval-scroll", can_focus=False):
-            yield ApprovalBody()
+            yield PaintedLines(id="approval-body")
         yield Static(id="approval-reason", markup=False)
         yield AnswerList()
         yield Input(id="approval-words", placeholder="What should be done instead? (esc: back)")
@@ -297,7 +299,7 @@ class ApprovalPanel(Vertical, can_focus=True):
                 (f"  {safe_text(title, keep_newlines=False)}", "$foreground"),
             )
         )
-        self.query_one(ApprovalBody).show(request)
+        self.query_one(PaintedLines).show(partial(approval_lines, request))
         why = self.query_one("#approval-reason", Static)
         why.display = bool(request.reason)
         why.update(f"Why it asks: {safe_text(request.reason, keep_newlines=False)}")

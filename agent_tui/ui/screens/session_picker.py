@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -32,7 +33,9 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
+from agent_tui.text_search import split_query
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
@@ -41,14 +44,16 @@ from agent_tui.ui.screens.picker import (
     PickerScreen,
     search_rows,
 )
+from agent_tui.ui.screens.session_preview import last_blocks, preview_lines
 from agent_tui.ui.screens.session_rows import (
-    end_of,
     foreign_facts,
     foreign_rows,
     session_facts,
     session_rows,
 )
+from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 
+_FOUND = "bold underline $text-warning"
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
 
@@ -124,6 +129,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     def on_mount(self) -> None:
         """Bring the search up to date beside the list, which the base loads."""
+        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
         self._name_what_is_shown()
         self.run_worker(self._update_search, group="search-index", exit_on_error=False)
 
@@ -235,8 +241,11 @@ class SessionPicker(PickerScreen[PickedSession]):
             parts.append(foreign_facts(file, self._now))
         hit = self._hits.get(path) if self._hits_for == self.wanted else None
         if hit is not None and hit.snippet:
-            quoted = safe_text(hit.snippet, keep_newlines=False)
-            parts.append(Content.assemble(("… ", "$text-accent"), (quoted, "italic")))
+            quoted = Content(safe_text(hit.snippet, keep_newlines=False)).stylize("italic")
+            for word, _ in split_query(self.wanted):
+                place = re.compile(re.escape(word), re.IGNORECASE)
+                quoted = quoted.highlight_regex(place, style=_FOUND) if word else quoted
+            parts.append(Content.assemble(("… ", "$text-accent"), quoted))
         return Content("\n\n").join(parts)
 
     def row_highlighted(self, row: PickerRow[PickedSession]) -> None:
@@ -245,12 +254,17 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     async def _show_end(self, row: PickerRow[PickedSession]) -> None:
         try:
-            end = await asyncio.to_thread(_read_end, row.value)
+            blocks = await asyncio.to_thread(_read_end, row.value)
         except (SessionError, OSError) as error:
-            end = Content.assemble((safe_text(str(error)), "$text-error"))
+            blocks = (NoticeBlock("error", str(error)),)
         # None where the screen was left meanwhile.
-        for preview in self.query("#picker-preview-text").results(Static):
-            preview.update(Content("\n\n").join([self.preview_of(row), end]))
+        for end in self.query("#picker-preview-end").results(PaintedLines):
+            end.show(partial(preview_lines, blocks, self.wanted))
+            self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
+
+    def nothing_highlighted(self) -> None:
+        """Nothing is left to show the end of."""
+        self.query_one("#picker-preview-end", PaintedLines).show()
 
     # Keys
 
@@ -319,13 +333,13 @@ class SessionPicker(PickerScreen[PickedSession]):
         return True
 
 
-def _read_end(picked: PickedSession) -> Content:
-    """The last messages of a session file, oldest of them first. Blocking.
+def _read_end(picked: PickedSession) -> tuple[Block, ...]:
+    """What was said last in a session file, oldest of it first. Blocking.
 
     Raises:
         SessionError: Another agent's file cannot be read.
         OSError: The file cannot be read.
     """
     if picked.agent is not None:
-        return end_of(read_foreign(picked.path, picked.agent).entries[-_END_ENTRIES:])
-    return end_of(newest_entries(picked.path, _END_ENTRIES))
+        return last_blocks(read_foreign(picked.path, picked.agent).entries[-_END_ENTRIES:])
+    return last_blocks(newest_entries(picked.path, _END_ENTRIES))
