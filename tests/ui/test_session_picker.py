@@ -20,6 +20,7 @@ from agent_tui.commands.sessions import age
 from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens import session_picker
@@ -122,7 +123,7 @@ async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
     stage = Stage(tmp_path)
     put(stage, "the parser", day=1, answer="It was the Quuxification of tokens after all.")
     put(stage, "the lexer", day=2)
-    async with picking(stage, 2) as ui:
+    async with picking(stage, 2, WIDE) as ui:
         ui.app.screen.query_one(Input).value = "quuxific"
         await ui.until(lambda: titles(ui)[:1] and "the parser" in titles(ui)[0])
         await ui.until(lambda: "Quuxification" in preview(ui))
@@ -149,6 +150,19 @@ async def test_a_preview_is_drawn_as_the_chat_draws_it(tmp_path: Path):
         ui.app.screen.query_one(Input).value = "PARSER twice"
         await ui.until(lambda: marked(ui))
         assert marked(ui) == ["parser", "twice"]
+
+
+async def test_what_was_said_long_ago_is_quoted_above_the_end(tmp_path: Path):
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=1, answer="It was the **Quuxification** of tokens.")
+    with SessionLog.open(path) as log:
+        for number in range(6):
+            log.append(MessageEntry(message=UserMessage(content=f"later {number}")))
+    async with picking(stage, 1, WIDE) as ui:
+        ui.app.screen.query_one(Input).value = "quuxific"
+        await ui.until(lambda: marked(ui))
+        assert "… It was the Quuxification of tokens." in " ".join(preview(ui).split())
+        assert marked(ui) == ["Quuxific"]
 
 
 async def test_a_long_message_is_shown_from_where_the_word_is(tmp_path: Path):

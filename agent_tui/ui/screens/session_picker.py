@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -22,7 +21,7 @@ from textual.widgets import Input, Static
 from agent_tui.commands.core.questions import loss_question
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
-from agent_tui.safe_text import printable_line, safe_text
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
@@ -33,7 +32,6 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.text_search import split_query
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens.choice import ChoiceScreen
@@ -53,7 +51,6 @@ from agent_tui.ui.screens.session_rows import (
 )
 from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 
-_FOUND = "bold underline $text-warning"
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
 
@@ -232,20 +229,13 @@ class SessionPicker(PickerScreen[PickedSession]):
     # The preview
 
     def preview_of(self, row: PickerRow[PickedSession]) -> Content:
-        """Its facts, and what was looked for in its surroundings."""
+        """Its facts."""
         path = row.value.path
         parts: list[Content] = []
         if (summary := self._sessions.get(path)) is not None:
             parts.append(session_facts(summary, self._now))
         elif (file := self._foreign.get(path)) is not None:
             parts.append(foreign_facts(file, self._now))
-        hit = self._hits.get(path) if self._hits_for == self.wanted else None
-        if hit is not None and hit.snippet:
-            quoted = Content(safe_text(hit.snippet, keep_newlines=False)).stylize("italic")
-            for word, _ in split_query(self.wanted):
-                place = re.compile(re.escape(word), re.IGNORECASE)
-                quoted = quoted.highlight_regex(place, style=_FOUND) if word else quoted
-            parts.append(Content.assemble(("… ", "$text-accent"), quoted))
         return Content("\n\n").join(parts)
 
     def row_highlighted(self, row: PickerRow[PickedSession]) -> None:
@@ -259,7 +249,9 @@ class SessionPicker(PickerScreen[PickedSession]):
             blocks = (NoticeBlock("error", str(error)),)
         # None where the screen was left meanwhile.
         for end in self.query("#picker-preview-end").results(PaintedLines):
-            end.show(partial(preview_lines, blocks, self.wanted))
+            hit = self._hits.get(row.value.path) if self._hits_for == self.wanted else None
+            snippet = hit.snippet if hit is not None else ""
+            end.show(partial(preview_lines, blocks, self.wanted, snippet))
             self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
 
     def nothing_highlighted(self) -> None:

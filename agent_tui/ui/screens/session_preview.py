@@ -11,7 +11,7 @@ from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.styled_lines import BLANK, Line
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, SummaryBlock, UserBlock
-from agent_tui.ui.transcript.found_text import spans_on_rows
+from agent_tui.ui.transcript.found_text import readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import highlighted
@@ -35,11 +35,17 @@ def last_blocks(entries: Sequence[Entry]) -> tuple[Block, ...]:
 
 
 def preview_lines(
-    blocks: Sequence[Block], wanted: str, width: int, palette: Palette
+    blocks: Sequence[Block], wanted: str, snippet: str, width: int, palette: Palette
 ) -> Sequence[Line]:
-    """`blocks` as rows of `width` cells, each word of `wanted` marked."""
+    """`blocks` as rows of `width` cells, each word of `wanted` marked.
+
+    Where they do not hold all of these words, `snippet` stands before them.
+    """
     painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
     words = [SmartCaseText.of(word.lower()) for word, _ in split_query(wanted) if word]
+    read = "\n".join(map(readable_text, blocks))
+    if snippet and not all(map(read.lower().count, (word.text for word in words))):
+        blocks = (AssistantBlock(f"… {snippet}"), *blocks)
     rows: list[Line] = []
     for block in blocks:
         drawn = painter.paint(block, is_expanded=isinstance(block, SummaryBlock))
