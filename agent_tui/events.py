@@ -162,6 +162,7 @@ class ApprovalRequest:
     `body` is the exact command, a unified diff or a plan (Markdown): `body_kind` says which.
     `session_rule` is the rule that "for this session" and "always" would add, as text,
     or empty where no rule may be made. `wider_rule` allows more of the kind; empty for none.
+    `is_loss`: it may do what no undo brings back, so a front proposes to say no.
     """
 
     id: str
@@ -173,6 +174,7 @@ class ApprovalRequest:
     reason: str
     session_rule: str
     wider_rule: str = ""
+    is_loss: bool = False
 
 
 @dataclass(frozen=True, slots=True)

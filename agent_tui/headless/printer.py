@@ -262,27 +262,33 @@ class _Watcher:
 
     def see(self, event: AgentEvent) -> None:
         """Note what decides the outcome."""
-        if isinstance(event, TurnFinished):
-            self.finished = event
-        elif isinstance(event, ReplyFinished) and event.message.text:
-            self._parts.append((event.entry_id, event.message.text))
-            self.text = "".join(text for _, text in self._parts)
-            if event.message.stop_reason not in _GONE_ON_FROM:
-                self._parts.clear()
-        elif isinstance(event, CutReplyDropped):
-            self._parts = [part for part in self._parts if part[0] not in event.entry_ids]
-        elif isinstance(event, PlanHandedOver):
-            self.text = event.plan
-        elif isinstance(event, ToolStarted):
-            self._titles[event.call_id] = event.title
-        elif isinstance(event, ToolFinished):
-            self._note_refusal(event)
-        elif isinstance(event, ReplyAwaited):
-            self.say(event_line(event))
-        elif isinstance(event, CompactionStarted):
-            self._quiet_since = monotonic()
-        elif isinstance(event, CompactionProgress | ScopeProgress | BranchSummaryProgress):
-            self._tell_progress(event.phase)
+        match event:
+            case TurnFinished():
+                self.finished = event
+            case ReplyFinished() if event.message.text:
+                self._add_reply(event)
+            case CutReplyDropped(entry_ids):
+                self._parts = [part for part in self._parts if part[0] not in entry_ids]
+            case PlanHandedOver(plan):
+                self.text = plan
+            case ToolStarted(call_id, title=title):
+                self._titles[call_id] = title
+            case ToolFinished():
+                self._note_refusal(event)
+            case ReplyAwaited():
+                self.say(event_line(event))
+            case CompactionStarted():
+                self._quiet_since = monotonic()
+            case CompactionProgress(phase) | ScopeProgress(phase) | BranchSummaryProgress(phase):
+                self._tell_progress(phase)
+            case _:
+                pass
+
+    def _add_reply(self, event: ReplyFinished) -> None:
+        self._parts.append((event.entry_id, event.message.text))
+        self.text = "".join(text for _, text in self._parts)
+        if event.message.stop_reason not in _GONE_ON_FROM:
+            self._parts.clear()
 
     def _note_refusal(self, event: ToolFinished) -> None:
         title = self._titles.get(event.call_id, event.message.tool_name)

@@ -247,6 +247,10 @@ class Controller:
         else:
             self._escaped_at = now
 
+    def stop(self) -> bool:
+        """Ctrl+C: stop what runs; false where nothing does, or it is about to end already."""
+        return not self.turns.is_stopping and self.turns.interrupt()
+
     def next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn; the first time, mode full is asked for."""
         place = PERMISSION_MODES.index(self.runtime.conversation.permissions.mode) + 1

@@ -337,8 +337,10 @@ async def session_picker(ui: Ui) -> None:
         os.utime(log.path, (seconds, seconds))
     await ui.send("/resume")
     await ui.until(lambda: ui.app.screen.query("#picker-list"))
-    preview = ui.app.screen.query_one("#picker-preview-text")
-    await ui.until(lambda: "themes/dark" in str(preview.render()))
+    end = ui.app.screen.query_one("#picker-preview-end")
+    await ui.until(
+        lambda: any("themes/dark" in end.render_line(y).text for y in range(end.size.height))
+    )
     await ui.settle()
 
 
@@ -461,7 +463,7 @@ async def confirm(ui: Ui) -> None:
     """A yes-or-no question."""
     await work_begun(ui)
     await ui.send("/exit")
-    await ui.until(lambda: ui.app.screen.query("#confirm"))
+    await ui.until(lambda: ui.app.screen.query("#choice"))
     await ui.settle()
 
 

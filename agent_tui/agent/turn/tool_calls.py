@@ -409,6 +409,7 @@ class ToolRunner:
         verdict = permissions.judge(call.name, intent)
         if verdict.fault is not None:
             self._conversation.services.report_fault(verdict.fault)
+        is_protected = verdict.by == "protection"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
@@ -419,7 +420,9 @@ class ToolRunner:
             refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
             details = ToolDetails(refusal=refusal)
             return ToolOutput(f"Not permitted: {verdict.why}", details, is_error=True)
-        answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
+        answer = await self._ask(
+            call, intent, verdict.why, verdict.session_rule, is_loss=is_protected
+        )
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
@@ -443,7 +446,13 @@ class ToolRunner:
             self._emit(Notice("warning", str(error)))
 
     async def _ask(
-        self, call: ToolCall, intent: Intent, reason: str = "", session_rule: str = ""
+        self,
+        call: ToolCall,
+        intent: Intent,
+        reason: str = "",
+        session_rule: str = "",
+        *,
+        is_loss: bool = False,
     ) -> ApprovalAnswer:
         request = ApprovalRequest(
             id=uuid.uuid4().hex,
@@ -455,6 +464,7 @@ class ToolRunner:
             reason="; ".join(filter(None, (reason, intent.note))),
             session_rule=session_rule,
             wider_rule=wider_rule(intent.command) if session_rule and intent.command else "",
+            is_loss=is_loss,
         )
         self._emit(ApprovalRequested(request))
         allowed = False

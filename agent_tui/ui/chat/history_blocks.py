@@ -82,12 +82,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
             case BranchSummaryEntry():
                 said = readable_summary(entry.summary)
                 blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
-            case CustomMessageEntry() if mark := mark_of(entry):
-                blocks.extend(mark_blocks(entry.id, mark))
-            case CustomMessageEntry() if pin := pin_of(entry):
-                blocks.append(NoticeBlock("info", pinned_line(pin)))
-            case CustomMessageEntry() if entry.text and (entry.display or jobs_in(entry)):
-                blocks.append(NoticeBlock("info", entry.text))
+            case CustomMessageEntry():
+                blocks.extend(_custom_message_blocks(entry))
             case CustomEntry() if block := change_block(entry):
                 blocks.append(block)
             case CustomEntry() if facts := turn_facts_in(entry):
@@ -95,6 +91,16 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
             case _:
                 pass
     return blocks
+
+
+def _custom_message_blocks(entry: CustomMessageEntry) -> Sequence[Block]:
+    if mark := mark_of(entry):
+        return mark_blocks(entry.id, mark)
+    if pin := pin_of(entry):
+        return [NoticeBlock("info", pinned_line(pin))]
+    if entry.text and (entry.display or jobs_in(entry)):
+        return [NoticeBlock("info", entry.text)]
+    return []
 
 
 def _add_message(
