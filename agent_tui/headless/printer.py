@@ -269,7 +269,7 @@ class _Watcher:
                 self._add_reply(event)
             case CutReplyDropped(entry_ids):
                 self._parts = [part for part in self._parts if part[0] not in entry_ids]
-            case PlanHandedOver(plan):
+            case PlanHandedOver(plan=plan):
                 self.text = plan
             case ToolStarted(call_id, title=title):
                 self._titles[call_id] = title

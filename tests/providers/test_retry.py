@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_tui.providers.base import FaultKind, ProviderError
-from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES, most_retries, retry_delay_s
+from agent_tui.providers.retry import MAX_RETRIES, most_retries, retry_delay_s
 
 
 def test_delays_double_up_to_a_minute_and_end_after_some_five() -> None:
@@ -68,7 +68,7 @@ def test_what_waiting_does_not_mend_is_not_retried(kind: FaultKind) -> None:
 @pytest.mark.parametrize("kind", ["timeout", "crashed"])
 def test_what_takes_long_or_is_paid_for_each_time_is_retried_once(kind: FaultKind) -> None:
     error = ProviderError(kind, "silent")
-    delays = [retry_delay_s(error, attempt, 0.0, UNWATCHED_RETRIES) for attempt in (1, 2)]
+    delays = [retry_delay_s(error, attempt, 0.0, MAX_RETRIES) for attempt in (1, 2)]
     assert delays == [2, None]
-    assert most_retries(error, UNWATCHED_RETRIES) == 1
-    assert most_retries(ProviderError("server", "boom"), UNWATCHED_RETRIES) == UNWATCHED_RETRIES
+    assert most_retries(error, MAX_RETRIES) == 1
+    assert most_retries(ProviderError("server", "boom"), MAX_RETRIES) == MAX_RETRIES

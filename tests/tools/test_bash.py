@@ -43,7 +43,7 @@ async def test_a_timeout_ends_the_whole_group(context: ToolContext):
 
 async def test_cancelling_ends_the_whole_group(context: ToolContext):
     started = asyncio.Event()
-    context.emit = lambda text: started.set()
+    context.emit = lambda _text, _skipped=0: started.set()
     command = f"echo go; {nap(65432)} & {nap(65432)}"
     task = asyncio.create_task(call_tool(context, "bash", {"command": command}))
     await started.wait()
@@ -208,7 +208,12 @@ async def test_all_lines_that_were_printed_are_counted_whatever_the_model_gets(
     context: ToolContext, emitted: list[str]
 ):
     skipped: list[int] = []
-    context.emit = lambda text, lines=0: (emitted.append(text), skipped.append(lines))
+
+    def emit(text: str, skipped_lines: int = 0, /) -> None:
+        emitted.append(text)
+        skipped.append(skipped_lines)
+
+    context.emit = emit
     output = await call_tool(context, "bash", {"command": "seq 1 100000"})
     assert output.for_person.printed_lines == 100_000
     assert sum(skipped) + "".join(emitted).count("\n") == 100_000

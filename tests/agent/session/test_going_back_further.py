@@ -8,7 +8,7 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import SessionError
 from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
-from agent_tui.messages import ToolCall, UserMessage
+from agent_tui.messages import JsonObject, ToolCall, UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
@@ -36,7 +36,7 @@ def writing(*versions: str) -> Callable[[ModelRequest], Reply]:
         newest = request.messages[-1]
         if isinstance(newest, UserMessage) and newest.text.startswith("Write"):
             version = left.pop(0)
-            arguments = {"path": "a.txt", "content": version}
+            arguments: JsonObject = {"path": "a.txt", "content": version}
             call = ToolCall(id=f"w{version}", name="write", arguments=arguments)
             return Reply(tool_calls=(call,))
         return Reply(text="Fine.")
