@@ -229,7 +229,8 @@ class ProviderError(AgentTuiError):
         retry_after_s: What the server asked for, if it did.
         detail: The server's own words, as one sentence.
         is_no_stream: It answered as if all were well, but with something else than a reply.
-        is_unreached: No connection came about.
+        is_unproven: Nothing shows a model server at the address: the connection failed, or the
+            answer was empty.
         has_answered: The address gave a reply before, since the program started.
     """
 
@@ -243,7 +244,7 @@ class ProviderError(AgentTuiError):
         retry_after_s: float | None = None,
         detail: str = "",
         is_no_stream: bool = False,
-        is_unreached: bool = False,
+        is_unproven: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
@@ -251,7 +252,7 @@ class ProviderError(AgentTuiError):
         self.retry_after_s = retry_after_s
         self.detail = detail or message
         self.is_no_stream = is_no_stream
-        self.is_unreached = is_unreached
+        self.is_unproven = is_unproven
         self.has_answered = False
 
     @property

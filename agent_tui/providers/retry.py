@@ -16,7 +16,7 @@ FALLBACK_RETRIES = 3
 """Where another model can go on instead."""
 
 FIRST_CONTACT_RETRIES = 2
-"""Where nothing listens at an address that gave no reply yet: it may be wrong, or be starting."""
+"""Where nothing shows a server at an address that gave no reply yet: wrong, or starting."""
 
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
@@ -38,7 +38,7 @@ def most_retries(error: ProviderError, most: int = MAX_RETRIES) -> int:
     """
     if not error.is_retryable:
         return 0
-    if error.is_unreached and not error.has_answered:
+    if error.is_unproven and not error.has_answered:
         return min(most, FIRST_CONTACT_RETRIES)
     return min(most, _RETRIES_AT_MOST.get(error.kind, most))
 

@@ -7,9 +7,10 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.providers.litellm.host import ProviderHost
-from tests.faults.conversation import Conversation
-from tests.faults.table import Wire
-from tests.support.openai_server import OpenAiServer
+from tests.faults.conversation import Conversation, model_at
+from tests.faults.table import WIRES, Wire
+from tests.providers.requests import collect, request_at
+from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.request_rules import request_problems
 from tests.support.runtime import Stage
 
@@ -19,6 +20,16 @@ def running_server() -> Iterator[OpenAiServer]:
     """The server behind `server`."""
     with OpenAiServer() as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def known_server(running_server: OpenAiServer, host: ProviderHost) -> OpenAiServer:
+    """The server after a reply in each protocol: what no server ever answered is given up soon."""
+    for wire in WIRES:
+        running_server.play(Reply(text="Hi."))
+        model = model_at(running_server, wire)
+        await collect(host, request_at(model.base_url, model.name))
+    return running_server
 
 
 @pytest.fixture
@@ -38,7 +49,7 @@ def wire() -> Wire:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def talk(
-    tmp_path: Path, server: OpenAiServer, host: ProviderHost, wire: Wire
+    tmp_path: Path, known_server: OpenAiServer, server: OpenAiServer, host: ProviderHost, wire: Wire
 ) -> AsyncIterator[Conversation]:
     conversation = Conversation(Stage(tmp_path), server, host, wire)
     yield conversation

@@ -30,6 +30,11 @@ def request_to(server: OpenAiServer, text: str = "hello", *, key: str = "THE_KEY
     )
 
 
+def request_at(base_url: str, name: str = "some-model") -> ModelRequest:
+    """A request to a model at `base_url`."""
+    return ModelRequest(ModelRef(name, base_url, "THE_KEY"), "", (UserMessage(content="hello"),))
+
+
 async def collect(host: Provider, request: ModelRequest) -> list[Chunk]:
     """Everything a request yields."""
     async with aclosing(host.stream(request)) as chunks:

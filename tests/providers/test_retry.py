@@ -15,7 +15,7 @@ def test_delays_double_up_to_a_minute_and_end_after_some_five() -> None:
 
 
 def unreached() -> ProviderError:
-    return ProviderError("network", "refused", is_unreached=True)
+    return ProviderError("network", "refused", is_unproven=True)
 
 
 def page() -> ProviderError:

@@ -1,7 +1,7 @@
 """What servers and gateways put into a stream that is no part of the reply, in every protocol."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,20 @@ from typing import Any
 import pytest
 
 from agent_tui.agent.turn.reply import ReplyBuilder
-from agent_tui.messages import AssistantMessage, UserMessage
-from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError, RestartChunk
+from agent_tui.messages import AssistantMessage
+from agent_tui.providers.base import ProviderError, RestartChunk
 from agent_tui.providers.litellm.host import ProviderHost
-from tests.providers.native_stream_forms import anthropic_end, block, item, part, said
-from tests.support.aws_frames import frame
-from tests.support.openai_server import Failure, OpenAiServer
+from tests.providers.protocols import (
+    DONE,
+    EVENTS,
+    TOKENS,
+    Protocol,
+    bedrock_frames,
+    in_each_protocol,
+    stream_of,
+)
+from tests.providers.requests import request_at
+from tests.support.openai_server import OpenAiServer
 from tests.support.recordings import RecordedServer, Recording
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -24,87 +32,7 @@ LLAMA_OVERFLOW = (
     'error: {"code":400,"message":"the request exceeds the available context size. try increasing '
     'the context size or enable context shift","type":"invalid_request_error"}'
 )
-DONE = "data: [DONE]"
 FRAMES = "application/vnd.amazon.eventstream"
-TOKENS = (5, 3)
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How a reply is streamed. `events`: its events, from its text, its id and its counts."""
-
-    model: str
-    path: str
-    events: Callable[[str, str, tuple[Any, Any]], Sequence[Any]]
-
-
-def _completions(text: str, reply_id: str, counts: tuple[Any, Any]) -> Sequence[Any]:
-    def piece(finish: str | None = None, **delta: Any) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {"id": reply_id, "choices": [choice]}
-
-    prompt, output = counts
-    usage = {"prompt_tokens": prompt, "completion_tokens": output}
-    return (
-        piece(role="assistant", content=""),
-        *(piece(content=word) for word in text),
-        piece("stop"),
-        {"id": reply_id, "choices": [], "usage": usage},
-        DONE,
-    )
-
-
-def _anthropic(text: str, reply_id: str, counts: tuple[Any, Any]) -> Sequence[Any]:
-    prompt, output = counts
-    deltas = ({"type": "text_delta", "text": word} for word in text)
-    *_, end = anthropic_end("end_turn")
-    delta = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-    return (
-        {"type": "message_start", "message": {"id": reply_id, "usage": {"input_tokens": prompt}}},
-        *block(0, {"type": "text", "text": ""}, *deltas),
-        {**delta, "usage": {"output_tokens": output}},
-        end,
-    )
-
-
-def _responses(text: str, reply_id: str, counts: tuple[Any, Any]) -> Sequence[Any]:
-    prompt, output = counts
-    usage = {"input_tokens": prompt, "output_tokens": output}
-    return (
-        {"type": "response.created", "response": {"id": reply_id}},
-        *item(0, said(text), *(("output_text", word) for word in text)),
-        {"type": "response.completed", "response": {"status": "completed", "usage": usage}},
-    )
-
-
-def _gemini(text: str, reply_id: str, counts: tuple[Any, Any]) -> Sequence[Any]:
-    prompt, output = counts
-    usage = {"promptTokenCount": prompt, "candidatesTokenCount": output}
-    pieces = (part({"text": word}, responseId=reply_id) for word in text)
-    last = part({"text": ""}, finish="STOP", responseId=reply_id, usageMetadata=usage)
-    return (*pieces, last)
-
-
-def _bedrock(text: str, _id: str, counts: tuple[Any, Any]) -> Sequence[Any]:
-    prompt, output = counts
-    deltas = ({"contentBlockIndex": 0, "delta": {"text": word}} for word in text)
-    return (
-        frame("messageStart", {"role": "assistant"}),
-        *(frame("contentBlockDelta", delta) for delta in deltas),
-        frame("messageStop", {"stopReason": "end_turn"}),
-        frame("metadata", {"usage": {"inputTokens": prompt, "outputTokens": output}}),
-    )
-
-
-EVENTS = {
-    "completions": Protocol("some-model", "/v1/chat/completions", _completions),
-    "anthropic": Protocol("anthropic/claude-sonnet-4-5", "/v1/messages", _anthropic),
-    "responses": Protocol("openai/responses/some-model", "/v1/responses", _responses),
-    "gemini": Protocol(
-        "gemini/gemini-2.5-pro", "/v1/models/gemini-2.5-pro:streamGenerateContent", _gemini
-    ),
-}
-"""Those in events; Bedrock's come in frames."""
 
 
 @dataclass
@@ -117,10 +45,9 @@ class Outcome:
 
 
 async def ask(host: ProviderHost, base_url: str, name: str) -> Outcome:
-    request = ModelRequest(ModelRef(name, base_url, "THE_KEY"), "", (UserMessage(content="hello"),))
     builder, restarts = ReplyBuilder("", name), 0
     try:
-        async with aclosing(host.stream(request)) as chunks:
+        async with aclosing(host.stream(request_at(base_url, name))) as chunks:
             async for chunk in chunks:
                 restarts += isinstance(chunk, RestartChunk)
                 builder.add(chunk)
@@ -133,14 +60,9 @@ async def play(
     host: ProviderHost, server: OpenAiServer, protocol: Protocol, *events: Any
 ) -> Outcome:
     """What comes of a stream of `events`: objects, or text that stands in it as it is."""
-    texts = (one if isinstance(one, str) else f"data: {json.dumps(one)}" for one in events)
-    body = "".join(f"{text}\n\n" for text in texts)
-    page = Failure(200, body, content_type="text/event-stream")
+    page = stream_of(events)
     server.pages[protocol.path] = server.pages[f"{protocol.path}?alt=sse"] = page
     return await ask(host, server.base_url, protocol.model)
-
-
-in_each_protocol = pytest.mark.parametrize("protocol", EVENTS.values(), ids=EVENTS)
 
 
 # Errors
@@ -230,7 +152,7 @@ async def test_a_stream_that_begins_anew_is_the_second_reply_alone(
 
 
 async def test_frames_that_begin_anew_are_the_second_reply_alone(host: ProviderHost) -> None:
-    frames = (*_bedrock("wrong", "", (900, 900))[:4], *_bedrock("Right.", "", TOKENS))
+    frames = (*bedrock_frames("wrong", "", (900, 900))[:4], *bedrock_frames("Right.", "", TOKENS))
     with RecordedServer() as server:
         server.playing = Recording("", FRAMES, b"".join(frames))
         outcome = await ask(host, server.url, "bedrock/amazon.nova-pro-v1:0")

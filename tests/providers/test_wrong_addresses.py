@@ -1,31 +1,32 @@
 """What the person reads, and how often is asked, where no model server is at the address."""
 
-import asyncio
+import io
 import json
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from agent_tui.events import RetryScheduled, TurnFinished
-from agent_tui.messages import UserMessage
-from agent_tui.providers.base import FinishChunk, ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.faults.classify import provider_error
+from agent_tui.headless.printer import ExitCode, print_turn
+from agent_tui.providers.base import ModelRef
 from agent_tui.providers.litellm.host import ProviderHost
-from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.retry import MAX_RETRIES, most_retries
-from tests.providers.requests import collect, failing, request_to, text_of
+from tests.faults.conversation import Waits
+from tests.providers.protocols import EVENTS, TOKENS, Protocol, in_each_protocol, stream_of
+from tests.providers.requests import failing, request_at
 from tests.support.certificates import certificate_of
 from tests.support.loopback import LoopbackServer, QuietHandler
-from tests.support.openai_server import Failure, OpenAiServer, Reply
-from tests.support.runtime import Stage, of_kind, only
-from tests.support.runtime import collect as happened
+from tests.support.model_servers import listening
+from tests.support.openai_server import Failure, OpenAiServer
+from tests.support.runtime import Stage, collect
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-CHATS = "/v1/chat/completions"
-WELCOME = "<!DOCTYPE html><html><head><title>Welcome to nginx!</title></head></html>"
+NEW = "/new"
+"""Begins the path of an address that gave no reply yet, whatever its port served before."""
 
 
 @pytest.fixture
@@ -35,212 +36,220 @@ def server() -> Iterator[OpenAiServer]:
         yield running
 
 
-def request_at(base_url: str, name: str = "some-model") -> ModelRequest:
-    return ModelRequest(ModelRef(name, base_url, "THE_KEY"), "", (UserMessage(content="hello"),))
+class Program:
+    """Turns of ``-p`` with a model at `base_url`; nothing is waited for."""
+
+    def __init__(self, folder: Path, host: ProviderHost, base_url: str, name: str) -> None:
+        self._waits = Waits()
+        model = ModelRef(name, base_url, "THE_KEY")
+        stage = Stage(folder)
+        sleep = self._waits.sleep
+        self.runtime = stage.runtime(host, model=model, sleep=sleep, is_interactive=False)
+
+    async def fails(self) -> tuple[int, str]:
+        """How often is asked, and the last line on stderr."""
+        self._waits.delays_s.clear()
+        out, err = io.StringIO(), io.StringIO()
+        code = await print_turn(self.runtime, "hello", "text", out=out, err=err)
+        assert (code, out.getvalue()) == (ExitCode.FAILED, "")
+        *waits, last = err.getvalue().splitlines()
+        assert len(waits) == len(self._waits.delays_s)
+        assert last.startswith("agent-tui: ")
+        return 1 + len(waits), last
 
 
-async def fails(host: ProviderHost, base_url: str, name: str = "some-model") -> ProviderError:
-    return (await failing(host, request_at(base_url, name)))[1]
+@pytest_asyncio.fixture(loop_scope="session")
+async def program(
+    tmp_path: Path, host: ProviderHost
+) -> AsyncIterator[Callable[[str, Protocol], Program]]:
+    """Programs whose model is at an address that gave no reply yet."""
+    begun: list[Program] = []
+
+    def begin(address: str, protocol: Protocol) -> Program:
+        begun.append(Program(tmp_path, host, f"{address}{NEW}/v1", protocol.model))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        await one.runtime.aclose()
 
 
-async def test_a_port_where_nobody_listens_is_tried_three_times(host: ProviderHost) -> None:
-    error = await fails(host, "http://127.0.0.1:1/v1")
-    assert (error.kind, most_retries(error)) == ("network", 2)
-    assert "it refused the connection" in error.message
+# Nobody, or nobody who speaks HTTP
 
 
-async def test_a_name_that_is_not_found_is_tried_three_times() -> None:
-    fault = Fault("LostConnectionError", "", causes=["ConnectError", "ConnectError", "gaierror"])
-    error = provider_error(fault, ModelRef("some-model", "http://nowhere.invalid/v1"))
-    assert (error.kind, most_retries(error)) == ("network", 2)
-    assert "its name was not found" in error.message
+@contextmanager
+def nobody(_folder: Path) -> Iterator[str]:
+    yield "http://127.0.0.1:1"
 
 
-async def test_a_server_that_answered_before_is_waited_for(host: ProviderHost) -> None:
-    with OpenAiServer() as server:
-        server.play(Reply(text="Hi."))
-        await collect(host, request_to(server))
-        base_url = server.base_url
-    error = await fails(host, base_url)
-    assert (error.kind, error.has_answered, most_retries(error)) == ("network", True, MAX_RETRIES)
+@contextmanager
+def no_such_name(_folder: Path) -> Iterator[str]:
+    yield "http://nowhere.invalid"
 
 
-PAGES = {
-    "a web page": (
-        Failure(200, WELCOME, content_type="text/html"),
-        "it sent a web page: “Welcome to nginx!”",
+@contextmanager
+def untrusted(folder: Path) -> Iterator[str]:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate_of("localhost", folder))
+    with LoopbackServer(QuietHandler, tls) as server:
+        yield f"https://localhost:{server.port}"
+
+
+@contextmanager
+def tls_asked_without(folder: Path) -> Iterator[str]:
+    with untrusted(folder) as address:
+        yield address.replace("https", "http")
+
+
+@contextmanager
+def no_tls(_folder: Path) -> Iterator[str]:
+    with LoopbackServer(QuietHandler) as server:
+        yield server.url.replace("http", "https")
+
+
+def sending(raw: bytes) -> Callable[[Path], AbstractContextManager[str]]:
+    """A server that sends `raw` and hangs up."""
+
+    @contextmanager
+    def sender(_folder: Path) -> Iterator[str]:
+        with listening(lambda connection, _stopped: connection.sendall(raw)) as port:
+            yield f"http://127.0.0.1:{port}"
+
+    return sender
+
+
+PLACES = {
+    "a port where nobody listens": (nobody, 3, "it refused the connection. Is the server running?"),
+    "a name that is not found": (no_such_name, 3, "its name was not found. Check base_url"),
+    "one that hangs up": (sending(b""), 3, "the connection was lost. Is the server running?"),
+    "TLS asked without": (tls_asked_without, 3, "the connection was lost."),
+    "another protocol": (
+        sending(b"\x15\x03\x01\x00\x02\x02\x70"),  # an alert of TLS
+        1,
+        "does not speak HTTP. Check base_url: the port may be another, or want https://.",
     ),
-    "a text": (
-        Failure(200, "Ollama is running", content_type="text/plain"),
-        "it sent a text that is no reply: “Ollama is running”",
+    "no TLS": (no_tls, 1, "it does not speak TLS, or not as it should. Set base_url to http://"),
+    "a certificate that is not trusted": (
+        untrusted,
+        1,
+        "its certificate is not one that this machine trusts. If you trust it, name the file of "
+        "its authority in SSL_CERT_FILE.",
     ),
-    "another object": (Failure(200, '{"status": "ok"}'), "a text that is no reply"),
-    "LM Studio": (
-        Failure(200, '{"error": "Unexpected endpoint or method. (POST /x)"}'),
-        "Unexpected endpoint",
-    ),
-    "a page that is not there": (
-        Failure(404, "<html><title>404</title></html>", content_type="text/html"),
-        "it has nothing there (404)",
-    ),
-    "a path that is not there": (Failure(404, '{"detail":"Not Found"}'), "nothing there"),
-    "a text for a path": (Failure(404, "404 page not found"), "nothing there"),
 }
+"""How often is asked at first, and what is said."""
 
 
-@pytest.mark.parametrize(("answer", "words"), PAGES.values(), ids=PAGES)
-async def test_what_is_no_model_server_is_asked_once_and_told(
-    host: ProviderHost, server: OpenAiServer, answer: Failure, words: str
+@in_each_protocol
+@pytest.mark.parametrize(("place", "tries", "words"), PLACES.values(), ids=PLACES)
+async def test_a_place_without_a_server_is_told_after_few_tries(
+    program: Callable[[str, Protocol], Program],
+    tmp_path: Path,
+    protocol: Protocol,
+    place: Callable[[Path], AbstractContextManager[str]],
+    tries: int,
+    words: str,
 ) -> None:
-    server.pages[CHATS] = answer
-    error = await fails(host, server.base_url)
-    assert (error.kind, most_retries(error)) == ("address", 0)
-    assert words in error.message
-    assert error.hint == "Check base_url: for most servers it ends in /v1."
-    assert "<" not in error.message
-
-
-async def test_a_web_page_behind_replies_is_waited_out(
-    host: ProviderHost, server: OpenAiServer
-) -> None:
-    server.play(Reply(text="Hi."))
-    await collect(host, request_to(server))
-    server.pages[CHATS] = Failure(200, WELCOME, content_type="text/html")  # of a hotel, say
-    assert most_retries(await fails(host, server.base_url)) == MAX_RETRIES
-
-
-async def test_an_empty_answer_is_no_page(host: ProviderHost, server: OpenAiServer) -> None:
-    server.pages[CHATS] = Failure(200, "", content_type="text/plain")
-    assert (await fails(host, server.base_url)).kind == "server"
+    with place(tmp_path) as address:
+        asked, said = await program(address, protocol).fails()
+    assert asked == tries
+    assert words in said
 
 
 @pytest.mark.parametrize("base_url", ["htp://127.0.0.1/v1", "http://[::1/v1", "127.0.0.1:8080/v1"])
 async def test_what_is_no_address_is_said_at_once(host: ProviderHost, base_url: str) -> None:
-    error = await fails(host, base_url)
+    _, error = await failing(host, request_at(base_url))
     assert (error.kind, most_retries(error)) == ("address", 0)
     assert "is no web address" in error.message
     assert "http://" in error.hint
 
 
-async def test_a_certificate_that_is_not_trusted_is_said_at_once(
-    host: ProviderHost, tmp_path: Path
+# Something else than replies
+
+
+def page(status: int, title: str) -> Failure:
+    return Failure(status, f"<html><title>{title}</title></html>", content_type="text/html")
+
+
+def refusal(status: int, message: str) -> Failure:
+    return Failure(status, json.dumps({"error": {"message": message}}))
+
+
+CHECK = "Check base_url: for most servers it ends in /v1."
+WELCOME = page(200, "Welcome to nginx!")
+EMPTY = Failure(200, "")
+ANSWERS = {
+    "a web page": (WELCOME, 1, f"it sent a web page: “Welcome to nginx!”. {CHECK}"),
+    "a text": (
+        Failure(200, "Ollama is running", content_type="text/plain"),
+        1,
+        f"it sent a text that is no reply: “Ollama is running”. {CHECK}",
+    ),
+    "another object": (Failure(200, '{"status": "ok"}'), 1, "it sent a text that is no reply"),
+    "LM Studio": (
+        Failure(200, '{"error": "Unexpected endpoint or method. (POST /x)"}'),
+        1,
+        "Unexpected endpoint",
+    ),
+    "a page that is not there": (page(404, "404"), 1, f"it has nothing there (404). {CHECK}"),
+    "a path that is not there": (Failure(404, '{"detail":"Not Found"}'), 1, "nothing there (404)"),
+    "a text for a path": (Failure(404, "404 page not found"), 1, "nothing there (404)"),
+    "files alone": (page(405, "405"), 1, f"it takes no requests there (405). {CHECK}"),
+    "a route for reading": (Failure(405, '{"detail":"Method Not Allowed"}'), 1, "no requests"),
+    "http.server": (page(501, "Unsupported method"), 1, "it takes no requests there (501)"),
+    "a server of embeddings": (refusal(501, "No completions here"), 1, "No completions here."),
+    "an answer without a word": (EMPTY, 3, "it sent an empty answer."),
+    "a stream without a word": (
+        Failure(200, "", content_type="text/event-stream"),
+        3,
+        "it sent an empty answer. Try again later, or check base_url",
+    ),
+    "pings and no more": (
+        Failure(200, ": ping\n\ndata: {}\n\n", content_type="text/event-stream"),
+        3,
+        "it sent an empty answer.",
+    ),
+    "an error that nobody knows": (Failure(200, '{"error": "no such route"}'), 3, "no such route"),
+    "a bad gateway": (page(502, "502 Bad Gateway"), 10, "502 Bad Gateway"),
+    "a busy server": (refusal(503, "busy"), 10, "busy"),
+    "too fast": (refusal(429, "slow down"), 10, "slow down"),
+}
+"""How often is asked at first, and what is said."""
+
+
+def put(server: OpenAiServer, protocol: Protocol, answer: Failure) -> None:
+    """Have `server` answer with `answer`, also where another protocol is tried in its place."""
+    for path in (protocol.path, f"{protocol.path}?alt=sse", EVENTS["completions"].path):
+        server.pages[f"{NEW}{path}"] = answer
+
+
+@in_each_protocol
+@pytest.mark.parametrize(("answer", "tries", "words"), ANSWERS.values(), ids=ANSWERS)
+async def test_what_cannot_mend_itself_is_asked_once_and_told(
+    program: Callable[[str, Protocol], Program],
+    server: OpenAiServer,
+    protocol: Protocol,
+    answer: Failure,
+    tries: int,
+    words: str,
 ) -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate_of("localhost", tmp_path))
-    with LoopbackServer(QuietHandler, tls) as server:
-        error = await fails(host, f"https://localhost:{server.port}/v1")
-    assert (error.kind, most_retries(error)) == ("address", 0)
-    assert "its certificate is not one that this machine trusts" in error.message
-    assert "SSL_CERT_FILE" in error.hint
+    put(server, protocol, answer)
+    asked, said = await program(f"http://127.0.0.1:{server.port}", protocol).fails()
+    assert asked == tries
+    assert {request.path for request in server.requests} <= server.pages.keys()
+    assert len(server.requests) <= tries + 1  # another protocol, where this may be unknown there
+    assert words in said
+    assert "<" not in said
 
 
-async def test_a_server_that_speaks_no_tls_is_said_at_once(host: ProviderHost) -> None:
-    with LoopbackServer(QuietHandler) as server:
-        error = await fails(host, f"https://127.0.0.1:{server.port}/v1")
-    assert (error.kind, most_retries(error)) == ("address", 0)
-    assert "TLS" in error.message
-    assert "http://" in error.hint
-
-
-# Redirects
-
-
-class Elsewhere(LoopbackServer):
-    """Redirects every request to `target`."""
-
-    def __init__(self, target: str, status: int) -> None:
-        class Handler(QuietHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["content-length"]))
-                self.send_response(status)
-                self.send_header("location", target or self.path.replace("/old", ""))
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-        super().__init__(Handler)
-
-
-@pytest.fixture
-def moved(server: OpenAiServer) -> OpenAiServer:
-    """A server whose models moved from ``/old/v1`` to ``/v1`` of the same address."""
-    for status in (307, 308):
-        headers = {"location": CHATS}
-        server.pages[f"/old{status}{CHATS}"] = Failure(status, "", headers)
-    return server
-
-
-@pytest.mark.parametrize("status", [307, 308])
-async def test_a_redirect_on_the_same_server_is_followed_with_body_and_key(
-    host: ProviderHost, moved: OpenAiServer, status: int
+@in_each_protocol
+async def test_after_a_reply_patience_is_long(
+    program: Callable[[str, Protocol], Program], protocol: Protocol
 ) -> None:
-    moved.play(Reply(text="Here."))
-    base_url = moved.base_url.replace("/v1", f"/old{status}/v1")
-    chunks = await collect(host, request_at(base_url))
-    assert (text_of(chunks), chunks[-1]) == ("Here.", FinishChunk("stop"))
-    first, second = moved.requests
-    assert (second.method, second.path, second.body) == ("POST", CHATS, first.body)
-    assert second.headers["authorization"] == first.headers["authorization"]
-    assert second.headers["host"] == f"127.0.0.1:{moved.port}"
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_to_another_server_is_named_and_gets_no_key(
-    host: ProviderHost, server: OpenAiServer, status: int
-) -> None:
-    with Elsewhere(f"{server.base_url}/chat/completions?token=x", status) as first:
-        error = await fails(host, f"{first.url}/v1")
-    assert server.requests == []
-    assert (error.kind, most_retries(error)) == ("address", 0)
-    assert f"it redirects to {server.base_url}/chat/completions." in error.message
-    assert error.hint == f"If that is the server, set base_url to {server.base_url}."
-
-
-async def test_a_redirect_that_would_change_the_request_is_named(
-    host: ProviderHost, server: OpenAiServer
-) -> None:
-    server.pages[f"/old{CHATS}"] = Failure(301, "", {"location": CHATS})
-    error = await fails(host, server.base_url.replace("/v1", "/old/v1"))
-    assert (error.kind, len(server.requests)) == ("address", 1)
-    assert f"set base_url to {server.base_url}" in error.hint
-
-
-@pytest.mark.parametrize(
-    "target",
-    ["", CHATS, "http://[::1/v1", "ftp://127.0.0.1/x", f"http://127.0.0.1:1/{'x' * 9_000}"],
-    ids=["nowhere", "itself", "malformed", "ftp", "long"],
-)
-async def test_a_redirect_that_leads_nowhere_ends(
-    host: ProviderHost, server: OpenAiServer, target: str
-) -> None:
-    server.pages[CHATS] = Failure(307, "moved", {"location": target} if target else {})
-    error = await fails(host, server.base_url)
-    assert (error.kind, most_retries(error)) == ("address", 0)
-    assert len(server.requests) <= 5
-    assert len(error.message) < 1_000
-
-
-async def test_each_fault_is_tried_as_often_as_it_may_mend_itself(
-    tmp_path: Path, host: ProviderHost, server: OpenAiServer
-) -> None:
-    waited: list[float] = []
-
-    async def sleep(delay_s: float) -> None:
-        waited.append(delay_s)
-        await asyncio.sleep(0)
-
-    async def tries(base_url: str) -> int:
-        waited.clear()
-        model = ModelRef("some-model", base_url, "THE_KEY")
-        runtime = Stage(tmp_path).runtime(host, model=model, sleep=sleep, is_interactive=False)
-        events = await happened(runtime.submit("hello"))
-        assert only(events, TurnFinished).outcome == "error"
-        assert len(of_kind(events, RetryScheduled)) == len(waited)
-        assert all(event.max_attempts == len(waited) for event in of_kind(events, RetryScheduled))
-        await runtime.aclose()
-        return 1 + len(waited)
-
-    server.pages[CHATS] = Failure(200, WELCOME, content_type="text/html")
-    assert await tries(server.base_url) == 1
-    server.pages[CHATS] = Failure(503, json.dumps({"error": {"message": "busy"}}))
-    assert await tries(server.base_url) == 10
-    assert await tries("http://127.0.0.1:2/v1") == 3
+    with OpenAiServer() as server:
+        running = program(f"http://127.0.0.1:{server.port}", protocol)
+        put(server, protocol, stream_of(protocol.events("Hi.", "r1", TOKENS)))
+        await collect(running.runtime.submit("hello"))
+        for answer in (WELCOME, page(404, "404"), EMPTY):  # of a hotel, of a server that begins
+            put(server, protocol, answer)
+            assert (await running.fails())[0] == 1 + MAX_RETRIES
+    assert (await running.fails())[0] == 1 + MAX_RETRIES  # nobody is there

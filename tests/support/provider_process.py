@@ -15,7 +15,7 @@ LOCAL_KEY = "local-test-key-0123456789"
 PATIENCE_S = 60.0
 IMPATIENCE_S = 1.0
 AUDIT = """
-import os, sys
+import os, socket, sys
 
 def note(event, arguments):
     if event == "socket.connect" and isinstance(arguments[1], tuple):
@@ -25,6 +25,8 @@ def note(event, arguments):
     else:
         return
     host = host.decode() if isinstance(host, bytes) else host
+    if host.endswith(".invalid"):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
     with open(os.environ["CONNECTIONS"], "a") as file:
         file.write(f"{host}\\n")
     if host not in ("127.0.0.1", "localhost", "::1"):

@@ -452,7 +452,7 @@ class Turn:
         """Why a request is tried again; what can be done meanwhile, where that may be needed."""
         if self._cut.last_id:
             return f"{error.message} {_KEPT}"
-        return str(error) if error.is_unreached and not error.has_answered else error.message
+        return str(error) if error.is_unproven and not error.has_answered else error.message
 
     @property
     def _fallback(self) -> ModelRef | None:

@@ -90,17 +90,9 @@ _UNTRUSTED = frozenset(
         "SSLError",
     }
 )
-_UNREACHED = frozenset(
-    {
-        "ClientConnectorDNSError",
-        "ClientConnectorError",
-        "ConnectError",
-        "ConnectTimeout",
-        "ConnectionRefusedError",
-        "ConnectionTimeoutError",
-        "gaierror",
-    }
-)
+_NO_MODEL_SERVER = frozenset({"BadAddressError", "NotHttpError", "PageError", "RedirectError"})
+_NO_REPLY = frozenset({"EmptyReply", "NoStreamError"})
+"""Answers that say all is well and hold nothing of a reply."""
 _MAX_DETAIL_CHARS = 400
 _NO_REASON = "it gave no reason."
 
@@ -170,7 +162,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         retry_after_s=delay_s,
         detail=detail,
         is_no_stream=fault.name in ("NoStreamError", "PageError"),
-        is_unreached=kind == "network" and not _UNREACHED.isdisjoint((fault.name, *fault.causes)),
+        is_unproven=kind == "network" or (kind == "server" and fault.name in _NO_REPLY),
     )
 
 
@@ -240,16 +232,16 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
         return "not_found"
     if status is None:
         return _kind_of_error_in_stream(fault, text)
-    if status in (408, 409, 425) or status >= 500:
+    if status in (408, 409, 425) or (status >= 500 and status != 501):
         return "server"
     return "quota" if _QUOTA.search(text) else "bad_request"
 
 
 def _is_no_server(fault: Fault) -> bool:
     """Whether what is at the address cannot be a model server, or not one to be spoken to so."""
-    if fault.name in ("BadAddressError", "PageError", "RedirectError"):
+    if fault.name in _NO_MODEL_SERVER or fault.status == 405:
         return True
-    if fault.status == 404 or fault.name == "NoStreamError":
+    if fault.status in (404, 501) or fault.name == "NoStreamError":
         is_page = _PAGE.search(fault.text) or _NO_SUCH_PATH.fullmatch(fault.text.strip())
         return is_page is not None
     return not _was_answered(fault) and not _UNTRUSTED.isdisjoint(fault.causes)
@@ -339,6 +331,10 @@ def _address_detail(fault: Fault) -> str:
         return plain_detail(f"it redirects to {shown_address(fault.text)}")
     if fault.status == 404:
         return "it has nothing there (404)."
+    if fault.status in (405, 501):
+        return f"it takes no requests there ({fault.status})."
+    if fault.name == "NotHttpError":
+        return plain_detail(fault.text)
     if fault.name != "PageError":
         return ""
     said = plain_detail(fault.text).removesuffix(".")
@@ -353,6 +349,8 @@ def _address_hint(model: ModelRef, fault: Fault) -> str:
         home = _ENDPOINT.sub("", shown_address(fault.text))
         is_new = _ENDPOINT.search(shown_address(fault.text)) and home != model.base_url
         return f"If that is the server, set base_url to {home}." if is_new else "Check base_url."
+    if fault.name == "NotHttpError":
+        return "Check base_url: the port may be another, or want https://."
     if fault.name == "BadAddressError":
         where = "base_url" if model.base_url else "OPENAI_BASE_URL or its like"
         return f"Set {where} to an address that begins with http:// or https://."

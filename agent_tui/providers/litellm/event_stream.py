@@ -23,6 +23,7 @@ from agent_tui.providers.wires.base import (
     LostConnectionError,
     MalformedReplyError,
     NoStreamError,
+    NotHttpError,
     PageError,
     RedirectError,
     RefusedError,
@@ -73,6 +74,7 @@ class HttpClient:
 
         Raises:
             BadAddressError: there can be nothing at the address.
+            NotHttpError: what listens there does not speak HTTP.
             RedirectError: the server redirects to where the request may not go by itself.
             RefusedError: the answer is an error, or nothing that could be a stream.
             LostConnectionError: the connection failed.
@@ -111,6 +113,7 @@ class HttpClient:
         which the key was to go anyway. A signature is good for one address only.
 
         Raises:
+            NotHttpError: what listens there does not speak HTTP.
             RedirectError: it leads elsewhere, in another way, or on and on.
         """
         for _ in range(_MAX_REDIRECTS):
@@ -119,6 +122,8 @@ class HttpClient:
             except httpx.RemoteProtocolError as error:
                 if "location header" in str(error):
                     raise RedirectError("no address") from error
+                if str(error).startswith("illegal "):
+                    raise NotHttpError("what listens there does not speak HTTP") from error
                 raise
             target = response.headers.get("location", "")
             if not (response.is_redirect and target):
@@ -317,4 +322,4 @@ def _refusal(answer: bytes, response: httpx.Response) -> RefusedError:
         return RefusedError(text, response.status_code, found, headers)
     if text.strip() and "error" not in (found or {}):
         return PageError(text, None, found, headers)
-    return NoStreamError(text, None, found, headers)
+    return NoStreamError(text.strip() or "it sent an empty answer", None, found, headers)

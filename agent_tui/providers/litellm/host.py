@@ -212,8 +212,12 @@ class ProviderHost:
                 worker.send(Cancel(request_id))
             worker.forget(request_id)
         if not has_finished:
-            fault = Fault("Interrupted", "the stream ended without a finish reason")
-            raise provider_error(fault, request.model, is_mid_stream=True)
+            fault = (
+                Fault("Interrupted", "the stream ended without a finish reason")
+                if is_mid_stream
+                else Fault("EmptyReply", "it sent an empty answer")
+            )
+            raise provider_error(fault, request.model, is_mid_stream=is_mid_stream)
 
     async def _worker(self) -> WorkerProcess:
         self.start()

@@ -106,6 +106,10 @@ class BadAddressError(StreamError):
     """There can be no server at the address that is asked."""
 
 
+class NotHttpError(StreamError):
+    """What listens at the address does not speak HTTP."""
+
+
 class RedirectError(StreamError):
     """The server redirects to where the request may not go by itself; the text is where to."""
 
