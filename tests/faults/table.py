@@ -177,6 +177,7 @@ BREAKS: Mapping[str, Row] = {
     "no finish reason, usage or end": alike(
         Reply(text=BEFORE_BREAK, finish="", done=False, usage=None)
     ),
+    "the mark of the end alone": alike(Reply(text=BEFORE_BREAK, finish="", usage=None)),
     "in a call": alike(Reply(text=BEFORE_BREAK, tool_calls=(NOTE,), ending="close")),
 }
 """Text has come when the reply breaks off: it is kept, and not asked for again."""

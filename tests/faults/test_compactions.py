@@ -156,18 +156,28 @@ async def test_an_overflow_is_compacted_away_and_the_request_repeated(
     assert "Make the greeting polite." in json.dumps(talk.server.chats[-1].body["messages"])
 
 
-@pytest.mark.parametrize("begun", ["", 'data: {"choices": [{"delta": {"content": "The"}}]}\n\n'])
+_BEGUN: dict[Wire, str] = {
+    "openai": 'data: {"choices": [{"delta": {"content": "The"}}]}\n\n',
+    "anthropic": 'data: {"type": "content_block_delta", "delta": {"type": "text_delta", '
+    '"text": "The"}}\n\n',
+}
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+@pytest.mark.parametrize("wire", WIRES)
 async def test_an_overflow_that_is_told_in_the_stream_is_compacted_away_too(
-    talk: Conversation, begun: str
+    talk: Conversation, wire: Wire, has_begun: bool
 ) -> None:
     talk.remember()
     said = "the request exceeds the available context size. try increasing the context size"
     error = json.dumps({"code": 400, "message": said, "type": "invalid_request_error"})
+    begun = _BEGUN[wire] if has_begun else ""
     body = f"{begun}error: {error}\n\ndata: [DONE]\n\n"  # llama.cpp until September 2025
     stream = Failure(200, body, content_type="text/event-stream")
     events = await talk.say("and now?", stream, SUMMARY, FINE)
     assert succeeded(events)
     assert only(events, CompactionFinished).reason == "overflow"
+    assert talk.replies[-1].text == "Fine."
 
 
 @pytest.mark.parametrize("wire", WIRES)

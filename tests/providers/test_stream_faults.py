@@ -127,6 +127,32 @@ async def test_no_quota_in_a_stream_of_responses_is_not_tried_again(
         assert (outcome.error.kind, outcome.error.is_retryable) == ("quota", False)
 
 
+_TOO_LARGE = {
+    "type": "invalid_request_error",
+    "message": "prompt is too long: 9 tokens > 8 maximum",
+}
+_EXCEEDED = {"code": "context_length_exceeded", "message": "Your input exceeds the context window"}
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("anthropic", {"type": "error", "error": _TOO_LARGE}),
+        ("responses", {"type": "response.failed", "response": {"error": _EXCEEDED}}),
+        ("responses", {"type": "error", **_EXCEEDED}),
+        ("completions", {"error": _EXCEEDED}),
+    ],
+)
+async def test_an_overflow_in_the_events_of_a_protocol_is_one(
+    host: ProviderHost, server: OpenAiServer, name: str, event: dict[str, Any]
+) -> None:
+    protocol = EVENTS[name]
+    for begun in ((), protocol.events("Hi", "r1", TOKENS)[:3]):
+        outcome = await play(host, server, protocol, *begun, event)
+        assert outcome.error is not None
+        assert outcome.error.kind == "context_overflow"
+
+
 async def test_a_picture_that_is_refused_in_the_stream_is_not_tried_again(
     host: ProviderHost, server: OpenAiServer
 ) -> None:
