@@ -7,6 +7,7 @@ every request by the strictest reading of its protocol.
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -323,6 +324,19 @@ async def test_without_usage_the_numbers_are_marked_as_an_estimate(
     await talk.say("and now?", Reply(text="Fine.", usage=(500, 7)))
     assert not talk.replies[1].usage.is_estimate
     assert not talk.runtime.conversation.usage.is_estimate
+
+
+@pytest.mark.parametrize("count", [float("nan"), float("inf"), -5, 1e300, 10**30])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_impossible_count_of_tokens_leaves_reply_and_context_as_they_are(
+    talk: Conversation, wire: Wire, count: Any
+) -> None:
+    assert succeeded(await talk.say("hello", Reply(text="Fine.", usage=(count, count))))
+    assert talk.replies[0].text == "Fine."
+    usage = talk.runtime.conversation.usage
+    assert usage.is_estimate
+    assert 100 < usage.used < 10_000
+    assert talk.runtime.conversation.totals.input_tokens == 0
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -78,10 +78,11 @@ _NO_MODEL = re.compile(
 )
 _PAGE = re.compile(r"<(?:!doctype|html|head|body)\b", re.I)
 _NO_SUCH_PATH = re.compile(
-    r"(?:404:? ?)?(?:page |path |url |route )?not found\.?|unexpected endpoint or method.*",
+    r"(?:404:? ?)?(?:page |path |url |route )?not found\.?|method not allowed\.?"
+    r"|unexpected endpoint or method.*|",
     re.I | re.S,
 )
-"""What web servers and frameworks say of an address that leads nowhere."""
+"""What web servers and frameworks say of an address that leads nowhere, or nothing."""
 _UNTRUSTED = frozenset(
     {
         "ClientConnectorCertificateError",
@@ -239,9 +240,9 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
 
 def _is_no_server(fault: Fault) -> bool:
     """Whether what is at the address cannot be a model server, or not one to be spoken to so."""
-    if fault.name in _NO_MODEL_SERVER or fault.status == 405:
+    if fault.name in _NO_MODEL_SERVER:
         return True
-    if fault.status in (404, 501) or fault.name == "NoStreamError":
+    if fault.status in (404, 405, 501) or fault.name == "NoStreamError":
         is_page = _PAGE.search(fault.text) or _NO_SUCH_PATH.fullmatch(fault.text.strip())
         return is_page is not None
     return not _was_answered(fault) and not _UNTRUSTED.isdisjoint(fault.causes)

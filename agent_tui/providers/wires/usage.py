@@ -23,7 +23,8 @@ class TokenCounts:
     def priced(self, start: Start, known: Mapping[str, object]) -> Usage:
         """These counts with their cost.
 
-        A server of the person's own may call anything by a known name: it has no price.
+        A server of the person's own may call anything by a known name: it has no price. No
+        request is without a token: where none of it was counted, the counts are an estimate.
 
         Args:
             start: The request.
@@ -38,15 +39,16 @@ class TokenCounts:
             cache_write=self.cache_write
             * _price(prices, "cache_creation_input_token_cost", input_price),
         )
+        prompt = self.fresh + self.cache_read + self.cache_write
         total = cost.input + cost.output + cost.cache_read + cost.cache_write
         return Usage(
             input=self.fresh,
             output=self.output,
             cache_read=self.cache_read,
             cache_write=self.cache_write,
-            total_tokens=self.fresh + self.cache_read + self.cache_write + self.output,
+            total_tokens=prompt + self.output,
             cost=cost.model_copy(update={"total": total}),
-            is_estimate=self.is_estimate,
+            is_estimate=self.is_estimate or not prompt,
         )
 
 
