@@ -30,6 +30,7 @@ from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.event_lines import RetryLines, compaction_line, event_line, turn_end_line
+from agent_tui.commands.said_once import SaidOnce
 from agent_tui.events import (
     AgentEvent,
     BashFinished,
@@ -87,9 +88,14 @@ class Updates:
         self._runtime = runtime
         self._output: dict[str, str] = {}
         self._retries = RetryLines()
+        self._once = SaidOnce()
 
     def of(self, event: AgentEvent) -> Iterator[Update]:
         """What a client is told of `event`; may read files that were edited."""
+        for one in self._once.of(event):
+            yield from self._of(one)
+
+    def _of(self, event: AgentEvent) -> Iterator[Update]:
         match event:
             case TextDelta(text):
                 yield update_agent_message_text(safe_text(text))

@@ -76,8 +76,6 @@ def event_line(event: AgentEvent) -> str:
             return f"{reason} {_next_try(attempt, most, delay_s)}"
         case ReplyDiscarded(was_shown=True):
             return "The reply begins anew; what came of it so far does not count."
-        case CutReplyDropped():
-            return "The model gives the reply from its beginning; the part before does not count."
         case ReplyAwaited(waited_s, is_alive):
             return waiting_line(waited_s, is_alive=is_alive)
         case ContextWarning(level=level, compacts_at=compacts_at):
@@ -117,6 +115,8 @@ def event_line(event: AgentEvent) -> str:
         case CompactionProgress() | ScopeProgress() | BranchSummaryProgress():
             return ""
         case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
+            return ""
+        case CutReplyDropped():
             return ""
         case TodosChanged() | PlanHandedOver():
             return ""

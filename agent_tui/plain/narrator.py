@@ -2,6 +2,7 @@
 
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, turn_end_line
+from agent_tui.commands.said_once import SaidOnce
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -53,6 +54,7 @@ class Narrator:
         self._thought_chars = 0
         self._told_todos: tuple[Todo, ...] = ()
         self._retries = RetryLines()
+        self._once = SaidOnce()
         self.shows_thinking = False
 
     @property
@@ -82,6 +84,10 @@ class Narrator:
 
     def tell(self, event: AgentEvent) -> None:
         """Write what `event` says."""
+        for one in self._once.of(event):
+            self._tell(one)
+
+    def _tell(self, event: AgentEvent) -> None:
         match event:
             case TurnStarted() | ReplyStarted():
                 self._progress.doing(WAITING)

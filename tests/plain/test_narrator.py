@@ -165,8 +165,35 @@ def test_why_it_is_tried_again_is_told_once():
 
 def test_what_no_longer_counts_is_told_where_it_was_read_already():
     assert told(ReplyDiscarded()) == []
-    assert "begins anew" in told(ReplyDiscarded(was_shown=True))[0]
-    assert "the part before does not count" in told(CutReplyDropped(("e1",)))[0]
+    words = TextDelta("Hi.")
+    assert "begins anew" in told(words, ReplyDiscarded(was_shown=True))[1]
+
+
+def test_a_reply_that_comes_by_several_tries_is_read_once():
+    cut = AssistantMessage(content=(TextContent(text="The sky is "),), stop_reason="error")
+    retry = RetryScheduled(1, 9, 2.0, "It broke off.")
+    assert told(
+        TurnStarted(),
+        ReplyStarted("m"),
+        TextDelta("The sky is "),
+        ReplyFinished("e1", cut),
+        retry,
+        ReplyStarted("m"),
+        TextDelta("The "),
+        ReplyDiscarded(was_shown=True),
+        retry,
+        ReplyStarted("m"),
+        TextDelta("The "),
+        TextDelta("sky"),
+        CutReplyDropped(("e1",)),
+        TextDelta(" is blue."),
+        reply(),
+    ) == [
+        "agent-tui: The sky is ",
+        "It broke off. Try 2 of 10 in 2 s.",
+        "It broke off. Try 2 of 10 in 2 s.",
+        "agent-tui: blue.",
+    ]
 
 
 def test_what_else_happens_is_a_line_each():
