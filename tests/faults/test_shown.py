@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers import retry
 from agent_tui.providers.base import ModelRef
+from agent_tui.ui.theme.palette import palette_of
 from tests.faults.conversation import FINE, Conversation
 from tests.faults.table import BEFORE_BREAK, BREAKS, OVERFLOW, PASSING, REFUSALS, Row
 from tests.support.openai_server import OpenAiServer, Reply, rate_limited
@@ -113,6 +115,17 @@ async def test_the_printed_result_has_a_cut_reply_once(talk: Conversation) -> No
     cut = Reply(text=BEFORE_BREAK, ending="reset")
     talk.server.play(cut, cut, Reply(text=f"{BEFORE_BREAK}blue."))
     assert (await printed(talk, "text"))[:2] == (ExitCode.DONE, f"{BEFORE_BREAK}blue.\n")
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_reply_that_is_always_cut_is_one_error_with_what_to_do(talk: Conversation) -> None:
+    talk.server.play(*[Reply(text=BEFORE_BREAK, ending="reset")] * 10)
+    code, out, err = await printed(talk, "text")
+    assert (code, out) == (ExitCode.FAILED, f"{BEFORE_BREAK}\n")
+    assert err.count(" of 10 in ") == 9
+    (error,) = [line for line in err.splitlines() if line.startswith("agent-tui: ")]
+    assert "broke off" in error
+    assert "try again" in error
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -224,6 +237,16 @@ async def test_on_the_screen_each_fault_is_told_and_the_prompt_stays_usable(
         await here.until_idle()
 
 
+def red(here: Screen) -> str:
+    """What stands on the screen in the colour of errors, as one line."""
+    colour = palette_of(cast(Any, here.app)).error.color
+    assert colour is not None
+    svg = here.app.export_screenshot()
+    inks = re.findall(rf"\.([\w-]+) {{ fill: {colour.get_truecolor().hex}", svg)
+    lines = [line for ink in inks for line in re.findall(rf'<text class="{ink}"[^>]*>(.*?)<', svg)]
+    return html.unescape(" ".join(lines)).strip()
+
+
 @pytest.mark.thorough
 async def test_on_the_screen_a_cut_reply_stands_once_and_its_wait_is_one_line(
     own_folders: Path, server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
@@ -249,9 +272,11 @@ async def test_on_the_screen_a_cut_reply_stands_once_and_its_wait_is_one_line(
         await here.until(lambda: is_drawn(here, "grey."))
         assert drawn(here).count(BEFORE_BREAK) == 2
         assert "broke off" not in drawn(here)
+        assert red(here) == ""
 
         server.play(*[cut] * 10)
         await here.send("and tomorrow?")
         await here.until(lambda: is_drawn(here, "/retry goes on."))
         assert drawn(here).count("broke off") == 1
         assert drawn(here).count(BEFORE_BREAK) == 3
+        assert red(here).count("✗") == 1

@@ -56,6 +56,24 @@ def test_a_no_with_words_goes_on_with_them(stage):
     assert "agent-tui: As you wish." in text
 
 
+async def no_sleep(_delay_s: float) -> None:
+    pass
+
+
+def test_a_cut_reply_is_read_once_whether_a_later_try_is_whole_or_none_is(stage):
+    cut, whole = Reply("The sky is ", cut=True), Reply("The sky is blue.")
+    runtime = stage.runtime([cut, cut, whole, *[cut] * 10], sleep=no_sleep)
+    told = talk(stage, runtime, "why?", "why then?")
+    first, second = told.split("] > why then?")
+    assert (first.count("The sky is"), first.count("agent-tui: blue.")) == (1, 1)
+    assert (first.count("broke off"), first.count("Error")) == (1, 0)
+    assert second.count("The sky is") == 1
+    assert second.count(" of 10 in ") == 9
+    (error,) = [line for line in second.splitlines() if line.startswith("Error: ")]
+    assert "broke off" in error
+    assert error.endswith("/retry goes on.")
+
+
 def test_an_error_is_a_line_and_the_talk_goes_on(stage):
     error = ProviderError("auth", "Bad key.", "Use /model.")
     text = talk(stage, stage.runtime([Reply(error=error), Reply("Hi.")]), "one", "two")
