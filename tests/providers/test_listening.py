@@ -1,17 +1,19 @@
 """How long a request waits for a server: bytes are life, and words are what it waits for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+import httpx
 import pytest
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_tui.providers.litellm.coalesce import is_part_of_reply
+from agent_tui.providers.litellm.event_stream import HttpClient
 from agent_tui.providers.litellm.listening import Listener
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits, Wait, WaitTeller
 from agent_tui.providers.wires.anthropic import AnthropicReading
-from agent_tui.providers.wires.base import IdleTimeoutError
+from agent_tui.providers.wires.base import Address, IdleTimeoutError
 from agent_tui.providers.wires.bedrock import _Reading as Bedrock
 from agent_tui.providers.wires.completions import _Reading as Completions
 from agent_tui.providers.wires.http import Reading
@@ -112,6 +114,31 @@ def test_bytes_that_come_within_one_wait_put_its_end_off() -> None:
             assert waited_s == pytest.approx(1_800, abs=5)
 
     assert listen(work, ELSEWHERE) == "nothing but signs of life came for 1800 s"
+
+
+def test_four_minutes_of_empty_deltas_are_one_request_of_which_all_is_read() -> None:
+    asked: list[httpx.Request] = []
+    empty, word = (f'data: {{"delta": {{{inner}}}}}\n\n'.encode() for inner in ("", '"text": "Hi"'))
+
+    class Slow(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for _ in range(240):
+                await asyncio.sleep(1)
+                yield empty
+            yield word
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Slow())
+
+    async def work(listener: Listener) -> None:
+        client, began = HttpClient(httpx.MockTransport(answer)), asyncio.get_running_loop().time()
+        events = client.events(Address(ELSEWHERE, {}), {}, listener.in_time)
+        assert [event async for event in events][-1] == {"delta": {"text": "Hi"}}
+        assert asyncio.get_running_loop().time() - began >= 240
+
+    assert listen(work, ELSEWHERE, SilenceLimits.without_bytes(60, 60)) == ""
+    assert len(asked) == 1
 
 
 def test_a_server_of_our_own_is_waited_for_as_long_as_it_lives() -> None:
