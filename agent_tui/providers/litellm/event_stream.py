@@ -322,4 +322,4 @@ def _refusal(answer: bytes, response: httpx.Response) -> RefusedError:
         return RefusedError(text, response.status_code, found, headers)
     if text.strip() and "error" not in (found or {}):
         return PageError(text, None, found, headers)
-    return NoStreamError(text.strip() or "it sent an empty answer", None, found, headers)
+    return NoStreamError(text.strip() or "it sent no reply", None, found, headers)

@@ -215,7 +215,7 @@ class ProviderHost:
             fault = (
                 Fault("Interrupted", "the stream ended without a finish reason")
                 if is_mid_stream
-                else Fault("EmptyReply", "it sent an empty answer")
+                else Fault("EmptyReply", "it sent no reply")
             )
             raise provider_error(fault, request.model, is_mid_stream=is_mid_stream)
 

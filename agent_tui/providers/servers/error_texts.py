@@ -37,7 +37,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             start = start_command(model.base_url)
             hint = f"Start it with `{start}`" if start else "Is the server running? Start it"
             return f"{where} cannot be reached ({name}): {detail}", f"{hint}, or {_ANOTHER}."
-        case "server" if detail.startswith("it sent an empty answer"):
+        case "server" if detail.startswith("it sent no reply"):
             hint = "Try again later, or check base_url: for most servers it ends in /v1."
             return f"{where} failed ({name}): {detail}", hint
         case "overloaded" if _LOADING.search(detail):
