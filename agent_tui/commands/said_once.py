@@ -21,8 +21,7 @@ class SaidOnce:
     """
 
     def __init__(self) -> None:
-        self._parts: dict[str, str] = {}
-        self._repeated: frozenset[str] = frozenset()
+        self._parts: list[str] = []
         self._held = ""
         self._has_spoken = False
 
@@ -38,12 +37,18 @@ class SaidOnce:
             case TextDelta(text):
                 if words := self._new_words(text):
                     yield TextDelta(words)
-            case CutReplyDropped(entry_ids):
-                self._repeated = frozenset(entry_ids)
-            case ReplyFinished():
-                if self._held and not self._has_spoken and not self._repeated:
-                    yield TextDelta(self._held)
-                self._end_try(event)
+            case CutReplyDropped():
+                pass
+            case ReplyFinished(message=message):
+                if message.stop_reason == "error":
+                    self._parts.append(message.text)
+                else:
+                    if not self._has_spoken and _without_spaces(self._held) not in [
+                        "",
+                        *self._said,
+                    ]:
+                        yield TextDelta(self._held)
+                    self._parts.clear()
                 yield event
             case ReplyDiscarded(was_shown):
                 yield ReplyDiscarded(was_shown and self._has_spoken)
@@ -55,24 +60,18 @@ class SaidOnce:
         if self._has_spoken:
             return text
         self._held += text
-        begun = _without_spaces(self._held)
-        parts = [_without_spaces(part) for part in self._parts.values()]
-        said = ["".join(parts[at:]) for at in range(len(parts))]
+        begun, said = _without_spaces(self._held), self._said
         if any(one.startswith(begun) for one in said):
             return ""
         self._has_spoken = True
         repeated = next((one for one in said if one and begun.startswith(one)), "")
         return _after(self._held, len(repeated)).lstrip() if repeated else self._held
 
-    def _end_try(self, event: ReplyFinished) -> None:
-        """Note what stands there of a reply that was cut, and forget one that is whole."""
-        for entry_id in self._repeated:
-            self._parts.pop(entry_id, None)
-        self._repeated = frozenset()
-        if event.message.stop_reason == "error":
-            self._parts[event.entry_id] = event.message.text
-        else:
-            self._parts.clear()
+    @property
+    def _said(self) -> list[str]:
+        """What a reply may repeat: all that stands there of it, and less and less of its end."""
+        parts = [_without_spaces(part) for part in self._parts]
+        return ["".join(parts[at:]) for at in range(len(parts))]
 
 
 def _without_spaces(text: str) -> str:

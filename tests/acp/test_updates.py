@@ -10,13 +10,15 @@ from agent_tui.acp.updates import Updates, replayed
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
+    CutReplyDropped,
     LoopAdvanced,
     ReplyAwaited,
     ReplyFinished,
+    ReplyStarted,
     TextDelta,
     TurnFinished,
 )
-from agent_tui.messages import AssistantMessage
+from agent_tui.messages import AssistantMessage, TextContent
 from agent_tui.sessions.entries import CompactionDetails, CompactionEntry
 
 
@@ -36,6 +38,13 @@ def test_how_a_turn_ended_is_told_once():
     ]
     assert told(TurnFinished("length")) == ["The reply was cut off at the model's limit."]
     assert told(TurnFinished("done")) == []
+
+
+def test_a_reply_that_is_begun_anew_is_gone_on_with():
+    words = TextDelta("The sky ")
+    cut = AssistantMessage(content=(TextContent(text="The sky "),), stop_reason="error")
+    again = (ReplyStarted("m"), words, CutReplyDropped(("r",)), TextDelta("is blue."))
+    assert told(words, ReplyFinished("r", cut), *again) == ["The sky ", "is blue."]
 
 
 def test_why_a_summary_has_no_model_and_what_else_goes_on_is_told():

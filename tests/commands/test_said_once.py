@@ -68,6 +68,7 @@ SKY = Reply(text="The sky is blue.")
         ((cut("The sky "), cut("The sea "), SKY), ["The sky ", "The sea ", "The sky is blue."]),
         ((cut(thinking="Hm"), SKY), ["", "The sky is blue."]),
         ((cut("The sky "), cut(thinking="Hm"), SKY), ["The sky ", "", "is blue."]),
+        ((cut("The sky "),) * 10, ["The sky ", *[""] * 9]),
     ],
 )
 async def test_no_words_are_said_twice_and_none_is_lost(
