@@ -39,16 +39,14 @@ class SaidOnce:
                     yield TextDelta(words)
             case CutReplyDropped():
                 pass
-            case ReplyFinished(message=message):
-                if message.stop_reason == "error":
-                    self._parts.append(message.text)
-                else:
-                    if not self._has_spoken and _without_spaces(self._held) not in [
-                        "",
-                        *self._said,
-                    ]:
-                        yield TextDelta(self._held)
-                    self._parts.clear()
+            case ReplyFinished(message=message) if message.stop_reason == "error":
+                self._parts.append(message.text)
+                yield event
+            case ReplyFinished():
+                held = "" if self._has_spoken else _without_spaces(self._held)
+                if held and held not in self._said:
+                    yield TextDelta(self._held)
+                self._parts.clear()
                 yield event
             case ReplyDiscarded(was_shown):
                 yield ReplyDiscarded(was_shown and self._has_spoken)
