@@ -230,7 +230,7 @@ class ProviderError(AgentTuiError):
         detail: The server's own words, as one sentence.
         is_no_stream: It answered as if all were well, but with something else than a reply.
         is_unproven: Nothing shows a model server at the address: the connection failed, or the
-            answer was empty.
+            answer was empty or broken.
         has_answered: The address gave a reply before, since the program started.
     """
 

@@ -210,6 +210,11 @@ ANSWERS = {
         3,
         "it sent no reply.",
     ),
+    "a stream of something else": (
+        Failure(200, "data: hello\n\n", content_type="text/event-stream"),
+        3,
+        "it sent something that is not valid JSON.",
+    ),
     "an error that nobody knows": (Failure(200, '{"error": "no such route"}'), 3, "no such route"),
     "a bad gateway": (page(502, "502 Bad Gateway"), 10, "502 Bad Gateway"),
     "a busy server": (refusal(503, "busy"), 10, "busy"),

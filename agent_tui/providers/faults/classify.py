@@ -92,8 +92,8 @@ _UNTRUSTED = frozenset(
     }
 )
 _NO_MODEL_SERVER = frozenset({"BadAddressError", "NotHttpError", "PageError", "RedirectError"})
-_NO_REPLY = frozenset({"EmptyReply", "NoStreamError"})
-"""Answers that say all is well and hold nothing of a reply."""
+_NO_REPLY = frozenset({"EmptyReply", "MalformedReplyError", "NoStreamError"})
+"""Answers that say all is well and hold nothing of a reply, or nothing that can be read."""
 _MAX_DETAIL_CHARS = 400
 _NO_REASON = "it gave no reason."
 
