@@ -17,6 +17,11 @@ _INSTRUCTIONS = re.compile(
     r"\n\n<command-instructions>\n.*?\n</command-instructions>(?=\n\n<|\Z)", re.DOTALL
 )
 
+_OUR_TAGS = re.compile(
+    r"</?(?:file|folder|earlier-work|command-instructions|instructions)(?:\s[^<>\n]*)?>"
+)
+_LONGEST_TAG = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
@@ -56,6 +61,14 @@ def instructions_block(text: str) -> str:
     People write ``<instructions>`` themselves, and theirs are never hidden: the name is another.
     """
     return f"<command-instructions>\n{text}\n</command-instructions>"
+
+
+def without_tags(text: str, start: int, end: int) -> str:
+    """A part of a message without the tags, even half ones, that hold what went along with it."""
+    for tag in _OUR_TAGS.finditer(text, max(start - _LONGEST_TAG, 0), end):
+        if tag.start() < start < tag.end():
+            start = tag.end()
+    return _OUR_TAGS.sub("", text[start:end])
 
 
 def without_instructions(text: str) -> str:

@@ -19,6 +19,7 @@ from agent_tui.messages import (
     Pin,
     Todo,
     ToolResultMessage,
+    TurnFacts,
 )
 from agent_tui.tokens import ContextUsage
 
@@ -46,6 +47,17 @@ class ReplyStarted:
     """A request left; nothing has come back yet."""
 
     model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyAwaited:
+    """Nothing of the present reply has come for `waited_s` seconds: said once a minute.
+
+    `is_alive`: the server sends signs of life (pings, comments, empty deltas) meanwhile.
+    """
+
+    waited_s: float
+    is_alive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +92,22 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDiscarded:
-    """Nothing of the present reply was kept: an error before its first token."""
+    """Nothing of the present reply is kept.
+
+    An error came before its first token, or `was_shown`: the reply begins anew.
+    """
+
+    was_shown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CutReplyDropped:
+    """The model gives the whole of a cut reply once more.
+
+    The parts kept in `entry_ids` no longer belong to the conversation.
+    """
+
+    entry_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +122,11 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputDelta:
-    """Output of a running tool, as it comes."""
+    """Output of a running tool, as it comes; `skipped_lines` are left out before `text`."""
 
     call_id: str
     text: str
+    skipped_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +162,7 @@ class ApprovalRequest:
     `body` is the exact command, a unified diff or a plan (Markdown): `body_kind` says which.
     `session_rule` is the rule that "for this session" and "always" would add, as text,
     or empty where no rule may be made. `wider_rule` allows more of the kind; empty for none.
+    `is_loss`: it may do what no undo brings back, so a front proposes to say no.
     """
 
     id: str
@@ -145,6 +174,7 @@ class ApprovalRequest:
     reason: str
     session_rule: str
     wider_rule: str = ""
+    is_loss: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +415,17 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnRecorded:
+    """What a turn took and changed is in the file; comes before its `TurnFinished`.
+
+    Not for a turn that was short and changed nothing.
+    """
+
+    entry_id: str
+    facts: TurnFacts
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """The turn is over; `error` is for the person when `outcome` is ``error`` or ``limit``.
 
@@ -400,11 +441,13 @@ AgentEvent: TypeAlias = (
     TurnStarted
     | UserMessageAdded
     | ReplyStarted
+    | ReplyAwaited
     | TextDelta
     | ThinkingDelta
     | ToolCallDelta
     | ReplyFinished
     | ReplyDiscarded
+    | CutReplyDropped
     | ToolStarted
     | ToolOutputDelta
     | ToolFinished
@@ -435,5 +478,6 @@ AgentEvent: TypeAlias = (
     | ScopeLeft
     | ModelChanged
     | Notice
+    | TurnRecorded
     | TurnFinished
 )

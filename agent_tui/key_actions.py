@@ -85,7 +85,7 @@ _ACTIONS: Final = (
     KeyAction("word_left", ("alt+b",), "A word to the left"),
     KeyAction("word_right", ("alt+f",), "A word to the right"),
     KeyAction("interrupt", ("escape",), "Stop what runs", False, ("escape",)),
-    KeyAction("clear_or_leave", ("ctrl+c",), "Clear the prompt, twice: leave", False),
+    KeyAction("clear_or_leave", ("ctrl+c",), "Stop, or clear the prompt; twice: leave", False),
     KeyAction("leave_if_empty", ("ctrl+d",), "Leave, on an empty prompt"),
     KeyAction("quit", ("ctrl+q",), "Leave"),
     KeyAction("palette", ("ctrl+p",), "Find a command or an action"),
@@ -151,7 +151,7 @@ class KeyMap:
         for name, keys in self.chosen.items():
             for key in keys:
                 if key == "ctrl+c" and name != "clear_or_leave":
-                    yield name, "ctrl+c always clears the prompt and leaves"
+                    yield name, "ctrl+c always stops, clears the prompt and leaves"
                 elif key in seen and seen[key] != name:
                     yield name, f"{written(key)} is the key of {seen[key]} already"
                 seen.setdefault(key, name)

@@ -240,27 +240,75 @@ class Job(Stored):
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 
 
+class TurnFacts(Stored):
+    """What a turn took and changed.
+
+    ``elapsed_ms`` leaves out the wait for answers of the person. ``changed`` are files, those of
+    the workspace relative to it; ``more`` counts those that are not named.
+    """
+
+    elapsed_ms: int = 0
+    changed: tuple[str, ...] = ()
+    more: int = 0
+
+
 CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
+
+
+class ContextNote(Stored):
+    """How full the context is with a result, in tokens, as the model is told beside it.
+
+    Room is made at ``limit``, by itself where ``is_automatic``.
+    """
+
+    used: int
+    window: int
+    limit: int
+    is_automatic: bool = True
+
+    @property
+    def tenth(self) -> int:
+        """How many tenths of the limit are used, rounded down."""
+        return self.used * 10 // self.limit if self.limit > 0 else 0
+
+    @property
+    def text(self) -> str:
+        """The line that the model reads."""
+        filled = f"{_thousands(self.used)} of {_thousands(self.window)} tokens used"
+        limit = _thousands(self.limit)
+        then = f"compaction at {limit}" if self.is_automatic else f"no room beyond {limit}"
+        return f"[context: {filled}; {then}]"
+
+
+def _thousands(tokens: int) -> str:
+    return f"{tokens / 1000:.1f}k" if tokens < 10_000 else f"{tokens / 1000:.0f}k"
 
 
 class ToolDetails(Stored):
     """What the person sees of a tool result and what later rooms need; not for the model.
 
     ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
-    ``full_output_path`` holds the whole output where the model got a shortened one. ``ending``
-    says why a call came to nothing: the person said no, or interrupted. ``jobs`` are the background
-    commands that the result tells of.
+    ``full_output_path`` holds the whole output where the model got a shortened one.
+    ``printed_lines`` counts what a command printed, however much of it the model got; None: the
+    call ran no command. ``elapsed_ms`` is how long a call ran that took a second or more; the wait
+    for an answer does not count. ``ending`` says why a call came to nothing: the person said no, or
+    interrupted. ``refusal`` is why a call was not allowed: a rule, a mode, a hook, or that there
+    was nobody to approve it. ``jobs`` are the background commands that the result tells of.
     """
 
     summary: str = ""
     ending: CallEnding = ""
+    refusal: str = ""
     diff: str | None = None
     exit_code: int | None = None
     truncated: bool = False
     full_output_path: str | None = None
+    printed_lines: int | None = None
+    elapsed_ms: int = 0
     files: FileTouches = Field(default_factory=FileTouches)
     todos: tuple[Todo, ...] | None = None
     jobs: tuple[Job, ...] = ()
+    context_note: ContextNote | None = None
 
 
 class ToolResultMessage(Stored):
@@ -290,11 +338,18 @@ class ToolResultMessage(Stored):
             diff = self.details.get("diff")
             return ToolDetails(diff=diff if isinstance(diff, str) else None)
 
+    @property
+    def context_note(self) -> ContextNote | None:
+        """What the model is told of its context beside the result."""
+        is_noted = isinstance(self.details, dict) and "contextNote" in self.details
+        return self.tool_details.context_note if is_noted else None
+
 
 class BashExecutionMessage(Stored):
     """A command the person ran with ``!`` (``!!`` sets ``exclude_from_context``).
 
-    ``files`` is what it was seen to change; None: nothing.
+    ``files`` is what it was seen to change; None: nothing. ``printed_lines`` counts what it
+    printed, however much of that is in ``output``; None: not counted.
     """
 
     role: Literal["bashExecution"] = "bashExecution"
@@ -304,6 +359,7 @@ class BashExecutionMessage(Stored):
     cancelled: bool = False
     truncated: bool = False
     full_output_path: str | None = None
+    printed_lines: int | None = None
     exclude_from_context: bool = False
     files: FileTouches | None = None
     timestamp: int = Field(default_factory=_now_ms)

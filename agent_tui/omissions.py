@@ -6,7 +6,8 @@ _NUMBER = r"\d[\d,]*"
 _MARK = re.compile(
     rf"^[ \t]*(?:"
     rf"\[\.\.\. {_NUMBER} \w+(?:, {_NUMBER} \w+)? left out \.\.\.\]"
-    rf"|\[lines \d+-\d+ of \d+; use offset=\d+ for more\]"
+    rf"|\[\.\.\. lines \d+-\d+ of \d+ left out \.\.\.\]"
+    rf"|\[lines \d+-\d+ of \d+; use offset=\d+ for more(?:; cut at [^\]\n]*)?\]"
     rf"|.*\[recall [\w-]+\]"
     rf"|.*… \[\+{_NUMBER} characters\]"
     rf"|.*… \[{_NUMBER} characters left out\] ….*"
@@ -21,7 +22,7 @@ def recall_mark(entry_id: str) -> str:
 
 
 def omission_mark(amount: str) -> str:
-    """The line that stands where `amount`, such as ``187 tokens``, was taken out."""
+    """The line that stands where `amount` was taken out: ``187 tokens``, ``lines 3-9 of 12``."""
     return f"[... {amount} left out ...]"
 
 
@@ -35,9 +36,13 @@ def cut_middle_mark(chars: int) -> str:
     return f" … [{chars} characters left out] … "
 
 
-def more_lines_mark(first: int, last: int, total: int) -> str:
-    """The line below lines `first` to `last`, counted from 1, of a file of `total` lines."""
-    return f"[lines {first}-{last} of {total}; use offset={last + 1} for more]"
+def more_lines_mark(first: int, last: int, total: int, cap: str = "") -> str:
+    """The line below lines `first` to `last`, counted from 1, of a file of `total` lines.
+
+    `cap` says what cut them; empty where no more were asked for.
+    """
+    why = f"; cut at {cap}" if cap else ""
+    return f"[lines {first}-{last} of {total}; use offset={last + 1} for more{why}]"
 
 
 def marks_in(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Counting tokens: estimates by tiktoken, corrected by what each provider really counted."""
+"""Counting tokens: estimates, corrected by what each provider really counted."""
 
 import importlib.util
 import os
@@ -23,6 +23,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+from agent_tui.rough_tokens import rough_tokens
 
 if TYPE_CHECKING:
     import tiktoken
@@ -42,12 +43,21 @@ _SLICE_CHARS = 16_000
 
 _CACHE_ENTRIES = 50_000
 
-_ROUGH_BYTES = 3
+
+def percent_of(part: int, whole: int) -> int:
+    """`part` in percent of `whole`, to the nearest; below 100 unless all is full; 0 of nothing."""
+    if whole <= 0:
+        return 0
+    nearest = (200 * part + whole) // (2 * whole)
+    return min(nearest, 99) if part < whole else nearest
 
 
 @dataclass(frozen=True, slots=True)
 class ContextUsage:
-    """How full the context window is. `is_estimate`: no figure of the provider is behind `used`."""
+    """How full the context window is.
+
+    `is_estimate`: no figure of the provider is behind `used`, or too much came after it.
+    """
 
     used: int
     window: int
@@ -60,13 +70,18 @@ class ContextUsage:
 
     @property
     def percent(self) -> int:
-        """The fraction in percent, rounded down."""
-        return self.used * 100 // self.window if self.window > 0 else 0
+        """The fraction in percent, to the nearest; what is not full is at most 99 %."""
+        return percent_of(self.used, self.window)
+
+    @property
+    def shown_percent(self) -> str:
+        """The percentage as people read it: ``72%``, with ``~`` before an estimate."""
+        return f"{'~' if self.is_estimate else ''}{self.percent}%"
 
     @property
     def label(self) -> str:
-        """The text of the status bar: ``[ctx: 72%]``, with ``~`` before an estimate."""
-        return f"[ctx: {'~' if self.is_estimate else ''}{self.percent}%]"
+        """The text of the status bar: ``[ctx: 72%]``, ``[ctx: ~12%]``."""
+        return f"[ctx: {self.shown_percent}]"
 
 
 class TokenCounter:
@@ -108,6 +123,13 @@ class TokenCounter:
         known = self._cache.get(key)
         if known is not None:
             return known
+        count = self._count_anew(text)
+        if len(self._cache) >= _CACHE_ENTRIES:
+            self._cache.clear()
+        self._cache[key] = count
+        return count
+
+    def _count_anew(self, text: str) -> int:
         self.load()
         assert self._encoding is not None
         clean = text.encode("utf-8", "replace").decode("utf-8")
@@ -115,9 +137,6 @@ class TokenCounter:
         for start in range(0, len(clean), _SLICE_CHARS):
             piece = clean[start : start + _SLICE_CHARS]
             count += len(self._encoding.encode(piece, disallowed_special=()))
-        if len(self._cache) >= _CACHE_ENTRIES:
-            self._cache.clear()
-        self._cache[key] = count
         return count
 
     def count_message(self, message: Message) -> int:
@@ -173,21 +192,18 @@ class TokenCounter:
 
 
 class RoughCounter(TokenCounter):
-    """Estimates by the length alone, three bytes a token, without a vocabulary.
-
-    Of prose and code that is some 30 % too many, of other scripts twice as many; long numbers and
-    keys are half again as many as it says.
-    """
+    """Estimates without a vocabulary; see `rough_tokens` for how far it may be off."""
 
     @property
     def is_loaded(self) -> bool:
         """There is nothing to load."""
         return True
 
-    def count_text(self, text: str) -> int:
-        """A third of the bytes of `text`, rounded up."""
-        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        return -(-size // _ROUGH_BYTES)
+    def load(self) -> None:
+        """Do nothing."""
+
+    def _count_anew(self, text: str) -> int:
+        return rough_tokens(text)
 
 
 class TokenRatios:

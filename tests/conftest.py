@@ -1,8 +1,12 @@
 """Which tests run when nothing is chosen, and what holds for all of them."""
 
 import os
+import shutil
+import signal
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,13 +42,30 @@ settings.load_profile("repeatable")
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
 
-def pytest_configure() -> None:
-    """Keep bytecode, whatever the environment says, here and in the programs that tests start.
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests, and the programs that they start, surroundings that are always the same.
 
-    To compile all of it anew takes each worker eight seconds, and half of every program's start.
+    Home is a folder of their own. Ctrl+C works, also below a shell that ignores it for a job in
+    the background. Bytecode is kept, whatever the environment says: to compile all of it anew
+    takes each worker eight seconds, and half of every program's start.
     """
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):  # workers inherit it
+        _move_home(config)
+
+
+def _move_home(config: pytest.Config) -> None:
+    """An empty home; only what was downloaded for building packages is still found."""
+    caches = Path.home() / ".cache"
+    os.environ.setdefault("UV_CACHE_DIR", str(caches / "uv"))
+    os.environ.setdefault("PIP_CACHE_DIR", str(caches / "pip"))
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        del os.environ[name]
+    home = tempfile.mkdtemp(prefix="agent-tui-home-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    os.environ["HOME"] = home
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

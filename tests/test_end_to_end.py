@@ -14,7 +14,7 @@ import pytest
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
-from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
+from tests.support.openai_server import Call, NoHeaders, OpenAiServer, Reply, rate_limited
 from tests.support.processes import alive
 from tests.support.wire_rules import openai_problems
 
@@ -144,6 +144,37 @@ def test_a_server_started_in_one_call_answers_the_next_and_ends_with_the_run(pro
     assert "hello from the job" in server.chats[-1].body["messages"][-1]["content"]
     assert result["stopped_jobs"] == [begin]
     assert alive(f"http.server {port}") == []
+
+
+@pytest.mark.thorough
+def test_a_run_ends_with_its_time_and_keeps_what_came(program, server):
+    server.play(Reply(text="So far", ending="hang"))
+    process = program.start("-p", "go", "--max-time", "6s", "--output-format", "json")
+    assert server.wait_for_requests(1)
+    out, err = process.communicate(timeout=90)
+    result = json.loads(out)
+    assert (process.returncode, result["exit_code"], result["outcome"]) == (124, 124, "timeout")
+    assert "--max-time" in result["error"], err
+    assert server.wait_for_disconnects()
+    assert last_reply(program.session()).stop_reason == "aborted"
+
+
+@pytest.mark.thorough
+def test_a_command_that_is_no_turn_ends_with_the_time_too(tmp_path, server):
+    server.play(NoHeaders())
+    process = Program(tmp_path, server.base_url).start("-p", "/btw why?", "--max-time", "1s")
+    _, err = process.communicate(timeout=90)
+    assert process.returncode == 124, err
+    assert err.splitlines()[-1] == "agent-tui: The run took 1s, all that --max-time allows."
+
+
+@pytest.mark.thorough
+def test_the_settings_say_how_long_a_silent_server_is_waited_for(program, server):
+    program.environ["AGENT_TUI_LOOPBACK_IDLE_TIMEOUT_S"] = "1"
+    server.play(NoHeaders(), Reply(text="The second time."))
+    code, result, err = program.run("-p", "go")
+    assert (code, result["result"]) == (0, "The second time."), err
+    assert len(server.chats) == 2
 
 
 @pytest.mark.thorough

@@ -34,13 +34,16 @@ def counter() -> TokenCounter:
     ("used", "window", "is_estimate", "label"),
     [
         (0, 200_000, True, "[ctx: ~0%]"),
-        (145_999, 200_000, False, "[ctx: 72%]"),
+        (145_999, 200_000, False, "[ctx: 73%]"),
+        (144_999, 200_000, False, "[ctx: 72%]"),
+        (1_000, 200_000, False, "[ctx: 1%]"),
         (199_999, 200_000, False, "[ctx: 99%]"),
+        (200_000, 200_000, False, "[ctx: 100%]"),
         (250_000, 200_000, False, "[ctx: 125%]"),
         (5, 0, False, "[ctx: 0%]"),
     ],
 )
-def test_the_label_rounds_down_and_marks_an_estimate(
+def test_the_label_rounds_to_the_nearest_and_marks_an_estimate(
     used: int, window: int, is_estimate: bool, label: str
 ):
     assert ContextUsage(used, window, is_estimate).label == label

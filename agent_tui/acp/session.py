@@ -109,9 +109,10 @@ class AcpSession:
         self._outbox.put(self._updates.usage())
 
     async def replay(self) -> None:
-        """Tell all that was said before."""
+        """Tell all that was said before, in the sessions before compactions too."""
         conversation = self.runtime.conversation
-        for update in replayed(conversation.log.path_entries(), conversation.cwd):
+        tree = await self.runtime.branches.whole_tree()
+        for update in replayed(tree.path, conversation.cwd):
             self._outbox.put(update)
         if conversation.todos:
             self._outbox.put(plan_of(conversation.todos))

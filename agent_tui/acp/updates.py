@@ -29,13 +29,14 @@ from acp.schema import (
 from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.event_lines import compaction_line, event_line, turn_end_line
+from agent_tui.commands.event_lines import RetryLines, compaction_line, event_line, turn_end_line
 from agent_tui.events import (
     AgentEvent,
     BashFinished,
     BashStarted,
     ContextChanged,
-    ReplyFinished,
+    ReplyAwaited,
+    RetryScheduled,
     SessionChanged,
     TextDelta,
     ThinkingDelta,
@@ -44,6 +45,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
 )
 from agent_tui.messages import (
     AssistantMessage,
@@ -84,7 +86,7 @@ class Updates:
     def __init__(self, runtime: AgentRuntime) -> None:
         self._runtime = runtime
         self._output: dict[str, str] = {}
-        self._shown_error = ""
+        self._retries = RetryLines()
 
     def of(self, event: AgentEvent) -> Iterator[Update]:
         """What a client is told of `event`; may read files that were edited."""
@@ -93,14 +95,15 @@ class Updates:
                 yield update_agent_message_text(safe_text(text))
             case ThinkingDelta(text) if text:
                 yield update_agent_thought_text(safe_text(text))
-            case ReplyFinished(message=message):
-                self._shown_error = message.error_message or ""
-                if self._shown_error:
-                    yield said(in_lines(self._shown_error))
+            case ReplyAwaited():
+                yield update_agent_thought_text(f"\n\n*{event_line(event)}*\n\n")
             case TurnFinished():
-                if line := turn_end_line(event, self._shown_error):
+                if line := turn_end_line(event):
                     yield said(in_lines(line))
-                self._shown_error = ""
+            case TurnRecorded():
+                pass  # editors show changes and times themselves
+            case RetryScheduled():
+                yield said(f"*{in_lines(self._retries.line(event))}*")
             case TodosChanged(todos):
                 yield plan_of(todos)
             case ContextChanged():

@@ -18,6 +18,7 @@ from agent_tui.compaction.policy import (
     ContextLimits,
     RefillWatch,
     context_limits,
+    note_due,
     output_reserve_tokens,
     reply_cap_tokens,
 )
@@ -26,6 +27,7 @@ from agent_tui.config import CompactionSettings
 from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, Notice, TotalsChanged
 from agent_tui.messages import (
     AssistantMessage,
+    ContextNote,
     Job,
     Message,
     Pin,
@@ -43,6 +45,7 @@ from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import AgentRun, run_entry
+from agent_tui.sessions.replay.context_notes import newest_note, sent_messages
 from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
@@ -142,9 +145,41 @@ class Conversation:
             self.fitted = self.fit(*wanted)
         return self.fitted
 
-    def output_limits(self, calls: int = 1) -> OutputLimits:
-        """How much output each of the `calls` of one reply may bring into the context."""
-        return output_limits(self.model_info.window, calls)
+    @property
+    def room_ends_at(self) -> int:
+        """Tokens at which room is made by itself, or where it is not, the reply's room begins."""
+        return self.limits.trigger if self.compacts_at else self.limits.most
+
+    def output_limits(self, calls: int = 1, *, given_bytes: int = 0, done: int = 0) -> OutputLimits:
+        """How much output the next of the `calls` of one reply may bring into the context.
+
+        Args:
+            calls: How many the reply has.
+            given_bytes: What the first `done` of them brought.
+            done: How many of them have their results.
+        """
+        return output_limits(
+            self.model_info.window,
+            calls,
+            given_bytes=given_bytes,
+            done=done,
+            room_tokens=max(self.room_ends_at - self.usage.used, 0),
+        )
+
+    def note_on_context(self, results: Sequence[Message]) -> ContextNote | None:
+        """What the model should be told of its context with `results`, if anything is due."""
+        if self.model_info.window <= 0:
+            return None
+        ratio = self.services.ratios.ratio(self.model.name)
+        added = round(self.rough_counter.count_messages(results) * ratio)
+        note = ContextNote(
+            used=self.usage.used + added,
+            window=self.model_info.window,
+            limit=self.room_ends_at,
+            is_automatic=self.compacts_at > 0,
+        )
+        is_high = note_due(note, None)  # the replay that says what was told is for then alone
+        return note if is_high and note_due(note, newest_note(self.context())) else None
 
     def context(self) -> Context:
         """What the model sees now."""
@@ -177,7 +212,7 @@ class Conversation:
         return ModelRequest(
             model=self.model,
             system="\n\n".join([self.prompt.system, *self._system_summary(context)]),
-            messages=tuple(item.message for item in context.messages),
+            messages=sent_messages(context),
             tools=self.prompt.tools,
             max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
             thinking=thinking_effort(self.thinking, self.model_info),

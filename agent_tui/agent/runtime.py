@@ -47,6 +47,7 @@ class AgentRuntime:
         sessions: Opens, forks, names and leaves sessions; holds the present conversation.
         branches: Goes back to earlier entries of the present session.
         files: Puts files back to where they were at such an entry.
+        past: Reads the sessions that the present one goes on from.
         pending_approvals: Takes the answers to `ApprovalRequested`.
     """
 
@@ -55,13 +56,13 @@ class AgentRuntime:
     ) -> None:
         self._activity: Activity | None = None
         self._background = BackgroundSummary(services.compaction.service)
-        self._past = PastSessions(services.store)
+        self.past = PastSessions(services.store)
         self.services = services
         self.pending_approvals = PendingApprovals()
         self.sessions = SessionManager(
             services,
             self._background,
-            self._past,
+            self.past,
             lambda: self.is_busy,
             model=model,
             cwd=cwd,
@@ -225,7 +226,7 @@ class AgentRuntime:
         log, services = self.conversation.log, self.services
         reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
         project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
-        return SessionChain(log, self._past, project)
+        return SessionChain(log, self.past, project)
 
     # How activities are carried out
 
@@ -322,5 +323,5 @@ class AgentRuntime:
             history=self.history,
             scope=self._scopes().answer_call,
             files=services.files,
-            explore=Explorer(conversation, services, self._past).answer_call,
+            explore=Explorer(conversation, services, self.past).answer_call,
         )

@@ -1,6 +1,7 @@
 """What a runtime is built from; made once by the composition root."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from agent_tui.config import PermissionMode, Settings
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
-from agent_tui.providers.retry import MAX_RETRIES, Sleep
+from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
@@ -52,7 +53,7 @@ class RuntimeServices:
         server_offer: What the MCP servers give to the prompt of the present turn.
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
-        max_retries: How often it is.
+        clock: Monotonic seconds, which say how long turns and calls take.
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
@@ -87,7 +88,7 @@ class RuntimeServices:
     server_offer: Callable[[], ServerOffer] = ServerOffer
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
-    max_retries: int = MAX_RETRIES
+    clock: Callable[[], float] = time.monotonic
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)

@@ -81,10 +81,10 @@ async def _serve(arguments: Arguments) -> None:
     from agent_tui.acp.wire import StdioWire
     from agent_tui.cli.compose import editor_of
     from agent_tui.cli.folders import folder_trust
-    from agent_tui.cli.settings import session_root
+    from agent_tui.cli.settings import session_root, usable_settings
     from agent_tui.sessions.store import SessionStore
 
-    settings = editor_of(arguments, folder_trust(arguments), lambda: None).load().settings
+    settings = usable_settings(editor_of(arguments, folder_trust(arguments), lambda: None).load())
     store = SessionStore(session_root(settings), settings.durability)
 
     async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "Opened":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from agent_tui import __version__
 from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.subcommands import subcommand_help
+from agent_tui.durations import seconds_of
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from agent_tui.config import PermissionMode
@@ -33,7 +34,9 @@ examples:
   git diff | agent-tui -p "review this"
   agent-tui -p -- "--x: what is it?"    text after -- or piped in is never an option
 
-exit codes of -p: 0 done, 1 failed, 2 usage, 3 a limit was reached, 130 interrupted"""
+exit codes of -p:
+  0 done, 1 failed, 2 usage, 3 a limit was reached, 4 a call was refused
+  (--fail-on-refusal), 124 the time is over (--max-time), 130 interrupted"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Arguments:
     fallback_model: str | None = None
     json_schema: str | None = None
     reads_messages: bool = False
+    max_time_s: float | None = None
+    fails_on_refusal: bool = False
 
     @property
     def is_headless(self) -> bool:
@@ -83,6 +88,9 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         parser.error("--input-format stream-json is for -p with --output-format stream-json")
     if values.json_schema is not None and values.print_prompt is None:
         parser.error("--json-schema is for the answer that -p prints: give -p with it")
+    if values.print_prompt is None and (values.max_time_s or values.fails_on_refusal):
+        option = "--max-time" if values.max_time_s else "--fail-on-refusal"
+        parser.error(f"{option} is for a run without a screen: give -p with it")
     return Arguments(
         prompt=" ".join(cast("list[str]", values.prompt)),
         print_prompt=values.print_prompt,
@@ -109,6 +117,8 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         fallback_model=values.fallback_model,
         json_schema=values.json_schema,
         reads_messages=reads_messages,
+        max_time_s=values.max_time_s,
+        fails_on_refusal=values.fails_on_refusal,
     )
 
 
@@ -120,6 +130,12 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return number
+
+
+def _duration_s(text: str) -> float:
+    if (seconds := seconds_of(text)) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s, 10m or 1h")
+    return seconds
 
 
 def _dollars(text: str) -> float:
@@ -276,6 +292,20 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="DOLLARS",
         dest="max_cost_usd",
         help="ask models nothing more once this is spent, summaries and helpers included",
+    )
+    limits.add_argument(
+        "--max-time",
+        type=_duration_s,
+        metavar="DURATION",
+        dest="max_time_s",
+        help="of -p: end the run after this time (seconds, or 90s, 10m, 1h) with what it has "
+        "by then, and with exit code 124",
+    )
+    limits.add_argument(
+        "--fail-on-refusal",
+        action="store_true",
+        dest="fails_on_refusal",
+        help="of -p: exit with code 4 where a tool call was refused, though the model finished",
     )
     add("--version", action="version", version=f"agent-tui {__version__}")
     return parser

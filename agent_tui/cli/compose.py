@@ -21,7 +21,12 @@ from agent_tui.cli.folders import (
 )
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
-from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
+from agent_tui.cli.settings import (
+    session_root,
+    settings_editor,
+    trusted_config_files,
+    usable_settings,
+)
 from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
@@ -39,7 +44,6 @@ from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.log_file import fault_reporter
-from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.file.status import session_status
 from agent_tui.sessions.log import SessionLog
@@ -146,7 +150,7 @@ def compose(
         return editor_of(arguments, trust, lambda: workspace).load()
 
     loaded = settings_in(None if arguments.is_demo else launch_cwd)
-    settings = loaded.settings
+    settings = usable_settings(loaded)
     store = SessionStore(session_root(settings), settings.durability)
     # In a folder that somebody named, sessions are wanted: there it is an error.
     may_go_without = arguments.keeps_session and not settings.session_dir
@@ -244,7 +248,6 @@ def compose(
         take_up_tools=servers.take_up,
         read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,
-        max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),

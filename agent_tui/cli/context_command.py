@@ -21,6 +21,7 @@ from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.context import Context, build_context, wrap_summary
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.context_notes import sent_messages
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter
 
@@ -53,7 +54,7 @@ def run_command(argv: Sequence[str]) -> int:
         )
         model = _model_of(log, context)
         warnings = log.warnings
-    messages = [item.message for item in context.messages]
+    messages = sent_messages(context)
     summary = wrap_summary(context.summary) if summary_role == "system" and context.summary else ""
     payload: JsonObject
     if arguments.format == "anthropic":

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import cast
@@ -54,6 +55,9 @@ def _run_agent(argv: Sequence[str]) -> int:
         from agent_tui.cli.print_command import run_print
 
         return run_print(arguments)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell without job control has background jobs ignore Ctrl+C, and all that they start.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     from agent_tui.cli.early_settings import wants_plain
 
     if wants_plain(arguments):

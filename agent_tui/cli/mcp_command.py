@@ -157,9 +157,10 @@ def _add(arguments: argparse.Namespace) -> None:
     try:
         McpServerSettings.model_validate(settings)
     except ValidationError as error:
-        raise UsageError(
-            "A server has either a command, behind --, or a --url.", "See agent-tui mcp add --help."
-        ) from error
+        why = "a server has either a command, behind --, or a --url"
+        if url and not command:
+            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{name}: {why}.", "See agent-tui mcp add --help.") from error
     file = UserConfigFile(user_config_path())
     file.set(_table(name), settings)
     write_text(safe_text(f"{name}: written to {file.path}") + "\n")

@@ -18,6 +18,7 @@ from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.pictures import PictureProvider
 from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.routed import RoutedProvider
+from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.text_tools.provider import TextToolProvider
 
 NO_MODEL = ModelRef("")
@@ -52,7 +53,9 @@ def open_models(
     local_key = secrets.token_urlsafe(24)
     host = ProviderHost(
         log_path=paths.log_file(),
-        idle_timeout_s=settings.request_idle_timeout_s,
+        silence=SilenceLimits.without_bytes(
+            settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
+        ),
         environ=ChainMap({KEY_VARIABLE: local_key}, environ),
     )
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)

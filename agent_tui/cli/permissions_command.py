@@ -216,7 +216,7 @@ def _verdict(
     toolbox: Toolbox = default_toolbox()
     context = ToolContext(
         cwd=workspace,
-        emit=lambda _text: None,
+        emit=lambda _text, _skipped=0: None,
         files=FileMemory(),
         output_dir=paths.user_cache_dir() / "outputs",
         environ=dict(os.environ),

@@ -1,10 +1,11 @@
 """``agent-tui -p``: one prompt, printed."""
 
 import asyncio
+import math
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
 from agent_tui import paths
@@ -19,10 +20,15 @@ from agent_tui.events import Notice
 from agent_tui.headless.answer_schema import AnswerSchema
 from agent_tui.headless.printer import ExitCode, print_command, print_turn
 from agent_tui.headless.stream import MessageStream
+from agent_tui.headless.terms import RunTerms, TimeLimit
 from agent_tui.local_models.library import ModelLibrary
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Where one is ignored (``nohup`` does that), it stays so."""
+
+_STOP_AGAIN_S = 0.2
+_STOP_WITHIN_S = 10.0
+"""After the end of the time a run may still record what it has, and end what it started."""
 
 _NO_MODEL = "No model is chosen and no provider key was found."
 _NO_MODEL_HINT = (
@@ -55,10 +61,16 @@ def run_print(arguments: Arguments) -> int:
         raise UsageError("--json-schema is for prompts, not for commands.", "Leave one out.")
     if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
         return ExitCode.INTERRUPTED
-    return asyncio.run(_run(arguments, given.written, given.piped, schema))
+    terms = RunTerms(
+        schema=schema,
+        time_limit=TimeLimit(arguments.max_time_s) if arguments.max_time_s else None,
+        fails_on_refusal=arguments.fails_on_refusal,
+    )
+    return asyncio.run(_run(arguments, given.written, given.piped, terms))
 
 
-async def _run(arguments: Arguments, written: str, piped: str, schema: AnswerSchema | None) -> int:
+async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) -> int:
+    ends_at = _ends_at(terms)
     program = compose(arguments, is_interactive=False)
     warming: asyncio.Task[None] | None = None
     for notice in program.start_notices:
@@ -79,17 +91,17 @@ async def _run(arguments: Arguments, written: str, piped: str, schema: AnswerSch
                 complain(event.text)
         services = command_services(arguments, program)
         if arguments.reads_messages:
-            stream = MessageStream(runtime, services, schema=schema)
+            stream = MessageStream(runtime, services, terms=terms)
             _feed(stream)
-            return await _until_signal(stream.run(), stream.stop)
+            return await _until_stopped(stream.run(), stream.stop, terms.time_limit, ends_at)
         if is_command:
             printing = print_command(
-                runtime, services, written, arguments.output_format, attached=piped
+                runtime, services, written, arguments.output_format, attached=piped, terms=terms
             )
         else:
             prompt = _joined(written, piped)
-            printing = print_turn(runtime, prompt, arguments.output_format, schema=schema)
-        return await _until_signal(printing, runtime.abort)
+            printing = print_turn(runtime, prompt, arguments.output_format, terms=terms)
+        return await _until_stopped(printing, runtime.abort, terms.time_limit, ends_at)
     finally:
         if warming is not None:
             warming.cancel()
@@ -123,7 +135,48 @@ def _feed(stream: MessageStream) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
-async def _until_signal(printing: Awaitable[ExitCode], stop: Callable[[], None]) -> ExitCode:
+def _ends_at(terms: RunTerms) -> float:
+    """When the run is to end, by the clock of the event loop."""
+    seconds = math.inf if terms.time_limit is None else terms.time_limit.seconds
+    return asyncio.get_running_loop().time() + seconds
+
+
+async def _until_stopped(
+    printing: Coroutine[None, None, ExitCode],
+    stop: Callable[[], None],
+    time_limit: TimeLimit | None,
+    ends_at: float,
+) -> ExitCode:
+    """Wait for `printing`; a signal that would end us stops it so that what came is kept.
+
+    So does the end of the time, and what cannot be stopped in an orderly way is then cancelled.
+    """
+    if time_limit is None:
+        return await _until_signal(printing, stop)
+    stopping = asyncio.create_task(_stop_in_time(stop, time_limit, ends_at))
+    try:
+        async with asyncio.timeout_at(ends_at + _STOP_WITHIN_S):
+            return await _until_signal(printing, stop)
+    except TimeoutError:
+        if not time_limit.is_over:
+            raise
+        complain(time_limit.words)
+        return ExitCode.TIMEOUT
+    finally:
+        stopping.cancel()
+
+
+async def _stop_in_time(stop: Callable[[], None], time_limit: TimeLimit, ends_at: float) -> None:
+    await asyncio.sleep(ends_at - asyncio.get_running_loop().time())
+    time_limit.is_over = True
+    while True:  # what had not begun yet is stopped when it has
+        stop()
+        await asyncio.sleep(_STOP_AGAIN_S)
+
+
+async def _until_signal(
+    printing: Coroutine[None, None, ExitCode], stop: Callable[[], None]
+) -> ExitCode:
     """Wait for `printing`; a signal that would end us stops it so that what came is kept."""
     loop = asyncio.get_running_loop()
     caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder
-from agent_tui.config import Settings, load_settings
+from agent_tui.config import LoadedSettings, SettingProblem, Settings, load_settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import UserConfigFile
@@ -37,6 +37,30 @@ def read_settings(session_dir: str | None, project_files: Sequence[Path] = ()) -
     """The settings of files and environment, with `session_dir` from the command line."""
     flags = {"session_dir": session_dir}
     return load_settings(user_config_path(), os.environ, flags, project_files).settings
+
+
+def is_unusable_address(problem: SettingProblem) -> bool:
+    """Whether `problem` is an address of models that the person named, and none can be there."""
+    return problem.key.rpartition(".")[2] == "base_url" and not problem.is_of_project
+
+
+def usable_settings(loaded: LoadedSettings) -> Settings:
+    """The settings to run with, unless an address of models that was named cannot be used.
+
+    Left out like other wrong settings, it would send the conversation to another server. A
+    project's file cannot name one at all, so what it says of that is only reported.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for problem in loaded.problems:
+        if is_unusable_address(problem):
+            where = "--base-url" if problem.source == "command line" else problem.place
+            raise UsageError(
+                f"{where}: {problem.problem}.",
+                "Write it like http://127.0.0.1:8080/v1.",
+            )
+    return loaded.settings
 
 
 def session_root(settings: Settings) -> Path:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.core.short_words import counted
+from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.compaction.strategies.registry import strategy_description
 from agent_tui.config import STRATEGY_NAMES, strategy_named
@@ -16,6 +18,10 @@ from agent_tui.sessions.entries import Ledger
 
 PREVIEW = "--preview"
 _STRATEGY = "--strategy"
+_FORCE = "--force"
+_LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
+"""A compaction is asked about that frees less than a tenth of what is in use, or less than a
+hundredth of the window; freeing so many tokens is always enough for the latter."""
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking go",
     1: "long outputs shortened",
@@ -25,10 +31,11 @@ TIER_LABELS: Mapping[int, str] = {
 
 
 @command(
-    f"[focus] [{PREVIEW}] [{_STRATEGY} NAME]",
+    f"[focus] [{PREVIEW}] [{_FORCE}] [{_STRATEGY} NAME]",
     refusal="Cannot compact while the agent works. Use /abort first.",
     completions=lambda _front: (
         Completion(PREVIEW, "show what it would do"),
+        Completion(_FORCE, "compact even where that frees next to nothing"),
         *(Completion(f"{_STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
     ),
     harmless=(PREVIEW,),
@@ -40,10 +47,38 @@ async def compact(front: Front, argument: str) -> None:
         await _preview(front, is_focus_given=len(words) > 1)
     elif _STRATEGY in words:
         await _compact_here(front, words)
-    elif words and words[0].startswith("--"):
-        front.say(f"/compact has no option {words[0]}, only {PREVIEW} and {_STRATEGY}.", "warning")
-    else:
+    elif words and words[0].startswith("--") and words[0] != _FORCE:
+        front.say(
+            f"/compact has no option {words[0]}, only {PREVIEW}, {_FORCE} and {_STRATEGY}.",
+            "warning",
+        )
+    elif _FORCE in words:
+        await front.run(front.runtime.compact(" ".join(w for w in words if w != _FORCE)))
+    elif await _is_worth_it(front):
         await front.run(front.runtime.compact(argument))
+
+
+async def _is_worth_it(front: Front) -> bool:
+    """Whether a new session is to be begun; where that frees next to nothing the person says."""
+    runtime = front.runtime
+    if runtime.conversation.settings.strategy != TIERED:
+        return True  # it shortens in this session
+    preview = await runtime.preview_compaction()
+    summary = next((row for row in preview.tiers if row.tier == SUMMARY_TIER), None)
+    used = preview.tokens_before
+    small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)
+    if summary is None or summary.freed >= max(used // _LEAST_PART, small):
+        return True  # or it says itself why there is nothing to compact
+    gain = f"This would free about {max(summary.freed, 0):,} of {used:,} tokens"
+    if not front.can_ask:
+        front.say(f"Not compacted: {gain.lower()}. /compact {_FORCE} does it anyway.", "warning")
+        return False
+    question = Question(
+        "Compact anyway?",
+        (f"{gain}, and begin a new session.",),
+        (Choice(True, "yes: go on in a new session", "y"), Choice(False, "no: leave it", "n")),
+    )
+    return bool(await front.ask(question))
 
 
 async def _compact_here(front: Front, words: Sequence[str]) -> None:

@@ -48,9 +48,8 @@ class ContextPage:
             rows = tuple((large.label, _share(large.tokens, shown)) for large in shown.largest)
             sections.append(PageSection("Largest messages", rows))
         about = "about " if usage.is_estimate else ""
-        title = (
-            f"Context window: {about}{usage.used:,} of {usage.window:,} tokens, {usage.percent}%"
-        )
+        filled = f"{about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}"
+        title = f"Context window: {filled}"
         if shown.compacts_at:
             title += f"; room is made at {shown.compacts_at}%"
         return Page(title, tuple(sections))
@@ -66,7 +65,7 @@ class ContextPage:
 
 def warning_text(event: ContextWarning) -> str:
     """What a person is told when the context fills."""
-    filled = f"The context fills {event.usage.percent}% of the window."
+    filled = f"The context fills {event.usage.shown_percent} of the window."
     if not event.compacts_at:
         return f"{filled} /compact makes room."
     return f"{filled} Room is made by itself at {event.compacts_at}%; /compact does it now."

@@ -1,8 +1,11 @@
 """What is said of an event where there are words alone: `--plain`, `-p` and editors."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
+from agent_tui.commands.core.short_words import short_time
+from agent_tui.durations import elapsed
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -16,6 +19,7 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    CutReplyDropped,
     JobEnded,
     JobStarted,
     LoopAdvanced,
@@ -23,6 +27,7 @@ from agent_tui.events import (
     Notice,
     PlanHandedOver,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -41,14 +46,19 @@ from agent_tui.events import (
     ToolStarted,
     TotalsChanged,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
     WentBack,
 )
+from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
+
+_MOST_NAMED = 5
+"""Of the files that a turn changed."""
 
 
 def event_line(event: AgentEvent) -> str:
@@ -63,7 +73,13 @@ def event_line(event: AgentEvent) -> str:
         case Notice(text=text) | CompactionFailed(text):
             return text
         case RetryScheduled(attempt, most, delay_s, reason):
-            return f"{reason} Trying again in {delay_s:.0f} seconds ({attempt} of {most})."
+            return f"{reason} {_next_try(attempt, most, delay_s)}"
+        case ReplyDiscarded(was_shown=True):
+            return "The reply begins anew; what came of it so far does not count."
+        case CutReplyDropped():
+            return "The model gives the reply from its beginning; the part before does not count."
+        case ReplyAwaited(waited_s, is_alive):
+            return waiting_line(waited_s, is_alive=is_alive)
         case ContextWarning(level=level, compacts_at=compacts_at):
             return warning_text(event) if level == "warn" or not compacts_at else ""
         case CompactionStarted(tokens_before=before):
@@ -84,6 +100,10 @@ def event_line(event: AgentEvent) -> str:
             return f"Ends: {label}."
         case SessionChanged():
             return _session(event)
+        case TurnRecorded(facts=facts):
+            took, changed = _turn_facts(facts, _MOST_NAMED)
+            told = "; ".join(filter(None, (took and f"took {took}", changed)))
+            return f"{told[:1].upper()}{told[1:]}."
         case WentBack():
             return "Back at an earlier place of this session."
         case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
@@ -104,16 +124,47 @@ def event_line(event: AgentEvent) -> str:
             assert_never(event)
 
 
-def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
-    """Why a turn ended, and how it can go on; empty for one that is done.
+def waiting_line(waited_s: float, *, is_alive: bool) -> str:
+    """That words of the model are long in coming.
 
     Args:
-        event: The end of the turn.
-        shown_error: What was told of the last reply; it is not said twice.
+        waited_s: Seconds since its last words.
+        is_alive: Whether its server gives signs of life.
     """
+    if is_alive:
+        return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
+    return f"Nothing has come from the model's server for {elapsed(waited_s)}. Still waiting."
+
+
+class RetryLines:
+    """Says why a request is tried again, and says it once for each reason."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+
+    def line(self, event: RetryScheduled) -> str:
+        """What is said of `event`, after those before it."""
+        is_told = event.attempt > 1 and event.reason == self._reason
+        self._reason = event.reason
+        if is_told:
+            return _next_try(event.attempt, event.max_attempts, event.delay_s)
+        return event_line(event)
+
+
+def retry_line(event: RetryScheduled) -> str:
+    """The same with the reason last, where a line may be too short for it."""
+    next_try = _next_try(event.attempt, event.max_attempts, event.delay_s)
+    return f"{next_try} {event.reason}"
+
+
+def _next_try(attempt: int, most: int, delay_s: float) -> str:
+    """Which try comes next, the first request being one of them."""
+    return f"Try {attempt + 1} of {most + 1} in {delay_s:.0f} s."
+
+
+def turn_end_line(event: TurnFinished) -> str:
+    """Why a turn ended, and how it can go on; empty for one that is done."""
     match event.outcome:
-        case "error" if event.error == shown_error:
-            text = ""
         case "error":
             text = f"Error: {event.error}"
         case "limit":
@@ -127,6 +178,26 @@ def turn_end_line(event: TurnFinished, shown_error: str = "") -> str:
         case _:
             assert_never(event.outcome)
     return f"{text} /retry goes on.".strip() if event.can_continue else text
+
+
+def turn_facts_line(facts: TurnFacts, most_named: int = _MOST_NAMED) -> str:
+    """``2m 05s · changed src/a.py, tests/test_a.py +3``; `most_named` files at most are named."""
+    return " · ".join(filter(None, _turn_facts(facts, most_named)))
+
+
+def _turn_facts(facts: TurnFacts, most_named: int) -> tuple[str, str]:
+    """How long a turn took, and what it changed; each empty where nothing is said of it."""
+    took = short_time(facts.elapsed_ms / 1_000) if facts.elapsed_ms >= 1_000 else ""
+    named = facts.changed[:most_named]
+    more = len(facts.changed) - len(named) + facts.more
+    files = printable_line(", ".join(named), 1_000) + (f" +{more:,}" if more else "")
+    return took, f"changed {files}" if named else ""
+
+
+def plan_steps(todos: Sequence[Todo]) -> list[str]:
+    """The steps of a plan, each on a line with how far it is: ``[x] Read the parser``."""
+    signs = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+    return [f"{signs[todo.status]} {printable_line(todo.text)}" for todo in todos]
 
 
 def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) -> str:

@@ -22,14 +22,11 @@ _SHOWN = {"show": True, "hide": False}
 
 async def _models(front: Front) -> tuple[Completion, ...]:
     """Every model that can be used now, with window, price, state and where it is from."""
-    present = front.runtime.conversation.model
-    found = await front.services.models.found()
-    completions = {
-        model.ref.name: Completion(model.ref.name, facts_of(model).in_one_line)
-        for model in sorted(found, key=lambda model: model.ref != present)
-    }
-    if present.name:
-        completions.setdefault(present.name, Completion(present.name, "in use"))
+    present, known = front.runtime.conversation.model, front.services.known_models
+    listing = await PickableModels(front.services.models, present, known).listing()
+    completions: dict[str, Completion] = {}
+    for choice in listing.choices:
+        completions.setdefault(choice.label, Completion(choice.label, choice.details))
     return tuple(completions.values())
 
 
@@ -138,18 +135,34 @@ class PickableModels:
     known: KnownModels
 
     async def listing(self) -> Listing[ModelRef]:
-        """The one in use, favourites, those chosen before, then the others."""
+        """The one in use, favourites, those chosen last, then the others, newest first."""
         await asyncio.to_thread(self.known.load)
-        found = await self.models.found()
         ordered = sorted(
-            found, key=lambda each: (each.ref != self.present, self.known.place(each.ref))
+            await found_with(self.models, self.present),
+            key=lambda each: (not is_same(each.ref, self.present), self.known.place(each.ref)),
         )
-        choices = (
-            Choice(each.ref, each.ref.name, details=f"window {facts_of(each).in_one_line}")
-            for each in ordered
-        )
+        choices = [Choice(each.ref, each.ref.name, details=self._details(each)) for each in ordered]
         nothing = "No model can be reached: no key is set and no local server answers."
         return Listing("Choose a model", tuple(choices), nothing, typed="a model's name")
+
+    def _details(self, model: FoundModel) -> str:
+        in_use = "in use · " if is_same(model.ref, self.present) else ""
+        return f"{in_use}window {facts_of(model).in_one_line}"
+
+
+async def found_with(models: ModelSource, present: ModelRef) -> tuple[FoundModel, ...]:
+    """Every model that can be used now, and the one in use even where nothing lists it."""
+    found = await models.found()
+    if not present.name or any(is_same(model.ref, present) for model in found):
+        return found
+    return (FoundModel(present, models.info(present)), *found)
+
+
+def is_same(ref: ModelRef, present: ModelRef) -> bool:
+    """Whether both lead to one model; one at a server may be asked for by two names."""
+    if ref.base_url != present.base_url:
+        return False
+    return present.name in ((ref.name, ref.model_id) if ref.base_url else (ref.name,))
 
 
 @dataclass(frozen=True, slots=True)

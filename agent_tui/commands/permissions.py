@@ -39,6 +39,7 @@ FULL_MODE_QUESTION: Question[PermissionMode] = Question(
     ),
     is_grave=True,
     unanswered="keep the mode",
+    marked=1,
 )
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")

@@ -46,11 +46,12 @@ async def tree(front: Front, _argument: str) -> None:
     try:
         match action:
             case "go back":
-                await go_back(front, picked.entry_id)
+                await go_back(front, await runtime.branches.place_of(picked.entry_id))
             case "fork":
                 front.show_events(await runtime.branches.fork(picked.entry_id))
             case "summarise":
-                way, told = await choose_files(front, picked.entry_id)
+                place = await runtime.branches.place_of(picked.entry_id)
+                way, told = await choose_files(front, place)
                 if way in ("talk", "both"):
                     await front.run(runtime.go_back_with_summary(picked.entry_id))
                 front.show_events(told)
@@ -76,12 +77,15 @@ class PickableEntries:
     runtime: AgentRuntime
 
     async def listing(self) -> Listing[TreeChoice]:
-        """What the person said on this branch, the newest first."""
+        """What the person said on this branch, before compactions too, the newest first."""
+        tree = await self.runtime.branches.whole_tree()
         said = [
             Choice(
-                TreeChoice(entry.id, None), printable_line(without_attachments(entry.message.text))
+                TreeChoice(entry.id, None),
+                printable_line(without_attachments(entry.message.text)),
+                details="before the compaction" * bool(tree.place(entry.id).later),
             )
-            for entry in reversed(self.runtime.conversation.log.path_entries())
+            for entry in reversed(tree.path)
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         ]
         nothing = "You said nothing in this session that one could go back to."

@@ -145,6 +145,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
         _TRUST_ANSWERS,
         is_grave=True,
         unanswered="go on without; it is asked again",
+        marked=1,
     )
 
 
@@ -162,6 +163,7 @@ def server_question(spec: ServerSpec) -> Question[bool]:
         _SERVER_ANSWERS,
         is_grave=True,
         unanswered="not now; it is asked again",
+        marked=1,
     )
 
 
@@ -175,6 +177,7 @@ def hook_question(spec: "HookSpec") -> Question[bool]:
         _SERVER_ANSWERS,
         is_grave=True,
         unanswered="not now; it is asked again",
+        marked=1,
     )
 
 

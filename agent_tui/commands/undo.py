@@ -11,8 +11,7 @@ from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.diff import Change, DiffPage
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
-from agent_tui.messages import UserMessage
-from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import RestorePlan
 
 GoesBack: TypeAlias = Literal["talk", "files", "both"]
@@ -22,6 +21,7 @@ _WAYS: Final[dict[GoesBack, str]] = {
     "talk": "only what was said; the files stay as they are",
     "files": "only the files; the conversation goes on here",
 }
+_ONE_MORE = "one message more; the files stay as they are"
 _BUSY = "Cannot go back while the agent works. Use /abort first."
 _SHOWN_FILES = 12
 
@@ -40,41 +40,48 @@ async def undo(front: Front, argument: str) -> None:
         front.say(f"/undo takes {', '.join(_WAYS)}, not {argument}.", "warning")
         return
     back = await runtime.files.plan_taking_back()
-    said = _last_said(front)
+    can_redo = bool(back.restores) and not runtime.files.is_said_since_restore and wanted is None
     try:
-        if not back.is_empty and not runtime.files.is_said_since_restore and wanted is None:
+        said = await runtime.branches.last_said()
+        if can_redo and (said is None or not front.can_ask):
             await _take_restore_back(front, back)
         elif said is None:
             front.say("Nothing was said yet that could be taken back.")
         else:
-            await go_back(front, said, wanted)
+            await go_back(front, said, wanted, back if can_redo else None)
             if not front.can_ask and wanted != "files":
                 front.say("What was said last is taken back.")
     except AgentTuiError as error:
         front.say(str(error), "warning")
 
 
-async def go_back(front: Front, entry_id: str, wanted: GoesBack | None = None) -> None:
-    """Go back to an entry, with its files where the person wants that.
+async def go_back(
+    front: Front, place: Place, wanted: GoesBack | None = None, redo: RestorePlan | None = None
+) -> None:
+    """Go back to a place, with its files where the person wants that.
 
     Args:
         front: Where the person is.
-        entry_id: Where to.
+        place: Where to.
         wanted: What goes back; None asks where there is something to ask about.
+        redo: What takes back the newest putting back of files, where that can be chosen instead.
 
     Raises:
         AgentTuiError: It cannot be done.
     """
-    way, told = await choose_files(front, entry_id, wanted)
+    way, told = await choose_files(front, place, wanted, redo)
     if way in ("talk", "both"):
-        front.show_events(await front.runtime.branches.go_back(entry_id))
+        front.show_events(await front.runtime.branches.go_to(place))
     front.show_events(told)
 
 
 async def choose_files(
-    front: Front, entry_id: str, wanted: GoesBack | None = None
+    front: Front,
+    place: Place,
+    wanted: GoesBack | None = None,
+    redo: RestorePlan | None = None,
 ) -> tuple[GoesBack | None, Sequence[AgentEvent]]:
-    """Ask whether files go back to where they were at an entry, and put them back.
+    """Ask whether files go back to where they were at a place, and put them back.
 
     Returns:
         What the person wants to go back, None for nothing; and what is to be told at the end.
@@ -83,8 +90,12 @@ async def choose_files(
         AgentTuiError: It cannot be done.
     """
     runtime = front.runtime
-    plan = await runtime.files.plan_for(runtime.branches.leaf_for(entry_id))
-    way = wanted or (await _ask(front, plan) if plan.restores else "talk")
+    plan = await runtime.files.plan_for(place)
+    is_open = bool(plan.restores) or redo is not None
+    way = wanted or (await _ask(front, plan, redo) if is_open else "talk")
+    if way == "redo":
+        await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
+        return None, ()
     if way in ("files", "both"):
         if plan.is_empty:
             front.say("No file was changed since.")
@@ -94,7 +105,7 @@ async def choose_files(
     return way, ()
 
 
-async def _take_restore_back(front: Front, plan: RestorePlan) -> None:
+async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool = False) -> None:
     files = front.runtime.files
     going_on = await files.plan_going_on()
     choices = [Choice(plan, f"yes: {counted(len(plan.restores), 'file')} as before that", "y")]
@@ -106,25 +117,33 @@ async def _take_restore_back(front: Front, plan: RestorePlan) -> None:
         _facts(front, plan, await files.differences(plan)),
         tuple(choices),
     )
-    chosen = await front.ask(question) if front.can_ask else plan
+    is_open = front.can_ask and (not is_chosen or bool(going_on.restores))
+    chosen = await front.ask(question) if is_open else plan
     if chosen is not None:
         front.show_events(await files.carry_out(chosen, tells_model=True))
 
 
-async def _ask(front: Front, plan: RestorePlan) -> GoesBack | None:
+async def _ask(
+    front: Front, plan: RestorePlan, redo: RestorePlan | None
+) -> GoesBack | Literal["redo"] | None:
     if not front.can_ask:
         front.say("Files were changed since: say what goes back, as /undo both.", "warning")
         return None
     differences = await front.runtime.files.differences(plan)
-    choices: tuple[Choice[GoesBack | Literal["show"]], ...] = (
-        Choice("both", _WAYS["both"], "b"),
-        Choice("talk", _WAYS["talk"], "t"),
-        Choice("files", _WAYS["files"], "f"),
-        Choice("show", "show what changes in the files", "d"),
-    )
+    choices: list[Choice[GoesBack | Literal["redo", "show"]]] = [
+        Choice("talk", _WAYS["talk"] if plan.restores else _ONE_MORE, "t")
+    ]
+    if plan.restores:
+        choices.insert(0, Choice("both", _WAYS["both"], "b"))
+        choices.append(Choice("files", _WAYS["files"], "f"))
+    if redo is not None:
+        count = counted(len(redo.restores), "file")
+        choices.append(Choice("redo", f"nothing more: {count} as before the last /undo", "r"))
+    if plan.restores:
+        choices.append(Choice("show", "show what changes in the files", "d"))
     while True:
         answer = await front.ask(
-            Question("What goes back?", _facts(front, plan, differences), choices)
+            Question("What goes back?", _facts(front, plan, differences), tuple(choices))
         )
         if answer != "show":
             return answer
@@ -148,11 +167,3 @@ def _page(front: Front, differences: tuple[Difference, ...]) -> DiffPage:
         ),
         (),
     )
-
-
-def _last_said(front: Front) -> str | None:
-    """The entry of the person's last message on this branch."""
-    for entry in reversed(front.runtime.conversation.log.path_entries()):
-        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return entry.id
-    return None

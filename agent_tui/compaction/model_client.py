@@ -4,10 +4,11 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias, assert_never
 
+from agent_tui.durations import elapsed
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
@@ -17,12 +18,14 @@ from agent_tui.providers.base import (
     NoticeChunk,
     Provider,
     ProviderError,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
     UsageChunk,
 )
 from agent_tui.providers.retry import Sleep, retry_delay_s
+from agent_tui.providers.silence import WaitTeller
 
 FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
 """Why a reply ended, by the provider's word."""
@@ -141,7 +144,12 @@ class ModelClient:
         calls: dict[int, RawToolCall] = {}
         finish: FinishReason | None = None
         tracker.tell(phase)
-        async with aclosing(self._provider.stream(request)) as chunks:
+
+        def tell_wait(waited_s: float, _is_alive: bool) -> None:
+            tracker.tell(f"{phase}, waiting for {elapsed(waited_s)}")
+
+        awaited = replace(request, on_wait=WaitTeller(tell_wait).hear)
+        async with aclosing(self._provider.stream(awaited)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextChunk(text=text):
@@ -156,6 +164,9 @@ class ModelClient:
                         tracker.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
+                    case RestartChunk():
+                        texts.clear()
+                        calls.clear()
                     case ThinkingChunk() | NoticeChunk():
                         pass
                     case _:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent_tui.config import CompactionSettings
+from agent_tui.messages import ContextNote
 from agent_tui.providers.base import ModelInfo
+from agent_tui.tokens import percent_of
 
 ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
 
@@ -14,6 +16,8 @@ _LARGEST_RESERVE = 20_000
 """Replies beyond this are rare; a model's whole output limit would waste a third of a window."""
 
 _SMALL_WINDOW = 32_768
+
+_FIRST_TOLD_TENTH, _ALL_TENTHS = 6, 10
 
 _REFILL_REPLIES = 3
 _REFILLS_IN_A_ROW = 3
@@ -61,7 +65,7 @@ class ContextLimits:
     @property
     def trigger_percent(self) -> int:
         """Where room is made, on the scale of `ContextUsage.percent`."""
-        return self.trigger * 100 // self.window if self.window > 0 else 0
+        return percent_of(self.trigger, self.window)
 
     def level(self, used: int) -> ContextLevel:
         """Where `used` tokens stand; ``normal`` in an unknown window."""
@@ -89,6 +93,15 @@ def context_limits(window: int, output_reserve: int, settings: CompactionSetting
         most=most,
         least_gain=round(used * settings.min_gain),
     )
+
+
+def note_due(note: ContextNote, told: ContextNote | None) -> bool:
+    """Whether the model should be told `note` of its context, after what it was `told` last.
+
+    From six tenths of the limit on, once for each further tenth; at the limit room is made.
+    """
+    last_told = told.tenth if told is not None else 0
+    return max(_FIRST_TOLD_TENTH, last_told + 1) <= note.tenth < _ALL_TENTHS
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ _JUDGED_FROM_TOKENS = 2_000
 _LEAST_PART = 4
 _MOST_TIMES = 10
 
+_LEAST_UNCOUNTED_PART = 10
+"""More than this part of the window that is only estimated may be off by a percent of it."""
+
 _NAMED_SOURCES = 3
 _LABEL_CHARS = 60
 
@@ -57,7 +60,9 @@ def measure_context(
         estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
         newer = _estimate(context.messages[index + 1 :], counter)
         if is_credible(counted, estimated, window):
-            return ContextUsage(counted + round(newer * ratio), window, is_estimate=False)
+            uncounted = round(newer * ratio)
+            is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
+            return ContextUsage(counted + uncounted, window, is_estimate)
     estimated = overhead_tokens + _estimate(context.messages, counter)
     return ContextUsage(round(estimated * ratio), window, is_estimate=True)
 

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
@@ -54,17 +54,23 @@ DEFAULT = Origin("default")
 class SettingProblem:
     """One setting that was left out, or a whole file: its `key` is empty.
 
-    `line` is 0 where there is none (environment, flags).
+    `line` is 0 where there is none (environment, flags). `is_of_project`: a project's file sets it.
     """
 
     source: str
     line: int
     key: str
     problem: str
+    is_of_project: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it is set, with its name."""
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{where}: {self.key}" if self.key else where
 
     def __str__(self) -> str:
-        where = f"{self.source}:{self.line}" if self.line else self.source
-        return f"{where}: {self.key}: {self.problem}" if self.key else f"{where}: {self.problem}"
+        return f"{self.place}: {self.problem}"
 
     @property
     def notice(self) -> str:
@@ -144,11 +150,13 @@ class _SettingsLayers:
 
     def add_project_file(self, path: Path) -> None:
         """What the project's file may set; its rules are added to the others."""
+        first = len(self.problems)
         values, lines = self._read(path)
         own = Settings.model_validate(self.values)
         for key, why in tuple(refusals(values, own)):
             self._report(str(path), [InvalidSetting(key, why)], lines)
             values = without(values, key)
+        self.problems[first:] = [replace(one, is_of_project=True) for one in self.problems[first:]]
         added = Settings.model_validate(values).permissions
         rules: JsonObject = {
             "ask": [*own.permissions.ask, *added.ask],

@@ -8,7 +8,8 @@ from agent_tui.messages import JsonObject
 
 _PROJECT_SETTINGS = frozenset(
     {
-        *("model", "thinking", "theme", "mouse", "bash_timeout_s", "request_idle_timeout_s"),
+        *("model", "thinking", "theme", "mouse", "bash_timeout_s"),
+        *("request_idle_timeout_s", "loopback_idle_timeout_s"),
         *("compaction", "permission_mode", "sandbox", "permissions", "models"),
     }
 )

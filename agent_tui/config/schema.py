@@ -6,10 +6,11 @@ A new section is a class here and a field of `Settings`; all else follows from t
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Annotated, Literal, TypeAlias, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from agent_tui.config.addresses import check_address
 from agent_tui.config.key_settings import KeySettings
 from agent_tui.messages import ThinkingLevel
 
@@ -66,6 +67,18 @@ _LEAST_TARGET_TOKENS = 16_000
 _LARGEST_TARGET = 0.40
 _HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
 """``hybrid`` needs more room than the tiers, as it leaves every message in its place."""
+
+
+def _address_or_empty(text: str) -> str:
+    return check_address(text) if text else text
+
+
+def _address_with_variables(text: str) -> str:
+    """An address that may hold ``${NAME}``: it is checked again when they are filled in."""
+    return text if "${" in text else _address_or_empty(text)
+
+
+WebAddress: TypeAlias = Annotated[str, AfterValidator(_address_or_empty)]
 
 
 class SettingsSection(BaseModel):
@@ -197,7 +210,7 @@ class ModelSettings(SettingsSection):
     max_output: int | None = Field(
         default=None, gt=0, description="Longest reply in tokens, instead of what is known"
     )
-    base_url: str | None = Field(
+    base_url: WebAddress | None = Field(
         default=None, description="Address of the OpenAI-compatible server that has this model"
     )
     api_key_env: str | None = Field(
@@ -243,7 +256,9 @@ class McpServerSettings(SettingsSection):
     command: str = Field(default="", description="The program of the server")
     args: tuple[str, ...] = Field(default=(), description="Its arguments")
     env: dict[str, str] = Field(default_factory=dict, description="Variables it is given")
-    url: str = Field(default="", description="The server's address, in place of a program")
+    url: Annotated[str, AfterValidator(_address_with_variables)] = Field(
+        default="", description="The server's address, in place of a program"
+    )
     headers_env: dict[str, str] = Field(
         default_factory=dict, description="HTTP header -> name of the variable with its value"
     )
@@ -309,7 +324,7 @@ class Settings(SettingsSection):
         default="",
         description="Model to talk to, any litellm name; empty: chosen from the keys at hand",
     )
-    base_url: str = Field(
+    base_url: WebAddress = Field(
         default="", description="Address of an OpenAI-compatible server that has the model"
     )
     api_key_env: str = Field(
@@ -391,7 +406,14 @@ class Settings(SettingsSection):
         description="Processes a command may be at a time; at more, all of it is killed (Linux)",
     )
     request_idle_timeout_s: float = Field(
-        default=120.0, gt=0, description="Seconds without a word from the provider until it fails"
+        default=600.0,
+        gt=0,
+        description="Seconds without a byte from a server after which a request is given up",
+    )
+    loopback_idle_timeout_s: float = Field(
+        default=3_600.0,
+        gt=0,
+        description="The same for a server on this machine, which may read a long prompt first",
     )
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),

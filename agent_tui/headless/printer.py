@@ -2,9 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
+from shutil import get_terminal_size
+from time import monotonic
 from typing import Literal, TextIO, TypeAlias
 
 from pydantic import JsonValue
@@ -12,30 +14,46 @@ from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
-from agent_tui.commands.event_lines import event_line
+from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, retry_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
+    BranchSummaryProgress,
     CompactionFailed,
     CompactionFinished,
+    CompactionProgress,
+    CompactionStarted,
+    CutReplyDropped,
     JobEnded,
     Notice,
     PlanHandedOver,
+    ReplyAwaited,
     ReplyFinished,
     RetryScheduled,
+    ScopeProgress,
     TextPinned,
+    TodosChanged,
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
 )
 from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
 from agent_tui.headless.front import HeadlessFront
-from agent_tui.headless.result import ContextResult, RunResult, TokensResult
-from agent_tui.messages import ImageContent, Job, JsonObject
+from agent_tui.headless.result import (
+    ContextResult,
+    RefusedCall,
+    RunOutcome,
+    RunResult,
+    TokensResult,
+)
+from agent_tui.headless.terms import NO_TERMS, RunTerms
+from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
 
@@ -49,6 +67,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     LIMIT = 3
+    REFUSED = 4
+    TIMEOUT = 124
     INTERRUPTED = 130
 
 
@@ -60,25 +80,26 @@ async def print_turn(
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
     *,
-    schema: AnswerSchema | None = None,
-    goes_on: bool = False,
+    terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
-    """Run one turn and print it; with `schema` as many more as its answer is mended in.
+    """Run one turn and print it; with a schema as many more as its answer is mended in.
 
     ``text``: the last reply's text on `out`, failures and what was done on `err`.
     ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
-    Commands in the background are stopped then, unless the conversation `goes_on`.
+    Commands in the background are stopped then, unless the conversation goes on.
 
     Returns:
-        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` where it came to an end that was
-        set for it, `ExitCode.FAILED` otherwise.
+        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` or `ExitCode.TIMEOUT` where it
+        came to an end that was set for it, `ExitCode.REFUSED` where that was asked for and a call
+        was refused, `ExitCode.FAILED` otherwise.
     """
-    watcher = _WATCHERS[output_format](runtime, out, err)
+    schema = terms.schema
+    watcher = _WATCHERS[output_format](runtime, out, err, terms)
     runtime.listen_to_jobs(watcher.see)
     await _run(runtime, schema.asked(prompt) if schema else prompt, images, watcher)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
-    if not goes_on:
+    if not terms.goes_on:
         watcher.stopped = await runtime.end_jobs()
     return watcher.close()
 
@@ -119,7 +140,7 @@ async def print_command(
     attached: str = "",
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
-    goes_on: bool = False,
+    terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
     """Run the slash command that `line` calls, and print what it tells; else the turn of `line`.
 
@@ -131,7 +152,7 @@ async def print_command(
         attached: What was piped in; goes along with what is sent.
         out: Where what was asked for goes.
         err: Where everything else goes.
-        goes_on: As for `print_turn`.
+        terms: As for `print_turn`.
 
     Returns:
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
@@ -147,8 +168,8 @@ async def print_command(
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))
-        return await print_turn(runtime, text, output_format, out=out, err=err, goes_on=goes_on)
-    watcher = _WATCHERS[output_format](runtime, out, err)
+        return await print_turn(runtime, text, output_format, out=out, err=err, terms=terms)
+    watcher = _WATCHERS[output_format](runtime, out, err, terms)
     watcher.finished = TurnFinished("done")
     runtime.listen_to_jobs(watcher.see)
     front = HeadlessFront(runtime, services, registry, watcher, attached)
@@ -168,7 +189,7 @@ async def print_command(
         watcher.tell("What was piped in is not used: this command sends nothing.", "warning")
     if front.problem and watcher.finished.outcome == "done":
         watcher.finished = TurnFinished("error", front.problem)
-    if not goes_on:
+    if not terms.goes_on:
         watcher.stopped = await runtime.end_jobs()
     code = watcher.close()
     return ExitCode.USAGE if why else code
@@ -195,18 +216,44 @@ _GONE_ON_FROM = ("length", "error")
 """What comes after a reply that stopped so is the rest of it."""
 
 
+_PROGRESS_EVERY_S = 60.0
+_SHOWN_REFUSALS = 3
+
+
+def _refused_line(refused: Sequence[RefusedCall]) -> str:
+    """Which calls were refused and why, as the last line of what is said beside the result."""
+    shown = [
+        f"{printable_line(call.title)} ({printable_line(call.reason)})"
+        for call in refused[:_SHOWN_REFUSALS]
+    ]
+    if len(refused) > _SHOWN_REFUSALS:
+        shown.append(f"and {len(refused) - _SHOWN_REFUSALS} more")
+    many = "1 call was" if len(refused) == 1 else f"{len(refused)} calls were"
+    return f"agent-tui: {many} refused: {'; '.join(shown)}. See --allow and --permission-mode."
+
+
 class _Watcher:
     """Sees every event of the turn; `close` prints what is left and gives the exit code."""
 
-    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO) -> None:
+    def __init__(
+        self,
+        runtime: AgentRuntime,
+        out: TextIO,
+        err: TextIO,
+        terms: RunTerms,
+    ) -> None:
         self.runtime = runtime
         self.out = out
         self.err = err
+        self.terms = terms
+        self.refused: list[RefusedCall] = []
+        self._titles: dict[str, str] = {}
+        self._quiet_since = monotonic()
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
         self.stopped: Sequence[Job] = ()
         self.structured: JsonValue = None
-        self._cut_text = ""
+        self._parts: list[tuple[str, str]] = []
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -215,24 +262,81 @@ class _Watcher:
 
     def see(self, event: AgentEvent) -> None:
         """Note what decides the outcome."""
-        if isinstance(event, TurnFinished):
-            self.finished = event
-        elif isinstance(event, ReplyFinished) and event.message.text:
-            self.text = f"{self._cut_text}{event.message.text}"
-            self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
-        elif isinstance(event, PlanHandedOver):
-            self.text = event.plan
+        match event:
+            case TurnFinished():
+                self.finished = event
+            case ReplyFinished() if event.message.text:
+                self._add_reply(event)
+            case CutReplyDropped(entry_ids):
+                self._parts = [part for part in self._parts if part[0] not in entry_ids]
+            case PlanHandedOver(plan=plan):
+                self.text = plan
+            case ToolStarted(call_id, title=title):
+                self._titles[call_id] = title
+            case ToolFinished():
+                self._note_refusal(event)
+            case ReplyAwaited():
+                self.say(event_line(event))
+            case CompactionStarted():
+                self._quiet_since = monotonic()
+            case CompactionProgress(phase) | ScopeProgress(phase) | BranchSummaryProgress(phase):
+                self._tell_progress(phase)
+            case _:
+                pass
+
+    def _add_reply(self, event: ReplyFinished) -> None:
+        self._parts.append((event.entry_id, event.message.text))
+        self.text = "".join(text for _, text in self._parts)
+        if event.message.stop_reason not in _GONE_ON_FROM:
+            self._parts.clear()
+
+    def _note_refusal(self, event: ToolFinished) -> None:
+        title = self._titles.get(event.call_id, event.message.tool_name)
+        if reason := event.message.tool_details.refusal:
+            self.refused.append(RefusedCall(event.message.tool_name, title, reason))
+
+    def _tell_progress(self, phase: str) -> None:
+        """Say once a minute that a summary is being written."""
+        if monotonic() - self._quiet_since >= _PROGRESS_EVERY_S:
+            self._quiet_since = monotonic()
+            self.say(f"Compacting: {phase}.")
+
+    def say(self, text: str) -> None:
+        """Say something beside the result."""
+        print(self.harmless(text), file=self.err, flush=True)
+
+    def harmless(self, text: str) -> str:
+        """`text` without what steers a terminal and without keys: others may read this output."""
+        return mask_values(strip_control_characters(text), self.secrets)
 
     def tell(self, text: str, level: Level) -> None:
         """Note what a command says, for the result."""
         if level == "info":
             self.text = "\n".join(filter(None, (self.text, text)))
 
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run ended: what was stopped may have been stopped because its time was over."""
+        outcome = self.finished.outcome
+        return "timeout" if outcome == "aborted" and self.terms.is_out_of_time else outcome
+
+    @property
+    def error(self) -> str:
+        """Why it is not done."""
+        limit = self.terms.time_limit
+        return limit.words if limit and self.outcome == "timeout" else self.finished.error
+
     def close(self) -> ExitCode:
         """Print the end."""
-        match self.finished.outcome:
+        if self.refused:
+            self.say(_refused_line(self.refused))
+        match self.outcome:
+            case "done" if self.refused and self.terms.fails_on_refusal:
+                return ExitCode.REFUSED
             case "done":
                 return ExitCode.DONE
+            case "timeout":
+                return ExitCode.TIMEOUT
             case "aborted":
                 return ExitCode.INTERRUPTED
             case "limit":
@@ -244,50 +348,99 @@ class _Watcher:
 class _TextWatcher(_Watcher):
     """Prints for a person: what models and tools wrote cannot steer the terminal."""
 
-    _told = ""
+    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO, terms: RunTerms) -> None:
+        super().__init__(runtime, out, err, terms)
+        self._told = ""
+        self._plan: tuple[Todo, ...] = ()
+        self._newest_call = ""
+        self._retries = RetryLines()
+        self._passing = ""
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
         match event:
-            case ToolStarted(title=title):
-                self._tell(f"* {printable_line(title)}")
-            case ToolFinished(message=message) if message.is_error:
-                first_line = message.text.partition("\n")[0]
-                self._tell(f"  ! {printable_line(first_line)}")
+            case ToolStarted(call_id, title=title):
+                self._newest_call = call_id
+                self.say(f"* {printable_line(title)}")
+            case ToolFinished(call_id=call_id, message=message):
+                self._tell_result(call_id, message)
+            case TodosChanged(todos):
+                if [todo.text for todo in todos] != [todo.text for todo in self._plan]:
+                    self._tell_lines(plan_steps(todos))
+                self._plan = todos
             case CompactionFailed(message):
                 self._told = message
-                self._tell(message)
-            case RetryScheduled() | Notice():
-                self._tell(event_line(event))
-            case TextPinned() | JobEnded() | CompactionFinished():
-                self._tell(f"- {event_line(event)}")
+                self.say(message)
+            case RetryScheduled():
+                self._tell_passing(event)
+            case Notice():
+                self.say(event_line(event))
+            case TextPinned() | JobEnded() | CompactionFinished() | TurnRecorded():
+                self.say(f"- {event_line(event)}")
             case _:
                 pass
+
+    def _tell_result(self, call_id: str, message: ToolResultMessage) -> None:
+        """What a command printed, and what went wrong with a call.
+
+        Of calls that run at the same time, each is named again.
+        """
+        title = printable_line(self._titles.pop(call_id, ""))
+        name = "" if call_id == self._newest_call else f"{title}: "
+        mark = "  ! " if message.is_error else "  "
+        if (printed := command_output(message)) is not None:
+            found = excerpt(printed.text, lines=printed.lines, has_failed=message.is_error)
+            if message.is_error or found.hidden or name:
+                self.say(f"{mark}{name}{printed.result}")
+            self._tell_lines(excerpt_lines(found))
+            self._newest_call = ""
+        elif message.is_error:
+            first_line, _, _ = message.text.partition("\n")
+            self.say(f"{mark}{name}{printable_line(first_line)}")
+            self._newest_call = ""
+
+    def _tell_lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.say(f"    {line}")
 
     def tell(self, text: str, level: Level) -> None:
         if level == "info":
             print(self.harmless(text), file=self.out, flush=True)
         else:
             self._told = text
-            self._tell(f"agent-tui: {text}")
+            self.say(f"agent-tui: {text}")
 
     def close(self) -> ExitCode:
+        self._clear_passing()
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
         for job in self.stopped:
-            self._tell(f"Stopped with this run: {printable_line(job.shown)}")
-        if self.finished.outcome == "length":
-            self._tell("The reply was cut off by the model's output limit.")
-        elif self.finished.error and self.finished.error != self._told:
-            self._tell(f"agent-tui: {self.finished.error}")
+            self.say(f"Stopped with this run: {printable_line(job.shown)}")
+        if self.outcome == "length":
+            self.say("The reply was cut off by the model's output limit.")
+        elif self.error and self.error != self._told:
+            self.say(f"agent-tui: {self.error}")
         return super().close()
 
-    def _tell(self, text: str) -> None:
-        print(self.harmless(text), file=self.err)
+    def say(self, text: str) -> None:
+        self._clear_passing()
+        print(self.harmless(text), file=self.err, flush=True)
 
-    def harmless(self, text: str) -> str:
-        """`text` without what steers a terminal and without keys: others may read this output."""
-        return mask_values(strip_control_characters(text), self.secrets)
+    def _tell_passing(self, event: RetryScheduled) -> None:
+        """Say that a request is tried again; on a terminal the next line takes its place."""
+        if not self.err.isatty():
+            self.say(self._retries.line(event))
+            return
+        self._clear_passing()
+        room = get_terminal_size().columns - 1
+        line = printable_line(self.harmless(retry_line(event)))
+        self._passing = line if len(line) <= room else f"{line[: room - 1]}…"
+        print(self._passing, end="", file=self.err, flush=True)
+
+    def _clear_passing(self) -> None:
+        if self._passing:
+            print("\r\x1b[K", end="", file=self.err, flush=True)
+            self._passing = ""
 
 
 class _JsonWatcher(_Watcher):
@@ -302,8 +455,8 @@ class _JsonWatcher(_Watcher):
         log, usage, totals = conversation.log, conversation.usage, conversation.totals
         return RunResult(
             result=self.text,
-            outcome=self.finished.outcome,
-            error=self.finished.error,
+            outcome=self.outcome,
+            error=self.error,
             exit_code=int(code),
             session_id=log.header.id,
             session_path=str(log.path) if log.path else None,
@@ -312,6 +465,7 @@ class _JsonWatcher(_Watcher):
             tokens=TokensResult(totals.input_tokens, totals.output_tokens),
             cost_usd=conversation.known_cost_usd,
             stopped_jobs=tuple(job.command for job in self.stopped),
+            refused_calls=tuple(self.refused),
             structured_output=self.structured,
         )
 
@@ -322,7 +476,7 @@ class _StreamJsonWatcher(_JsonWatcher):
         print_event(event, self.secrets, self.out)
 
 
-_WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {
+_WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO, RunTerms], _Watcher]] = {
     "text": _TextWatcher,
     "json": _JsonWatcher,
     "stream-json": _StreamJsonWatcher,

@@ -2,15 +2,16 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import TextIO
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
-from agent_tui.headless.answer_schema import AnswerSchema
 from agent_tui.headless.input_lines import UserLine, read_input_line
 from agent_tui.headless.printer import ExitCode, print_command, print_event, print_turn
+from agent_tui.headless.terms import NO_TERMS, RunTerms
 from agent_tui.safe_text import printable_line
 
 
@@ -23,7 +24,7 @@ class MessageStream:
     Args:
         runtime: The conversation.
         services: What else commands work on.
-        schema: What each answer must be.
+        terms: What was set for the run; a schema holds for each answer.
         out: Where events go.
         err: Where everything else goes.
     """
@@ -33,13 +34,13 @@ class MessageStream:
         runtime: AgentRuntime,
         services: CommandServices,
         *,
-        schema: AnswerSchema | None = None,
+        terms: RunTerms = NO_TERMS,
         out: TextIO = sys.stdout,
         err: TextIO = sys.stderr,
     ) -> None:
         self._runtime = runtime
         self._services = services
-        self._schema = schema
+        self._terms = replace(terms, goes_on=True)
         self._out = out
         self._err = err
         self._waiting: asyncio.Queue[UserLine | None] = asyncio.Queue()
@@ -82,7 +83,7 @@ class MessageStream:
 
         Returns:
             What the last message came to, `ExitCode.USAGE` where a line could not be read,
-            `ExitCode.INTERRUPTED` after `stop`.
+            `ExitCode.INTERRUPTED` or `ExitCode.TIMEOUT` after `stop`.
         """
         code = ExitCode.DONE
         while (message := await self._waiting.get()) is not None:
@@ -90,14 +91,21 @@ class MessageStream:
         for job in await self._runtime.end_jobs():
             print(f"Stopped with this run: {printable_line(job.shown)}", file=self._err)
         if self._is_stopped:
-            return ExitCode.INTERRUPTED
+            is_out_of_time = self._terms.is_out_of_time
+            return ExitCode.TIMEOUT if is_out_of_time else ExitCode.INTERRUPTED
         return ExitCode.USAGE if self._has_bad_line else code
 
     async def _answer(self, message: UserLine) -> ExitCode:
         runtime, out, err = self._runtime, self._out, self._err
         if message.text.lstrip().startswith("/"):
             return await print_command(
-                runtime, self._services, message.text, "stream-json", out=out, err=err, goes_on=True
+                runtime,
+                self._services,
+                message.text,
+                "stream-json",
+                out=out,
+                err=err,
+                terms=self._terms,
             )
         try:
             images = await asyncio.to_thread(message.images)
@@ -111,8 +119,7 @@ class MessageStream:
             images,
             out,
             err,
-            schema=self._schema,
-            goes_on=True,
+            terms=self._terms,
         )
 
     def _refuse(self, number: int, error: UsageError) -> None:

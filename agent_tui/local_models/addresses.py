@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
+from agent_tui.config.addresses import address_problem
 from agent_tui.errors import ModelFileError
 
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
@@ -20,11 +21,9 @@ def is_address(what: str) -> bool:
 
 def is_loopback(address: str) -> bool:
     """Whether `address` is an address of this machine."""
-    host = urlsplit(address).hostname or ""
-    if host == "localhost":
-        return True
     try:
-        return ip_address(host).is_loopback
+        host = urlsplit(address).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -36,7 +35,7 @@ def check_address(address: str) -> None:
         ModelFileError: The address is of another kind, or is one of several parts of a model.
     """
     parts = _split(address)
-    if not parts.hostname or not (parts.scheme == "https" or _is_plain_loopback(parts)):
+    if address_problem(address) or not (parts.scheme == "https" or _is_plain_loopback(parts)):
         raise ModelFileError(
             f"{shown_address(address)} is not fetched: only https addresses are.",
             "Download the file yourself, then: agent-tui models add PATH",

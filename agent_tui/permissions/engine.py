@@ -54,6 +54,7 @@ class Verdict:
     `touched` the files they name, links followed: what an approval of a command is bound to.
     `only_reads`: the call is known to change nothing, so that others may run beside it.
     `fault` is what the judging itself failed with, for the log.
+    `unapproved`: why it would have asked, where it is denied because there is nobody to ask.
     """
 
     decision: Decision
@@ -64,6 +65,7 @@ class Verdict:
     touched: tuple[Path, ...] = ()
     only_reads: bool = False
     fault: Exception | None = None
+    unapproved: str = ""
 
 
 _ALLOWED = Verdict("allow", "")
@@ -169,7 +171,8 @@ class PermissionEngine:
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
         if verdict.decision == "ask" and not self._is_interactive:
-            return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
+            why = _NOBODY_TO_ASK.format(why=verdict.why)
+            return replace(verdict, decision="deny", why=why, unapproved=verdict.why)
         return verdict
 
     def why_attaching_asks(self, path: Path) -> str:

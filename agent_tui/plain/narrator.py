@@ -1,7 +1,7 @@
 """Events of the agent as lines: what takes more than a sentence of `event_lines` is told here."""
 
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.event_lines import event_line, turn_end_line
+from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, turn_end_line
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -13,6 +13,7 @@ from agent_tui.events import (
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
+    RetryScheduled,
     ScopeProgress,
     TextDelta,
     ThinkingDelta,
@@ -51,7 +52,7 @@ class Narrator:
         self._typed = ""
         self._thought_chars = 0
         self._told_todos: tuple[Todo, ...] = ()
-        self._shown_error = ""
+        self._retries = RetryLines()
         self.shows_thinking = False
 
     @property
@@ -62,7 +63,6 @@ class Narrator:
     def begin(self, typed: str = "") -> None:
         """An activity is about to run; `typed` stands on the terminal already."""
         self._typed = typed
-        self._shown_error = ""
         self._tools.forget()
         self._progress.spoken()
 
@@ -95,9 +95,10 @@ class Narrator:
             case ToolCallDelta():
                 self._progress.doing(f"Preparing {event.name}: {event.argument_chars:,} characters")
             case ReplyFinished():
-                self._end_reply(event)
+                self._voice.end()
             case ReplyDiscarded():
                 self._voice.end()
+                self._say(event_line(event))
             case ToolStarted() | ToolOutputDelta() | ToolFinished() | BashStarted():
                 self._tools.tell(event)
             case BashFinished() | ApprovalRequested() | ApprovalResolved():
@@ -111,7 +112,9 @@ class Narrator:
             case ScopeProgress():
                 self._progress.doing(_counted(f"Summing up: {event.phase}", event.summary_chars))
             case TurnFinished():
-                self._say(turn_end_line(event, self._shown_error))
+                self._say(turn_end_line(event))
+            case RetryScheduled():
+                self._say(self._retries.line(event))
             case _:
                 self._say(event_line(event))
 
@@ -128,6 +131,8 @@ class Narrator:
     def _plan(self, todos: tuple[Todo, ...]) -> None:
         if todos and todos != self._told_todos:
             self._voice.say(_plan_line(todos))
+            if [todo.text for todo in todos] != [todo.text for todo in self._told_todos]:
+                self._voice.say(*(f"    {line}" for line in plan_steps(todos)))
         self._told_todos = todos
 
     def _think(self, text: str) -> None:
@@ -135,12 +140,6 @@ class Narrator:
         self._progress.doing(_counted("Thinking", self._thought_chars))
         if self.shows_thinking:
             self._voice.speak("Thinking:", text)
-
-    def _end_reply(self, event: ReplyFinished) -> None:
-        self._voice.end()
-        self._shown_error = event.message.error_message or ""
-        if self._shown_error:
-            self._voice.say(f"Error: {self._shown_error}")
 
 
 def _plan_line(todos: tuple[Todo, ...]) -> str:

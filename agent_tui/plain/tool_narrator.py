@@ -2,6 +2,12 @@
 
 from typing import TypeAlias, assert_never
 
+from agent_tui.commands.command_output import (
+    CommandOutput,
+    command_output,
+    excerpt,
+    excerpt_lines,
+)
 from agent_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -94,7 +100,11 @@ class ToolNarrator:
         title = self._titles.pop(event.call_id, "")
         self.last_output = message.text
         if details.todos is None or message.is_error:  # a plan is told by an event of its own
-            self._voice.say(_tool_line(message, title))
+            printed = command_output(message)
+            self._voice.say(_tool_line(message, title, printed))
+            if printed is not None:
+                found = excerpt(printed.text, lines=printed.lines, has_failed=message.is_error)
+                self._voice.say(*(f"    {line}" for line in excerpt_lines(found)))
         if details.diff and event.call_id not in self._shown_diffs:
             self._voice.say(*(f"    {line}" for line in diff_words(details.diff)))
         self._progress.doing(WAITING)
@@ -113,7 +123,7 @@ class ToolNarrator:
             self._voice.say(f"The command ended with exit code {message.exit_code}.")
 
 
-def _tool_line(message: ToolResultMessage, title: str) -> str:
+def _tool_line(message: ToolResultMessage, title: str, printed: CommandOutput | None) -> str:
     """A tool call and what it came to: in its own words, else in the first line of its output."""
     name, subject = message.tool_name, printable_line(title)
     subject = subject.removeprefix(f"{name} ")
@@ -125,6 +135,7 @@ def _tool_line(message: ToolResultMessage, title: str) -> str:
         case "":
             pass
     first_line = message.text.strip().partition("\n")[0]
-    outcome = message.tool_details.summary or printable_line(first_line, _OUTCOME_CHARS) or "done"
+    outcome = printed.result if printed is not None else message.tool_details.summary
+    outcome = outcome.replace(" · ", ", ") or printable_line(first_line, _OUTCOME_CHARS) or "done"
     told = f": {outcome.rstrip('.')}" if outcome not in subject else ""
     return f"Tool {name}{' failed' if message.is_error else ''}: {subject}{told}."

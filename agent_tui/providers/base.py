@@ -1,11 +1,12 @@
 """What every provider offers: a stream of chunks for a request, and one family of errors."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
+from agent_tui.providers.silence import OnWait, SilenceLimits, ignore_wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class ModelRequest:
 
     `purpose` lets a provider tell a summary, or other work of a compaction, from a turn.
     `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
-    `idle_timeout_s` is how long it may be silent, where that is not for the provider to say.
+    `silence` is how long the server may be silent, where that is not for the provider to say.
+    `on_wait` is told of the waiting while the request is under way.
     `cache_key` is the same for all requests that begin alike: the session.
     """
 
@@ -114,8 +116,9 @@ class ModelRequest:
     purpose: Literal["turn", "summary"] = "turn"
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None
-    idle_timeout_s: float | None = None
+    silence: SilenceLimits | None = None
     cache_key: str = ""
+    on_wait: OnWait = field(default=ignore_wait, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,8 @@ class ThinkingChunk:
     """Reasoning text; `signature`, when it comes, closes the present thinking block.
 
     What it says is the wire's affair: whatever must go back with the block. A `redacted` one is
-    a block of its own: no text, and `signature` is its encrypted content.
+    a block of its own: no text, and `signature` is its encrypted content. A wire yields an empty
+    one where the model thinks and its words are not shown: that is a sign of life, and no block.
     """
 
     text: str
@@ -173,6 +177,14 @@ class FinishChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartChunk:
+    """The reply begins anew: nothing that came of it so far counts.
+
+    A gateway whose own server failed in mid-stream may send a second reply behind the first.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class NoticeChunk:
     """Something about the request that the person is told; no part of the reply."""
 
@@ -180,7 +192,13 @@ class NoticeChunk:
 
 
 Chunk: TypeAlias = (
-    TextChunk | ThinkingChunk | ToolCallChunk | UsageChunk | FinishChunk | NoticeChunk
+    TextChunk
+    | ThinkingChunk
+    | ToolCallChunk
+    | UsageChunk
+    | FinishChunk
+    | RestartChunk
+    | NoticeChunk
 )
 
 FaultKind: TypeAlias = Literal[
@@ -191,7 +209,8 @@ FaultKind: TypeAlias = Literal[
     "overloaded",  # 503, 529
     "server",  # 500, 502, 504, 408, garbage instead of an answer
     "network",  # refused, reset, no route, no such host
-    "timeout",  # nothing came within the idle time
+    "address",  # what is there is no model server: a web page, a redirect, a wrong certificate
+    "timeout",  # the server was silent for too long
     "interrupted",  # the stream ended in the middle
     "context_overflow",  # the request is larger than the window
     "content_filter",  # the provider refused the content
@@ -210,6 +229,8 @@ class ProviderError(AgentTuiError):
         retry_after_s: What the server asked for, if it did.
         detail: The server's own words, as one sentence.
         is_no_stream: It answered as if all were well, but with something else than a reply.
+        is_unreached: No connection came about.
+        has_answered: The address gave a reply before, since the program started.
     """
 
     def __init__(
@@ -222,6 +243,7 @@ class ProviderError(AgentTuiError):
         retry_after_s: float | None = None,
         detail: str = "",
         is_no_stream: bool = False,
+        is_unreached: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
@@ -229,11 +251,17 @@ class ProviderError(AgentTuiError):
         self.retry_after_s = retry_after_s
         self.detail = detail or message
         self.is_no_stream = is_no_stream
+        self.is_unreached = is_unreached
+        self.has_answered = False
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may work a little later."""
-        return self.kind in (
+        """Whether the same request may work a little later.
+
+        Where an address gave replies before, a web page or a strange certificate is that of the
+        network in between, which may ask for a login.
+        """
+        return (self.kind == "address" and self.has_answered) or self.kind in (
             "rate_limit",
             "overloaded",
             "server",

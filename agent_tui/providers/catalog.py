@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +18,7 @@ from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limi
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
+from agent_tui.providers.model_order import is_aside, newest_first
 from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.servers.client import PATIENCE_S
 from agent_tui.providers.servers.kinds import PORTS
@@ -173,7 +174,9 @@ class ModelCatalog:
         """Every model that can be chosen now.
 
         Those on this machine and of our own providers, then of running servers, then of
-        providers with a key. A server that does not answer is waited for `patience_s` at most.
+        providers with a key, newest first. At the end come those that few look for: fine-tunes,
+        dated snapshots, models that are not there for text. A server that does not answer is
+        waited for `patience_s` at most.
         """
         _, local, served = await asyncio.gather(
             asyncio.to_thread(self.load),
@@ -184,7 +187,12 @@ class ModelCatalog:
             dataclasses.replace(model, info=self._with_settings(model.ref, model.info))
             for model in (*local, *_own_models(), *served)
         )
-        return (*there, *self._with_keys())
+        everything = (*there, *self._with_keys())
+        names = {model.ref.name for model in everything}
+        return tuple(sorted(everything, key=lambda model: self._is_aside(model.ref.name, names)))
+
+    def _is_aside(self, name: str, names: Collection[str]) -> bool:
+        return is_aside(name, names) or self._loaded.is_other_kind(name)
 
     def secret_env_names(self) -> frozenset[str]:
         """Variables that no command of the agent's needs: the providers' keys.
@@ -316,7 +324,7 @@ class ModelCatalog:
         for provider, via in opened_by.items():
             listed = filter(self._loaded.calls_tools, self._loaded.of_provider(provider))
             unlisted = FAMILIES[provider].unlisted if provider in FAMILIES else ()
-            names = sorted(listed) or [f"{provider}/{model_id}" for model_id in unlisted]
+            names = newest_first(listed) or [f"{provider}/{model_id}" for model_id in unlisted]
             for ref in map(self._ref, names):
                 models.append(FoundModel(ref, self.info(ref), via))
         return models

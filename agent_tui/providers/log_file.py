@@ -72,6 +72,12 @@ class ProcessLog:
         """The newest of what the process said, at most `MAX_ENTRY_BYTES` characters."""
         self._taking = asyncio.create_task(self._take_all(stderr))
 
+    @property
+    def last_line(self) -> str:
+        """The last line that the process said, fit to be shown: harmless and without secrets."""
+        line = next(filter(str.strip, reversed(self.text.splitlines())), "")
+        return mask_secrets(strip_control_characters(line), self._secrets).strip()
+
     async def finish(self) -> None:
         """Take in what is left of a process that has ended.
 

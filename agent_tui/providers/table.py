@@ -37,9 +37,12 @@ class ModelTable:
     def __init__(self, entries: Mapping[str, JsonObject]) -> None:
         self._by_name: dict[str, JsonObject] = {}
         self._by_last_part: dict[str, list[str]] = {}
+        self._other_kinds: set[str] = set()
         for name, entry in entries.items():
             if entry.get("mode") in ("chat", "responses"):
                 self._by_name.setdefault(_full_name(name, entry), entry)
+            else:
+                self._other_kinds.add(name.rpartition("/")[2])
         for name in self._by_name:
             self._by_last_part.setdefault(name.rpartition("/")[2], []).append(name)
 
@@ -62,6 +65,13 @@ class ModelTable:
     def calls_tools(self, name: str) -> bool:
         """Whether the model can work as an agent."""
         return self._by_name[name].get("supports_function_calling") is True
+
+    def is_other_kind(self, name: str) -> bool:
+        """Whether a model is there for sound, pictures, embeddings or the like, not for text."""
+        if (entry := self._by_name.get(name)) is not None:
+            return "output_cost_per_audio_token" in entry
+        last = name.rpartition("/")[2]
+        return last in self._other_kinds and last not in self._by_last_part
 
     def info(self, name: str) -> ModelInfo | None:
         """What the table says of ``provider/model``; None if it is not there or has no window."""

@@ -42,6 +42,7 @@ from agent_tui.sessions.replay.hook_texts import superseded
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
 from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
+from agent_tui.sessions.replay.turn_facts import turn_facts_in
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
 """What the model reads in place of a tool result that an edit omits."""
@@ -171,7 +172,7 @@ def extended_context(
 def _only_adds(entry: Entry) -> bool:
     """Whether `entry` leaves what the model saw before it as that was."""
     is_told = isinstance(entry, MessageEntry) or bool(result_changed(entry))
-    return is_told or is_file_changes(entry)
+    return is_told or is_file_changes(entry) or turn_facts_in(entry) is not None
 
 
 def _with_details(

@@ -20,6 +20,7 @@ from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.processes.output import EmitOutput
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
 """What a call can do: nothing outside the program, read files, change files, run commands, ask a
@@ -184,7 +185,7 @@ class ToolContext:
     """
 
     cwd: Path
-    emit: Callable[[str], None]
+    emit: EmitOutput
     files: FileMemory
     output_dir: Path
     environ: dict[str, str]

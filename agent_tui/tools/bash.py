@@ -108,6 +108,7 @@ class BashTool:
             exit_code=result.exit_code,
             truncated=result.is_cut,
             full_output_path=None if path is None else os.fspath(path),
+            printed_lines=result.printed_lines,
             jobs=jobs,
         )
         is_error = bool(result.exit_code != 0 or result.excess)

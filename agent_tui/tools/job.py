@@ -55,6 +55,7 @@ class JobTool:
             exit_code=result.exit_code,
             truncated=result.is_cut,
             full_output_path=None if path is None else os.fspath(path),
+            printed_lines=result.printed_lines,
             jobs=(fact,),
         )
         is_idle = job.is_running and not (result.text or arguments.wait)

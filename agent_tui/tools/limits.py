@@ -7,15 +7,29 @@ MAX_OUTPUT_BYTES = 50_000
 _LEAST_OUTPUT_BYTES = 300
 """Enough for an error or the last lines of a test run."""
 
+_RANGE_BYTES_A_TOKEN = 3
 _LONGEST_LINE_CHARS = 2_000
 _BYTES_A_LINE = MAX_OUTPUT_BYTES // MAX_OUTPUT_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class OutputLimits:
-    """What one call may give the model at most."""
+    """What one call may give the model at most.
+
+    Args:
+        max_bytes: Of any output.
+        range_bytes: Lines that were asked for by number come whole up to here.
+        whose: What has the cap, and why.
+    """
 
     max_bytes: int = MAX_OUTPUT_BYTES
+    range_bytes: int = 0
+    whose: str = "a call"
+
+    @property
+    def cap(self) -> str:
+        """The cap as the model is told of it where it cuts."""
+        return f"{self.max_bytes:,} bytes or {self.max_lines:,} lines {self.whose}"
 
     @property
     def max_lines(self) -> int:
@@ -28,16 +42,34 @@ class OutputLimits:
         return min(_LONGEST_LINE_CHARS, self.max_bytes // 4)
 
 
-def output_limits(window: int, calls: int = 1) -> OutputLimits:
-    """What one of the `calls` of a reply may give a model with `window` tokens.
+def output_limits(
+    window: int, calls: int = 1, *, given_bytes: int = 0, done: int = 0, room_tokens: int = 0
+) -> OutputLimits:
+    """What the next of the `calls` of a reply may give a model with `window` tokens.
 
     One call gives at most a seventh of the window, all calls of one reply together two sevenths,
     at four bytes a token: a window is compacted at four fifths of the three quarters that are
-    not kept for the reply, and what a reply asked for must be in it once before that. 50,000
-    bytes from a window of 87,500 tokens on; an unknown window (0) is taken for a large one.
+    not kept for the reply, and what a reply asked for must be in it once before that. What the
+    first calls leave of their shares is for those that follow. 50,000 bytes from a window of
+    87,500 tokens on; an unknown window (0) is taken for a large one.
+
+    Args:
+        window: Tokens of the model's window.
+        calls: How many the reply has.
+        given_bytes: What the first `done` of them gave.
+        done: How many of them have their results.
+        room_tokens: How much of the window is free before room is made. Lines asked for by
+            number may fill the call's part of that, at three bytes a token (code has more).
     """
     if window <= 0:
         return OutputLimits()
+    left = max(calls - done, 1)
     seventh_bytes = window * 4 // 7
-    share = min(seventh_bytes, 2 * seventh_bytes // max(calls, 1))
-    return OutputLimits(min(max(share, _LEAST_OUTPUT_BYTES), MAX_OUTPUT_BYTES))
+    pool_bytes = 2 * seventh_bytes
+    share = min(seventh_bytes, max(pool_bytes // max(calls, 1), (pool_bytes - given_bytes) // left))
+    max_bytes = min(max(share, _LEAST_OUTPUT_BYTES), MAX_OUTPUT_BYTES)
+    range_bytes = (room_tokens * _RANGE_BYTES_A_TOKEN - given_bytes) // left
+    if max_bytes == MAX_OUTPUT_BYTES:
+        return OutputLimits(range_bytes=max(range_bytes, 0))
+    whose = "a call" if calls == 1 else f"for one of {calls} calls in a reply"
+    return OutputLimits(max_bytes, max(range_bytes, 0), f"{whose}: the window is {window:,} tokens")

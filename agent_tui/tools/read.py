@@ -1,7 +1,11 @@
 """The `read` tool: a file's lines with their numbers, the text of a document, or an image."""
 
 import base64
+import os
 from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import Field
 
@@ -17,9 +21,17 @@ from agent_tui.tools.base import (
 )
 from agent_tui.tools.files.documents import document_text
 from agent_tui.tools.files.images import fit_image, image_size, image_type
-from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes
+from agent_tui.tools.files.text_files import missing_file_error, read_bytes
+from agent_tui.tools.files.text_window import (
+    Window,
+    WindowedText,
+    is_large_text,
+    opened_text,
+    read_window,
+    windowed_text,
+)
 from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
-from agent_tui.tools.shorten import cut_line, keep_head
+from agent_tui.tools.shorten import Shortened, keep_head, size_bytes
 
 _KNOWN_BINARIES = (
     (b"PK\x03\x04", "zip archive"),
@@ -27,6 +39,7 @@ _KNOWN_BINARIES = (
     (b"\x7fELF", "ELF program or library"),
     (b"SQLite format 3", "SQLite database"),
 )
+_KIND_BYTES = 16
 
 
 class ReadArguments(ToolArguments):
@@ -35,6 +48,11 @@ class ReadArguments(ToolArguments):
     path: str = Field(min_length=1)
     offset: int = Field(default=1, ge=1, description="first line")
     limit: int = Field(default=MAX_OUTPUT_LINES, ge=1, description="number of lines")
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it was said how many lines are wanted."""
+        return "limit" in self.model_fields_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,43 +79,71 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
         raise ToolError(f"{shown} is a folder. Use ls to see what is in it.")
     if not path.exists():
         raise missing_file_error(path, context)
+    if is_large_text(path):
+        with opened_text(path, context) as file:
+            return _text(file, path, arguments, context)
     content = read_bytes(path, context)
-    touches = FileTouches(read=(str(path),))
     if media_type := image_type(content):
-        return _image(shown, content, media_type, touches)
+        return _image(shown, content, media_type, FileTouches(read=(str(path),)))
     if (document := document_text(path, content)) is not None:
-        text, summary, is_cut = _numbered(document, arguments, context.limits, shown)
-        return ToolOutput(text, ToolDetails(summary=summary, truncated=is_cut, files=touches))
-    file = decode(content)
-    if file is None:
-        raise ToolError(f"{shown} is not text: {_kind_of(content)}, {len(content):,} bytes.")
-    context.files.remember(path, content)
-    if not file.text:
-        return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty", files=touches))
-    text, summary, is_cut = _numbered(file.text, arguments, context.limits, shown)
-    return ToolOutput(text, ToolDetails(summary=summary, truncated=is_cut, files=touches))
+        found = windowed_text([document], _window(arguments, context.limits))
+        return _numbered(found, path, arguments, context)
+    return _text(BytesIO(content), path, arguments, context)
+
+
+def _text(file: BinaryIO, path: Path, arguments: ReadArguments, context: ToolContext) -> ToolOutput:
+    found = read_window(file, _window(arguments, context.limits))
+    shown = context.shown(path)
+    if found is None:
+        file.seek(0)
+        kind, size = _kind_of(file.read(_KIND_BYTES)), file.seek(0, os.SEEK_END)
+        raise ToolError(f"{shown} is not text: {kind}, {size:,} bytes.")
+    text, digest = found
+    context.files.remember(path, digest)
+    if not text.total_lines:
+        details = ToolDetails(summary="empty", files=FileTouches(read=(str(path),)))
+        return ToolOutput(f"{shown} is empty.", details)
+    return _numbered(text, path, arguments, context)
+
+
+def _window(arguments: ReadArguments, limits: OutputLimits) -> Window:
+    return Window(
+        first=arguments.offset,
+        count=arguments.limit if arguments.is_range else limits.max_lines,
+        max_bytes=max(limits.max_bytes, limits.range_bytes),
+        max_line_chars=limits.max_line_chars,
+    )
 
 
 def _numbered(
-    text: str, arguments: ReadArguments, limits: OutputLimits, shown: str
-) -> tuple[str, str, bool]:
-    """The lines asked for with numbers and, if there is more, how to go on; summary; cut?"""
-    lines = text.removesuffix("\n").split("\n")
-    first = arguments.offset
-    if first > len(lines):
-        raise ToolError(f"{shown} has {len(lines)} lines; offset {first} is past its end.")
-    wanted = lines[first - 1 : first - 1 + min(arguments.limit, limits.max_lines)]
-    numbered = [
-        f"{number}\t{cut_line(line, limits.max_line_chars)}"
-        for number, line in enumerate(wanted, start=first)
-    ]
-    kept = keep_head("\n".join(numbered), max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+    found: WindowedText, path: Path, arguments: ReadArguments, context: ToolContext
+) -> ToolOutput:
+    """The lines asked for with numbers and, if there is more, how to go on.
+
+    A range that was asked for comes whole where it fits; else the usual caps count.
+    """
+    first, total, limits = arguments.offset, found.total_lines, context.limits
+    if first > total:
+        shown = context.shown(path)
+        raise ToolError(f"{shown} has {total} lines; offset {first} is past its end.")
+    whole = "\n".join(f"{number}\t{line}" for number, line in enumerate(found.lines, start=first))
+    last_wanted = min(first + arguments.limit - 1, total)
+    is_all = first + len(found.lines) - 1 == last_wanted
+    if arguments.is_range and is_all and size_bytes(whole) <= limits.range_bytes:
+        kept = Shortened(whole)
+    else:
+        kept = keep_head(whole, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     last = first + kept.text.count("\n")
-    if last == len(lines):
+    text = kept.text
+    if last == total:
         count = last - first + 1
-        return kept.text, f"{count} line{'s' * (count != 1)}", kept.is_cut
-    note = more_lines_mark(first, last, len(lines))
-    return f"{kept.text}\n{note}", f"lines {first}-{last} of {len(lines)}", True
+        summary, is_cut = f"{count} line{'s' * (count != 1)}", kept.is_cut
+    else:
+        cap = limits.cap if last < last_wanted else ""
+        text = f"{text}\n{more_lines_mark(first, last, total, cap)}"
+        summary, is_cut = f"lines {first}-{last} of {total}", True
+    touches = FileTouches(read=(str(path),))
+    return ToolOutput(text, ToolDetails(summary=summary, truncated=is_cut, files=touches))
 
 
 def _image(shown: str, content: bytes, media_type: str, touches: FileTouches) -> ToolOutput:

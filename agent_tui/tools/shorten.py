@@ -10,14 +10,21 @@ from agent_tui.safe_text import final_lines, strip_escape_sequences
 _MARKER_BYTES = 80
 """Room kept for the line that says how much was left out."""
 
+_HEAD_SHARE = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """What was kept, and how much was not."""
+    """What was kept, and how much was not.
+
+    `left_out` are the first and last line, counted as `keep_ends` says, that are not or not
+    wholly there.
+    """
 
     text: str
     omitted_lines: int = 0
     omitted_bytes: int = 0
+    left_out: tuple[int, int] = (0, 0)
 
     @property
     def is_cut(self) -> bool:
@@ -43,11 +50,20 @@ def keep_head(text: str, *, max_lines: int, max_bytes: int) -> Shortened:
     return Shortened(kept, omitted, total - size_bytes(kept))
 
 
-def keep_ends(text: str, *, max_lines: int, max_bytes: int, head_share: float = 0.2) -> Shortened:
+def keep_ends(
+    text: str, *, max_lines: int, max_bytes: int, first_line: int = 1, lines_held_back: int = 0
+) -> Shortened:
     """The beginning and, larger, the end of `text`, with a line between that says what is gone.
 
-    The end of a command's output usually holds the error or the totals, hence the small
-    `head_share`. The result, marker included, keeps both caps.
+    The end of a command's output usually holds the error or the totals, hence the small share of
+    the beginning. The result, marker included, keeps both caps.
+
+    Args:
+        text: What is to be shortened.
+        max_lines: How many lines of it are kept.
+        max_bytes: How many bytes.
+        first_line: The number of its first line.
+        lines_held_back: How many more lines than `text` has are in its middle.
     """
     lines = text.split("\n")
     total = size_bytes(text)
@@ -56,8 +72,8 @@ def keep_ends(text: str, *, max_lines: int, max_bytes: int, head_share: float = 
     budget = max_bytes - _MARKER_BYTES
     if budget < _MARKER_BYTES or max_lines < 3:
         return keep_head(text, max_lines=max_lines, max_bytes=max_bytes)
-    head_bytes = int(budget * head_share)
-    head_lines = max(1, int((max_lines - 1) * head_share))
+    head_bytes = int(budget * _HEAD_SHARE)
+    head_lines = max(1, int((max_lines - 1) * _HEAD_SHARE))
     head = _fitting(lines[:head_lines], head_bytes) or [_prefix(lines[0], head_bytes)]
     after_head = lines[len(head) :]
     if not after_head:
@@ -69,8 +85,14 @@ def keep_ends(text: str, *, max_lines: int, max_bytes: int, head_share: float = 
         tail = [_suffix(after_head[-1], tail_bytes)]
     omitted_lines = max(0, len(lines) - len(head) - len(tail))
     omitted_bytes = total - size_bytes("\n".join(head)) - size_bytes("\n".join(tail))
-    marker = omission_mark(f"{omitted_lines} lines, {omitted_bytes} bytes")
-    return Shortened("\n".join([*head, marker, *tail]), omitted_lines, omitted_bytes)
+    is_begun, is_ended = head[-1] != lines[len(head) - 1], tail[0] != lines[-len(tail)]
+    total = first_line - 1 + len(lines) + lines_held_back
+    first = first_line + len(head) - is_begun
+    last = total - len(tail) + is_ended
+    is_partial = is_begun or is_ended or not omitted_lines
+    amount = f"{omitted_bytes} bytes" if is_partial else f"lines {first}-{last} of {total}"
+    text = "\n".join([*head, omission_mark(amount), *tail])
+    return Shortened(text, omitted_lines, omitted_bytes, (first, last))
 
 
 def cut_line(line: str, max_chars: int) -> str:

@@ -108,7 +108,7 @@ class AgentApp(App[UiOutcome]):
         self._load = load
         self._before_loading = before_loading
         self._early_drafts: list[Draft] = []
-        self._cleared_at: float | None = None
+        self._leaves_until = float("-inf")
         self._theme_to_mend = self.theme if asks_background else ""
         self.use_keys(KeyMap())
 
@@ -317,6 +317,7 @@ class AgentApp(App[UiOutcome]):
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
         """The person answered."""
         self.view.person_acted()
+        self.prompt.area.answered_by(event.key)
         self.controller.answer_approval(event.request_id, event.answer)
 
     def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
@@ -330,7 +331,12 @@ class AgentApp(App[UiOutcome]):
     def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
         """A letter that answers nothing belongs to the draft."""
         self.prompt.focus()
-        self.prompt.area.insert(event.character)
+        self.prompt.area.take_letter(event.event)
+
+    def on_approval_panel_send_wanted(self) -> None:
+        """Send what was written while the question stood; the question goes on."""
+        self.prompt.focus()
+        self.prompt.send()
 
     def on_approval_panel_closed(self) -> None:
         """Nothing is asked any more; a search of the chat goes on."""
@@ -342,6 +348,12 @@ class AgentApp(App[UiOutcome]):
         news = f"↓ {event.new_count} new" if event.new_count else "↓ more"
         below = " · ".join(filter(None, (news, keys_in_force().shown("last_message"))))
         self.view.widgets.activity.show_below("" if event.following else below)
+        if event.following:
+            self.view.earlier.let_go()
+
+    def on_stack_view_earlier_wanted(self) -> None:
+        """Read what was said before a compaction."""
+        self.run_worker(self.view.earlier.load(), group="earlier")
 
     # Events of the terminal
 
@@ -392,23 +404,30 @@ class AgentApp(App[UiOutcome]):
             self.controller.interrupt()
 
     def action_clear_or_leave(self) -> None:
-        """Ctrl+C: copy a selection, else clear the prompt, else leave the second time."""
+        """Ctrl+C: copy a selection, stop what runs, clear the prompt; else leave at the second."""
         if selected := self.screen.get_selected_text():
             self.notify(copy_text(selected, os.environ, self.copy_to_clipboard))
             self.screen.clear_selection()
             return
-        clock = self.loaded.controller.options.clock if self.loaded is not None else time.monotonic
-        now = clock()
-        if self._cleared_at is not None and now - self._cleared_at <= _LEAVE_WITHIN_S:
+        if self.loaded is not None and self.controller.stop():
+            self._leaves_until = float("-inf")
+            return
+        now = self.loaded.controller.options.clock() if self.loaded else time.monotonic()
+        is_text = bool(self.prompt.area.text) and len(self.screen_stack) == 1
+        if not is_text and now <= self._leaves_until:
             self.exit(UiOutcome())
             return
-        self._cleared_at = now
+        self._leaves_until = now + _LEAVE_WITHIN_S
+        if is_text:
+            self._clear_prompt()
+        key = keys_in_force().shown("clear_or_leave")
+        self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
+
+    def _clear_prompt(self) -> None:
         if self.loaded is None:
             self.prompt.clear()
         else:
             self.loaded.view.clear_prompt()
-        key = keys_in_force().shown("clear_or_leave")
-        self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
 
     def action_leave_if_empty(self) -> None:
         """Ctrl+D: leave if nothing is written, else delete to the right."""
@@ -462,7 +481,7 @@ class AgentApp(App[UiOutcome]):
     def action_edit_outside(self) -> None:
         """Ctrl+G: write the prompt in $EDITOR, or the plan that keys answer now."""
         if self.view.widgets.approval.asks_about_plan:
-            self.view.widgets.approval.action_answer("edit")
+            self.view.widgets.approval.edit_plan()
             return
         from agent_tui.ui.prompt.editor import edit_outside
 

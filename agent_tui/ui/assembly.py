@@ -29,6 +29,7 @@ from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources, no_resources
+from agent_tui.ui.questions.early_keys import EarlyKeys
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import Transcript
@@ -53,10 +54,14 @@ class LoadedChat:
 
 def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> LoadedChat:
     """Everything behind the main screen; its widgets are not mounted yet."""
+    approval = ApprovalPanel(
+        options.approval_quiet_s, EarlyKeys(window.prompt, options.approval_quiet_s)
+    )
+    window.prompt.area.early = approval
     widgets = ChatWidgets(
         transcript=Transcript(),
         plan=PlanView(),
-        approval=ApprovalPanel(options.approval_quiet_s),
+        approval=approval,
         queue=QueueView(),
         tour=TourView(window.prompt, is_tour=options.is_demo),
         activity=ActivityLine(options.clock),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.manager import READ_ONLY, READ_ONLY_HINT
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.parser import parse_command
@@ -204,9 +205,7 @@ class Controller:
             self._send(draft)
         elif self.runtime.conversation.log.is_read_only:
             self._view.give_back((draft,))
-            self._view.say(
-                "This session is open read-only. /fork goes on in a copy of it.", "warning"
-            )
+            self._view.say(f"{READ_ONLY} {READ_ONLY_HINT}", "warning")
         elif text.startswith("!"):
             in_context = not text.startswith("!!")
             line = text.lstrip("!").strip()
@@ -247,6 +246,10 @@ class Controller:
             self.dispatch("/tree")
         else:
             self._escaped_at = now
+
+    def stop(self) -> bool:
+        """Ctrl+C: stop what runs; false where nothing does, or it is about to end already."""
+        return not self.turns.is_stopping and self.turns.interrupt()
 
     def next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn; the first time, mode full is asked for."""

@@ -22,6 +22,7 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    CutReplyDropped,
     JobEnded,
     JobStarted,
     LoopAdvanced,
@@ -29,6 +30,7 @@ from agent_tui.events import (
     Notice,
     PlanHandedOver,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -47,16 +49,19 @@ from agent_tui.events import (
     ToolStarted,
     TotalsChanged,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
     WentBack,
 )
-from agent_tui.messages import UserMessage
+from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import finished_block
+from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
     bash_block,
@@ -74,7 +79,9 @@ from agent_tui.ui.transcript import (
     BashBlock,
     BlockId,
     NoticeBlock,
+    SpokenBlock,
     ToolBlock,
+    TurnBlock,
     UserBlock,
 )
 
@@ -83,7 +90,6 @@ from agent_tui.ui.transcript import (
 class _Running:
     place: BlockId
     block: ToolBlock | BashBlock
-    started_at: float
 
 
 class EventView:
@@ -95,6 +101,7 @@ class EventView:
         status: What stands around the chat; follows each event.
 
     Attributes:
+        earlier: What was said before compactions.
         last_outcome: How the last turn of the present activity ended; empty before.
     """
 
@@ -106,10 +113,12 @@ class EventView:
         self._clock = options.clock
         self._running: dict[str, _Running] = {}
         self._asked: dict[str, str] = {}
+        self._plan: tuple[Todo, ...] = ()
         self._is_stop_shown = False
-        self._shown_error = ""
+        self._cut_parts: dict[str, Sequence[BlockId]] = {}
         self._has_warned = False
         self._round = ""
+        self.earlier = EarlierChat(widgets.transcript, options.runtime.past)
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -123,6 +132,8 @@ class EventView:
             case ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
+            case ReplyAwaited():
+                self._await(event)
             case TextDelta():
                 chat.stream_text(event.text)
                 self._relabel("Writing", len(event.text))
@@ -132,9 +143,11 @@ class EventView:
             case ToolCallDelta():
                 self._relabel(f"Preparing {event.name}", 0)
             case ReplyFinished():
-                self._shown_error = event.message.error_message or ""
-                chat.finish_reply(REPLY_MARKS[event.message.stop_reason], self._shown_error)
-                self._is_stop_shown = event.message.stop_reason == "aborted"
+                self._end_reply(event)
+            case CutReplyDropped(entry_ids=entry_ids):
+                for entry_id in entry_ids:
+                    for place in self._cut_parts.pop(entry_id, ()):
+                        chat.remove_block(place)
             case ReplyDiscarded():
                 chat.discard_reply()
                 self._is_stop_shown = False
@@ -144,7 +157,7 @@ class EventView:
                 self._begin(ToolBlock(event.call_id, event.name, title))
                 self._relabel(f"Running {event.name}", 0)
             case ToolOutputDelta():
-                chat.append_tool_output(event.call_id, event.text)
+                chat.append_tool_output(event.call_id, event.text, event.skipped_lines)
             case ToolFinished():
                 self._end_tool(event)
             case BashStarted():
@@ -154,7 +167,7 @@ class EventView:
                 self._end_bash(event)
             case ApprovalRequested():
                 self._asked[event.request.id] = event.request.call_id
-                self.widgets.plan.make_room(False)
+                self.widgets.plan.make_room("line")
                 self.widgets.approval.open(event.request)
                 self._pause()
             case ApprovalResolved():
@@ -166,6 +179,7 @@ class EventView:
             case QueueChanged():
                 self.widgets.queue.show(event.texts)
             case TodosChanged():
+                self._plan = event.todos
                 self.widgets.plan.show(event.todos)
             case JobStarted() | PlanHandedOver():
                 pass  # the bar counts them, and the plan is asked about
@@ -181,7 +195,7 @@ class EventView:
             case CompactionFinished():
                 chat.append(finished_block(event))
             case CompactionFailed():
-                chat.append(NoticeBlock("warning", event.message))
+                chat.tell(NoticeBlock("warning", event.message))
             case BranchSummaryProgress():
                 self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
             case LoopAdvanced():
@@ -199,8 +213,10 @@ class EventView:
             case WentBack():
                 self._go_back(event)
             case Notice():
-                chat.append(NoticeBlock(event.level, event.text))
+                chat.tell(NoticeBlock(event.level, event.text))
                 self.status.refresh()  # it may tell of another mode
+            case TurnRecorded():
+                chat.append(TurnBlock(event.facts))
             case TurnFinished():
                 self._finish(event)
             case ContextChanged() | TotalsChanged() | ModelChanged():
@@ -224,7 +240,7 @@ class EventView:
         """An activity is about to run; what was shown to go on beside it gives way."""
         self.status.set_working(True)
         self.widgets.activity.show(None)
-        self.widgets.plan.make_room(True)
+        self.widgets.plan.make_room("steps")
         self.last_outcome = ""
         self._round = ""
 
@@ -232,15 +248,18 @@ class EventView:
         """Nothing runs any more, however it ended."""
         self.status.set_working(False)
         self.widgets.activity.show(None)
-        self.widgets.plan.make_room(False)
+        self.widgets.plan.make_room("none")
         self._running.clear()
         self.status.refresh()
 
     def redraw(self) -> None:
         """Rebuild the chat from the session, or greet if nothing is in it."""
-        blocks = blocks_of(self._runtime.conversation.log.path_entries())
+        log = self._runtime.conversation.log
+        blocks = blocks_of(log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
-        self.widgets.plan.show(tuple(self._runtime.conversation.todos))
+        self.earlier.begin(log)
+        self._plan = tuple(self._runtime.conversation.todos)
+        self.widgets.plan.show(self._plan)
         self.status.refresh()
 
     def say(self, text: str, level: Level = "info") -> None:
@@ -287,10 +306,15 @@ class EventView:
             self._remember(draft)
         self.widgets.prompt.clear()
 
-    def edit_again(self, text: str) -> None:
-        """Put an earlier message into the prompt; what stands there goes into the history."""
+    def edit_again(self, text: str, *, is_selected: bool = False) -> None:
+        """Put an earlier message into the prompt; what stands there goes into the history.
+
+        Args:
+            text: The message.
+            is_selected: What is typed next replaces it.
+        """
         self.clear_prompt()
-        self.widgets.prompt.load(Draft(text))
+        self.widgets.prompt.load(Draft(text), is_selected=is_selected)
 
     def _remember(self, draft: Draft) -> None:
         try:
@@ -327,8 +351,27 @@ class EventView:
         elif label != state.label or chars:
             total = state.output_chars + chars
             self.widgets.activity.show(
-                replace(state, label=label, output_chars=total, until=0.0, detail="")
+                replace(
+                    state,
+                    label=label,
+                    output_chars=total,
+                    until=0.0,
+                    detail="",
+                    awaited_since=0.0,
+                )
             )
+
+    def _await(self, event: ReplyAwaited) -> None:
+        """Words are long in coming: show since when, and whether the server is at work.
+
+        Those of a helper are not waited for alone, and are told of below its call.
+        """
+        if self._running:
+            return
+        self._work("Thinking" if event.is_alive else "Nothing heard from the model for")
+        if (state := self.widgets.activity.state) is not None:
+            since = self._clock() - event.waited_s
+            self.widgets.activity.show(replace(state, awaited_since=since))
 
     def _pause(self) -> None:
         """The person is waited for: that is not counted as work."""
@@ -336,19 +379,25 @@ class EventView:
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.paused(self._clock()))
 
+    def _end_reply(self, event: ReplyFinished) -> None:
+        """What failed is told where it is tried again, and at the end of the turn."""
+        stop = event.message.stop_reason
+        places = self.widgets.transcript.finish_reply("" if stop == "error" else REPLY_MARKS[stop])
+        if stop == "error":
+            self._cut_parts[event.entry_id] = places
+        else:
+            self._cut_parts.clear()
+        self._is_stop_shown = stop == "aborted"
+
     def _begin(self, block: ToolBlock | BashBlock) -> None:
         place = self.widgets.transcript.append(block)
-        self._running[block.call_id] = _Running(place, block, self._clock())
+        self._running[block.call_id] = _Running(place, block)
 
     def _end_tool(self, event: ToolFinished) -> None:
         running = self._running.pop(event.call_id, None)
         if running is None or not isinstance(running.block, ToolBlock):
             return
-        block = finished_tool(
-            running.block,
-            event.message,
-            elapsed_s=self._clock() - running.started_at,
-        )
+        block = finished_tool(running.block, event.message, self._plan)
         self._is_stop_shown = block.status == "cancelled"
         self.widgets.transcript.replace(running.place, block)
         self._work("Waiting for the model")
@@ -359,18 +408,16 @@ class EventView:
             self.widgets.transcript.replace(running.place, bash_block(event.call_id, event.message))
 
     def _resolve(self, event: ApprovalResolved) -> None:
-        call_id = self._asked.pop(event.request_id, "")
-        if (running := self._running.get(call_id)) is not None:  # the question took no run time
-            self._running[call_id] = replace(running, started_at=self._clock())
-            if isinstance(running.block, ToolBlock):
-                self._relabel(f"Running {running.block.name}", 0)
+        running = self._running.get(self._asked.pop(event.request_id, ""))
+        if running is not None and isinstance(running.block, ToolBlock):
+            self._relabel(f"Running {running.block.name}", 0)
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.resumed(self._clock()))
         self.widgets.approval.resolve(event.request_id)
-        self.widgets.plan.make_room(self.widgets.approval.request is None)
+        self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 
     def _retry(self, event: RetryScheduled) -> None:
-        self._work(f"Trying again ({event.attempt} of {event.max_attempts})")
+        self._work(f"Try {event.attempt + 1} of {event.max_attempts + 1}")
         state = self.widgets.activity.state
         if state is not None:
             until = self._clock() + event.delay_s
@@ -391,7 +438,11 @@ class EventView:
             self.widgets.activity.show(replace(state, output_chars=summary_chars))
 
     def _session(self, event: SessionChanged) -> None:
-        if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
+        if event.reason == "compacted":  # the chat stays: what is only in the summary is dimmed
+            kept = blocks_of(kept_behind(self._runtime.conversation.log.path_entries()))
+            spoken = sum(isinstance(block, SpokenBlock) for block in kept)
+            self.widgets.transcript.dim_above(spoken)
+        elif event.reason != "renamed":
             self.redraw()
         if event.reason != "renamed":
             self._has_warned = False
@@ -401,7 +452,7 @@ class EventView:
         self.redraw()
         self._has_warned = False
         if event.text:
-            self.edit_again(event.text)
+            self.edit_again(event.text, is_selected=True)
         if event.image_count:
             text = f"The message had images ({event.image_count}), which are not in the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))
@@ -410,9 +461,6 @@ class EventView:
         self.last_outcome = event.outcome
         again = " /retry goes on." if event.can_continue else ""
         match event.outcome:
-            case "error" if event.error == self._shown_error:  # it stands below the reply
-                if again:
-                    self.widgets.transcript.append(NoticeBlock("info", again.strip()))
             case "error":
                 self.widgets.transcript.append(NoticeBlock("error", event.error + again))
             case "limit":

@@ -14,7 +14,7 @@ from agent_tui.commands.compaction import PreviewPage
 from agent_tui.commands.context import ContextPage
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion, loss_question
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels
@@ -177,7 +177,7 @@ class ScreenFront:
                     agents=wanted.agents,
                 )
             case PickableEntries():
-                screen = TreeScreen(wanted.runtime.conversation.log, wanted.runtime.branches.label)
+                screen = TreeScreen(wanted.runtime.branches)
             case _:
                 return None
         return cast("Screen[object]", screen)
@@ -218,12 +218,10 @@ class ScreenFront:
             self._app.exit(UiOutcome())
 
     async def _ask_and_leave(self) -> None:
-        from agent_tui.ui.screens.confirm import ConfirmScreen
-
-        question = ConfirmScreen(
+        question = loss_question(
             "Leave while something runs?", "It is stopped; what it did so far is kept."
         )
-        if await self.show_screen(question):
+        if await self.ask(question):
             self._app.exit(UiOutcome())
 
     # What only a screen has
@@ -322,11 +320,9 @@ async def ask_at_start(window: Window, trust: FolderTrust, cwd: Path) -> None:
 
 
 async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
+    from agent_tui.ui.questions.early_keys import EarlyKeys
     from agent_tui.ui.screens.choice import ChoiceScreen
-    from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 
-    if question.is_grave:
-        screen = QuietChoiceScreen(question, window.prompt.area.insert)
-    else:
-        screen = ChoiceScreen(question)
-    return await window.ask(screen)
+    early = EarlyKeys(window.prompt) if question.is_grave else None
+    answered_by = window.prompt.area.answered_by
+    return await window.ask(ChoiceScreen(question, early, answered_by=answered_by))

@@ -36,9 +36,14 @@ _GUIDE = (
             ),
             ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
             (
+                "up down enter",
+                "mark and give an answer to any question, once nothing was typed for a second; "
+                "so do its letters and digits; j, k scroll",
+            ),
+            (
                 "y a p r g n e",
-                "answer an approval, once nothing was typed for a second; so do up, down, "
-                "enter and 1 to 6; j, k scroll it; g changes a plan",
+                "yes once, for this session, in this project, by a rule; g changes a plan; "
+                "no, no with words",
             ),
         ),
     ),
@@ -77,7 +82,7 @@ _GUIDE = (
     PageSection(
         "Leaving",
         (
-            ("{clear_or_leave}", "clear the prompt; twice leaves"),
+            ("{clear_or_leave}", "stop what runs; else clear the prompt; twice leaves"),
             ("{leave_if_empty}", "leave, on an empty prompt"),
             ("{quit}", "leave at once"),
             ("{suspend}", "suspend; fg in the shell comes back"),

@@ -14,10 +14,8 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.base import ModelRef
 from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.status.status_script import StatusScript
-
-_APPROVAL_QUIET_S = 1.0
-"""How long no key may have been typed before the keys of an approval work (safety.md)."""
 
 
 class LocalModels(Protocol):
@@ -147,5 +145,5 @@ class UiOptions:
     is_demo: bool = False
     sandbox_word: Callable[[Path], str] = _not_special
     status_script: StatusScript | None = None
-    approval_quiet_s: float = _APPROVAL_QUIET_S
+    approval_quiet_s: float = QUIET_S
     clock: Callable[[], float] = time.monotonic

@@ -70,6 +70,11 @@ class TurnRunner:
         """Whether an activity runs or is about to."""
         return self._running
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether what runs was interrupted and has not come to its end."""
+        return self._running and self._interrupted
+
     def send(self, draft: Draft) -> None:
         """Send a message with its pastes and images; queue it while something runs."""
         if self._running:

@@ -8,6 +8,7 @@ from acp import RequestError
 
 from tests.support.editor import Place, say
 from tests.support.openai_script import Call, Failure, Reply
+from tests.support.session_chain import MESSAGES, write_chain
 
 pytestmark = pytest.mark.thorough
 
@@ -197,3 +198,13 @@ async def test_what_commands_have_picked_is_a_form_where_the_editor_shows_some(p
         assert "typed" in models.properties
         assert "First." in str(entries.properties["chosen"].one_of)
         assert title
+
+
+async def test_a_session_that_was_compacted_is_loaded_with_what_was_said_before(place: Place):
+    path = write_chain(place.root / "home/data/sessions", place.work, 3)
+    async with place.editor() as (editor, connection, _):
+        session_id = path.stem.rpartition("_")[2]
+        await connection.load_session(cwd=str(place.work), session_id=session_id, mcp_servers=[])
+        every = [f"q{s}-{n}" for s in (1, 2, 3) for n in range(MESSAGES)]
+        assert editor.text("user_message_chunk") == "".join(every)
+        assert editor.text().count("The context was compacted") == 2

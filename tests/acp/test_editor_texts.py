@@ -24,7 +24,7 @@ class Desk:
         offered = FileSystemCapabilities(read_text_file=reads, write_text_file=writes)
         self.context = ToolContext(
             cwd=self.root,
-            emit=lambda _text: None,
+            emit=lambda _text, _skipped=0: None,
             files=FileMemory(),
             output_dir=root / "outputs",
             environ={},

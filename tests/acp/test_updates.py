@@ -4,11 +4,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from acp.schema import AgentThoughtChunk
+
 from agent_tui.acp.updates import Updates, replayed
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
     LoopAdvanced,
+    ReplyAwaited,
     ReplyFinished,
     TextDelta,
     TurnFinished,
@@ -27,7 +30,7 @@ def test_how_a_turn_ended_is_told_once():
     failed = TurnFinished("error", "The key was refused.", can_continue=True)
     reply = AssistantMessage(content=(), stop_reason="error", error_message=failed.error)
     assert told(failed) == ["Error: The key was refused. /retry goes on."]
-    assert told(ReplyFinished("r", reply), failed) == ["The key was refused.", "/retry goes on."]
+    assert told(ReplyFinished("r", reply), failed) == told(failed)
     assert told(TurnFinished("limit", "3 requests were made.")) == [
         "Stopped. 3 requests were made."
     ]
@@ -42,6 +45,14 @@ def test_why_a_summary_has_no_model_and_what_else_goes_on_is_told():
     assert told(compacted, LoopAdvanced(2, 3)) == [
         "*The context was compacted: 9,000 tokens before, 2,000 after. No key.*",
         "*Round 2 of 3.*",
+    ]
+
+
+def test_waiting_for_words_is_told_beside_the_answer():
+    (update,) = Updates(cast(Any, SimpleNamespace())).of(ReplyAwaited(125.0, False))
+    assert isinstance(update, AgentThoughtChunk)
+    assert told(ReplyAwaited(125.0, False)) == [
+        "*Nothing has come from the model's server for 2m 05s. Still waiting.*"
     ]
 
 

@@ -48,6 +48,13 @@ def test_messages_after_the_figure_are_estimated_on_top(talk: Talk, counter: Tok
     assert not usage.is_estimate
 
 
+def test_a_figure_with_much_behind_it_that_nobody_counted_is_an_estimate(
+    talk: Talk, counter: TokenCounter
+):
+    talk.user("something more " * 600)
+    assert measure(talk.path, counter).is_estimate
+
+
 def test_the_learned_ratio_scales_what_is_estimated(talk: Talk, counter: TokenCounter):
     ratios = TokenRatios()
     ratios.observe(MODEL, estimated=1_000, counted=2_000)

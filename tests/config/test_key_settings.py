@@ -42,7 +42,7 @@ def test_a_key_several_keys_and_none(tmp_path: Path):
         ('find = "enter"', "2 keys.find: enter is needed for writing"),
         ('find = "shift+x"', "2 keys.find: shift+x is needed for writing"),
         ('find = "ctrl+i"', "2 keys.find: to a terminal ctrl+i is the same as tab"),
-        ('find = "ctrl+c"', "2 keys.find: ctrl+c always clears the prompt and leaves"),
+        ('find = "ctrl+c"', "2 keys.find: ctrl+c always stops, clears the prompt and leaves"),
         ('find = "ctrl+t"', "2 keys.find: ctrl+t is the key of toggle_thinking; give"),
         ('find = "f5"\nmouse = "f5"', "3 keys.mouse: f5 is the key of find already"),
         ('submit = ""', "2 keys.submit: this cannot be without a key"),

@@ -57,7 +57,8 @@ def test_a_project_cannot_loosen_anything_or_send_things_elsewhere(tmp_path, key
 def test_every_setting_is_either_for_projects_or_refused(tmp_path):
     """A setting that is added later belongs to the person until somebody says otherwise."""
     named = {key.partition(".")[0] for key in REFUSED}
-    free = {"thinking", "theme", "mouse", "bash_timeout_s", "request_idle_timeout_s"}
+    free = {"thinking", "theme", "mouse", "bash_timeout_s"}
+    free |= {"request_idle_timeout_s", "loopback_idle_timeout_s"}
     assert set(Settings.model_fields) == named | free
 
 

@@ -171,6 +171,7 @@ BREAKS: Mapping[str, Row] = {
     "half a chunk": alike(Reply(text=BEFORE_BREAK, ending="half")),
     "a broken chunk": alike(Reply(text=BEFORE_BREAK, ending="broken")),
     "an error event": alike(Reply(text=BEFORE_BREAK, ending="error"), "had an error"),
+    "an error as a field": alike(Reply(text=BEFORE_BREAK, ending="field"), "lost its slot"),
     "an orderly end": alike(Reply(text=BEFORE_BREAK, ending="close")),
     "no finish reason": alike(Reply(text=BEFORE_BREAK, finish="", done=False)),
     "no finish reason, usage or end": alike(

@@ -27,7 +27,7 @@ from tests.faults.table import (
     Row,
     Wire,
 )
-from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.openai_server import Failure, OpenAiServer, Reply
 from tests.support.runtime import GOOD_SUMMARY, Stage, of_kind, only
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -154,6 +154,20 @@ async def test_an_overflow_is_compacted_away_and_the_request_repeated(
     sizes = [len(json.dumps(chat.body["messages"])) for chat in talk.server.chats]
     assert sizes[-1] < sizes[0]
     assert "Make the greeting polite." in json.dumps(talk.server.chats[-1].body["messages"])
+
+
+@pytest.mark.parametrize("begun", ["", 'data: {"choices": [{"delta": {"content": "The"}}]}\n\n'])
+async def test_an_overflow_that_is_told_in_the_stream_is_compacted_away_too(
+    talk: Conversation, begun: str
+) -> None:
+    talk.remember()
+    said = "the request exceeds the available context size. try increasing the context size"
+    error = json.dumps({"code": 400, "message": said, "type": "invalid_request_error"})
+    body = f"{begun}error: {error}\n\ndata: [DONE]\n\n"  # llama.cpp until September 2025
+    stream = Failure(200, body, content_type="text/event-stream")
+    events = await talk.say("and now?", stream, SUMMARY, FINE)
+    assert succeeded(events)
+    assert only(events, CompactionFinished).reason == "overflow"
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
+from agent_tui.providers import retry
 from agent_tui.providers.base import ModelRef
 from tests.faults.conversation import FINE, Conversation
 from tests.faults.table import BEFORE_BREAK, BREAKS, OVERFLOW, PASSING, REFUSALS, Row
@@ -76,7 +77,42 @@ async def test_on_the_command_line_each_wait_is_a_line(talk: Conversation, row: 
     begun = BEFORE_BREAK if row in BROKEN.values() else ""
     assert (code, out) == (ExitCode.DONE, f"{begun}Fine.\n")
     (line,) = err.splitlines()
-    assert [word for word in (*row.words, "Trying again in", "(1 of 3)") if word not in line] == []
+    assert [word for word in (*row.words, "Try 2 of 10 in ") if word not in line] == []
+
+
+class Terminal(io.StringIO):
+    """Where a line can be replaced."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_on_a_terminal_the_waits_are_one_line_that_is_gone_at_the_end(
+    talk: Conversation,
+) -> None:
+    talk.server.play(*[PASSING["529"].answers["openai"]] * 3, FINE)
+    out, err = io.StringIO(), Terminal()
+    await print_turn(talk.runtime, "hello", "text", out=out, err=err)
+    lines = err.getvalue().split("\r\x1b[K")
+    assert [line[:13] for line in lines] == ["Try 2 of 10 i", "Try 3 of 10 i", "Try 4 of 10 i", ""]
+    assert "\n" not in err.getvalue()
+    assert max(map(len, lines)) < 80
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_in_a_log_the_reason_is_told_once(talk: Conversation) -> None:
+    talk.server.play(*[PASSING["529"].answers["openai"]] * 3, FINE)
+    _, _, err = await printed(talk, "text")
+    assert err.count("overloaded") == 1
+    assert [line[:12] for line in err.splitlines()[1:]] == ["Try 3 of 10 ", "Try 4 of 10 "]
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_printed_result_has_a_cut_reply_once(talk: Conversation) -> None:
+    cut = Reply(text=BEFORE_BREAK, ending="reset")
+    talk.server.play(cut, cut, Reply(text=f"{BEFORE_BREAK}blue."))
+    assert (await printed(talk, "text"))[:2] == (ExitCode.DONE, f"{BEFORE_BREAK}blue.\n")
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -186,3 +222,36 @@ async def test_on_the_screen_each_fault_is_told_and_the_prompt_stays_usable(
         assert "refused the connection" in activity.state.detail
         await here.pilot.press("escape")
         await here.until_idle()
+
+
+@pytest.mark.thorough
+async def test_on_the_screen_a_cut_reply_stands_once_and_its_wait_is_one_line(
+    own_folders: Path, server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "_FIRST_DELAY_S", 0.0)
+    cut = Reply(text=BEFORE_BREAK, ending="reset")
+    async with screen(*on(server.base_url)) as here:
+        server.play(cut, cut, Reply(text=f"{BEFORE_BREAK}blue."))
+        await here.send("hello")
+        await here.until_shown("blue.")
+        await here.until_idle()
+        assert drawn(here).count(BEFORE_BREAK) == 1
+        assert "broke off" not in drawn(here)
+        here.app.view.redraw()  # as it is when the session is opened again
+        await here.until(lambda: is_drawn(here, "blue."))
+        assert drawn(here).count(BEFORE_BREAK) == 1
+
+        server.play(cut, Reply(text="grey."))
+        await here.send("and today?")
+        await here.until_shown("grey.")
+        await here.until_idle()
+        here.app.view.redraw()
+        await here.until(lambda: is_drawn(here, "grey."))
+        assert drawn(here).count(BEFORE_BREAK) == 2
+        assert "broke off" not in drawn(here)
+
+        server.play(*[cut] * 10)
+        await here.send("and tomorrow?")
+        await here.until(lambda: is_drawn(here, "/retry goes on."))
+        assert drawn(here).count("broke off") == 1
+        assert drawn(here).count(BEFORE_BREAK) == 3

@@ -94,7 +94,6 @@ def harbor(python: str, wheel: Path, server: OpenAiServer, tmp_path: Path):
         "PYTHONPATH": str(ROOT),
         "SCRATCH_ROOT": str(tmp_path / "scratch"),
         "HOME": str(tmp_path),
-        "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path.home() / ".cache" / "uv")),
     }
 
     def job(name: str, *options: str) -> tuple[Path, dict]:

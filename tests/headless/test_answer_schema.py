@@ -8,6 +8,7 @@ import pytest
 from agent_tui.errors import UsageError
 from agent_tui.headless.answer_schema import AnswerMisfit, AnswerSchema
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
+from agent_tui.headless.terms import RunTerms
 from agent_tui.providers.scripted.provider import Reply
 from tests.support.runtime import Stage
 
@@ -21,7 +22,12 @@ async def answered(
     runtime = stage.runtime([Reply(text) for text in answers], is_interactive=False)
     schema = AnswerSchema.read(AGE)
     code = await print_turn(
-        runtime, "how old?", output_format, out=out, err=io.StringIO(), schema=schema
+        runtime,
+        "how old?",
+        output_format,
+        out=out,
+        err=io.StringIO(),
+        terms=RunTerms(schema=schema),
     )
     return code, out.getvalue()
 

@@ -16,6 +16,7 @@ from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
 from tests.plain.talking import Models
+from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
 
 
@@ -117,10 +118,22 @@ async def test_a_command_of_the_program_is_not_taken_over_by_a_file(printing: Pr
     assert printing.sent == []
 
 
+async def test_compact_that_frees_next_to_nothing_does_nothing_without_force(printing: Printing):
+    talk(printing.runtime.conversation.log, 1)
+    path = printing.runtime.conversation.log.path
+    code, out, err = await printing.run("/compact")
+    assert (code, out) == (ExitCode.FAILED, "")
+    assert err.startswith("agent-tui: Not compacted: this would free about ")
+    assert "/compact --force does it anyway." in err
+    assert printing.runtime.conversation.log.path == path
+    await printing.run("/compact --force")
+    assert printing.runtime.conversation.log.path != path
+
+
 async def test_a_page_is_printed_and_what_needs_a_screen_says_so(printing: Printing):
     code, out, _ = await printing.run("/help")
     assert code == ExitCode.DONE
-    assert "\n/compact [focus] [--preview] [--strategy NAME]: Summarise and go on" in out
+    assert "\n/compact [focus] [--preview] [--force] [--strategy NAME]: Summarise and go on" in out
     assert "\n/theme" not in out.partition("\nNot here\n")[0]
     assert await printing.run("/theme") == (
         ExitCode.USAGE,

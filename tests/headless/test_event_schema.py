@@ -21,6 +21,7 @@ from agent_tui.messages import (
     Pin,
     Todo,
     ToolResultMessage,
+    TurnFacts,
 )
 from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage
@@ -42,6 +43,7 @@ st.register_type_strategy(Todo, st.just(Todo(text="a", status="pending")))
 st.register_type_strategy(Pin, st.just(Pin(kind="skill", name="s", path="/s", digest="0")))
 st.register_type_strategy(Path, st.just(Path("/s/a.jsonl")))
 st.register_type_strategy(Job, st.just(Job(id="j", command="x")))
+st.register_type_strategy(TurnFacts, st.just(TurnFacts(elapsed_ms=2_000, changed=("a.py",))))
 
 
 def test_the_schema_is_a_schema_and_has_every_event():

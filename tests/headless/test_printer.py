@@ -8,12 +8,15 @@ import pytest
 
 from agent_tui.config import PermissionMode
 from agent_tui.events import ReplyFinished
+from agent_tui.headless import printer
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.providers.silence import Wait
 from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import talk
 from tests.support.runtime import MODEL, Stage
+from tests.support.waiting import WaitingProvider
 
 ERASE_SCREEN = "\x1b[2J"
 SET_CLIPBOARD = "\x1b]52;c;cm0gLXJm\x07"
@@ -36,7 +39,7 @@ async def test_text_is_the_last_reply_alone_and_the_work_goes_to_the_error_strea
     write = call("c1", "write", path="a.txt", content="one\n")
     code, out, err = await printed(stage, Reply("First.", tool_calls=(write,)), Reply("Done."))
     assert (code, out) == (ExitCode.DONE, "Done.\n")
-    assert err == "* create a.txt\n"
+    assert err == "* create a.txt\n- Changed a.txt.\n"
 
 
 async def test_nothing_a_model_or_a_tool_wrote_steers_the_terminal(stage):
@@ -59,13 +62,45 @@ async def test_the_error_of_a_server_is_printed_without_control_characters(stage
     assert err == "agent-tui: Bad key. Use /model.\n"
 
 
-async def test_a_very_long_command_takes_one_line(stage):
+async def test_a_very_long_command_and_what_it_printed_take_one_line_each(stage):
     command = "echo " + "x" * 5_000 + "\ntrue"
     _, _, err = await printed(
         stage, Reply(tool_calls=(call("c1", "bash", command=command),)), Reply("ok")
     )
-    (line,) = err.splitlines()
-    assert len(line) < 300
+    assert [line[:6] for line in err.splitlines()] == ["* echo", "    xx"]
+    assert max(map(len, err.splitlines())) < 300
+
+
+async def test_a_few_lines_of_what_commands_printed_go_to_the_error_stream(stage):
+    commands = ("seq 1 400", "echo 'a.c:1:2: error: x'; seq 1 40; exit 3", "true")
+    calls = (Reply(tool_calls=(call(f"c{c}", "bash", command=c),)) for c in commands)
+    _, _, err = await printed(stage, *calls, Reply("ok"))
+    assert err.splitlines() == [
+        "* seq 1 400",
+        "  400 lines",
+        "    … +395 lines",
+        *(f"    {n}" for n in range(396, 401)),
+        "* echo 'a.c:1:2: error: x'; seq 1 40; exit 3",
+        "  ! exit 3 · 41 lines",
+        "    a.c:1:2: error: x",
+        "    … +36 lines",
+        *(f"    {n}" for n in range(37, 41)),
+        "* true",
+    ]
+
+
+async def test_the_steps_of_a_plan_go_to_the_error_stream_when_they_are_made_or_changed(stage):
+    def plan(status: str) -> Reply:
+        todos = [{"text": "Read", "status": status}, {"text": "Write", "status": "pending"}]
+        return Reply(tool_calls=(call(f"c-{status}", "todo", todos=todos),))
+
+    _, _, err = await printed(stage, plan("in_progress"), plan("completed"), Reply("ok"))
+    assert err.splitlines() == [
+        "* plan: 0 of 2 done",
+        "    [>] Read",
+        "    [ ] Write",
+        "* plan: 1 of 2 done",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +177,20 @@ async def test_every_event_of_a_compaction_is_a_line_of_json(stage):
     assert (code, lines[-1]["exit_code"], lines[-1]["result"]) == (ExitCode.DONE, 0, "Fine.")
 
 
+async def test_a_summary_that_is_long_in_coming_is_told_beside_the_result(stage, monkeypatch):
+    minutes = iter(range(0, 600_000, 60))
+    monkeypatch.setattr(printer, "monotonic", lambda: next(minutes))
+    provider = WaitingProvider(lambda _request: Reply("Fine."), (Wait(61, 61),))
+    runtime = stage.runtime(provider, window=8_000, is_interactive=False)
+    talk(runtime.conversation.log, 14)
+    out, err = io.StringIO(), io.StringIO()
+    await print_turn(runtime, "go", "text", out=out, err=err)
+    assert any(
+        line.startswith("Compacting: ") and line.endswith(", waiting for 1m 01s.")
+        for line in err.getvalue().splitlines()
+    )
+
+
 @pytest.mark.parametrize("command", ["rm -r ../sessions", "rm ../sessions/*/*.jsonl"])
 async def test_a_session_deleted_in_the_middle_of_a_turn_is_there_afterwards_and_told_once(
     stage, command
@@ -181,3 +230,16 @@ async def test_a_plan_is_the_result(stage):
     told = [json.loads(line) for line in out.splitlines()]
     assert {"type": "PlanHandedOver", "call_id": "p1", "plan": plan} in told
     assert told[-1]["result"] == plan
+
+
+async def test_the_output_of_calls_that_run_at_the_same_time_names_its_call(stage):
+    calls = (call("c1", "bash", command="echo a"), call("c2", "bash", command="echo b"))
+    _, _, err = await printed(stage, Reply(tool_calls=calls), Reply("ok"))
+    assert err.splitlines() == [
+        "* echo a",
+        "* echo b",
+        "  echo a: 1 line",
+        "    a",
+        "  echo b: 1 line",
+        "    b",
+    ]

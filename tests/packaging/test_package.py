@@ -1,5 +1,7 @@
 """The package as it is handed out: its page, what is in it, and that it runs where it is put."""
 
+import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -57,8 +59,9 @@ def metadata(built: Path) -> Message:
 
 def python_of(version: str) -> Path | None:
     """A Python of `version` that runs; a launcher of pyenv is there for versions that are not."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
     candidates = [shutil.which(f"python{version}")]
-    candidates += map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    candidates += map(str, home.glob(f".pyenv/versions/{version}.*/bin/python"))
     for candidate in filter(None, candidates):
         said = subprocess.run(
             [candidate, "-c", "import sys; print(sys.executable)"],

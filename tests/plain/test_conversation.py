@@ -81,6 +81,16 @@ def test_compacting_and_taking_it_back(stage):
     assert "was not compacted" in text
 
 
+def test_one_goes_back_to_before_a_compaction(stage):
+    runtime = stage.runtime([Reply(GOOD_SUMMARY)], window=8_000)
+    talk_long(runtime.conversation.log, 14)
+    said = [e.message.text for e in runtime.conversation.log.path_entries() if e.message.text]
+    text = talk(stage, runtime, "/compact", "/tree", "14", "b", "/status")
+    assert "before the compaction" in text
+    assert "This is the session from before the compaction. /resume " in text
+    assert said[0][:20] in text
+
+
 def test_a_session_is_left_and_resumed_from_the_list(stage):
     script = [Reply("One."), Reply("Two.")]
     typed = ("first", "/name Greeting", "/new", "second", "/resume", "7", "1", "/cost")
@@ -135,7 +145,7 @@ def test_what_can_be_looked_up_and_set(stage):
     assert "Thinking: high" in text
     assert "bash: Run " in text
     assert "There is nothing to export yet." in text
-    assert "/compact [focus] [--preview] [--strategy NAME]: Summarise" in text
+    assert "/compact [focus] [--preview] [--force] [--strategy NAME]: Summarise" in text
 
 
 def test_a_conversation_is_exported_once_under_a_name(stage):

@@ -7,7 +7,9 @@ from agent_tui.events import (
     CompactionFinished,
     CompactionProgress,
     ContextWarning,
+    CutReplyDropped,
     Notice,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -19,6 +21,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
 )
@@ -29,6 +32,7 @@ from agent_tui.messages import (
     Todo,
     ToolDetails,
     ToolResultMessage,
+    TurnFacts,
 )
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
@@ -120,17 +124,49 @@ def test_a_change_that_nobody_was_asked_about_is_told_in_words():
 
 def test_a_plan_is_told_when_it_has_changed():
     plan = (Todo(text="Read", status="completed"), Todo(text="Write", status="in_progress"))
-    lines = told(TodosChanged(plan), TodosChanged(plan), TodosChanged(()))
-    assert lines == ["Plan: 1 of 2 done. Now: Write."]
+    further = (plan[0], Todo(text="Write", status="completed"))
+    lines = told(TodosChanged(plan), TodosChanged(plan), TodosChanged(further), TodosChanged(()))
+    assert lines == [
+        "Plan: 1 of 2 done. Now: Write.",
+        "    [x] Read",
+        "    [>] Write",
+        "Plan: 2 of 2 done.",
+    ]
+
+
+def test_the_end_of_a_turn_is_told_in_a_sentence():
+    facts = TurnFacts(elapsed_ms=125_000, changed=("a.py", "b.py"), more=3)
+    lines = told(TurnRecorded("e", facts), TurnRecorded("e", TurnFacts(changed=("a.py",))))
+    assert lines == ["Took 2m 05s; changed a.py, b.py +3.", "Changed a.py."]
 
 
 def test_an_error_is_told_once_and_with_the_way_on():
     ended = TurnFinished("error", "The server is away.", can_continue=True)
     assert told(reply("The server is away."), ended) == [
-        "Error: The server is away.",
-        "/retry goes on.",
+        "Error: The server is away. /retry goes on."
     ]
     assert told(ReplyDiscarded(), ended) == ["Error: The server is away. /retry goes on."]
+
+
+def test_why_it_is_tried_again_is_told_once():
+    lines = told(
+        RetryScheduled(1, 9, 2.0, "It is busy."),
+        RetryScheduled(2, 9, 4.0, "It is busy."),
+        RetryScheduled(3, 9, 8.0, "It is away."),
+        RetryScheduled(1, 9, 2.0, "It is away."),
+    )
+    assert lines == [
+        "It is busy. Try 2 of 10 in 2 s.",
+        "Try 3 of 10 in 4 s.",
+        "It is away. Try 4 of 10 in 8 s.",
+        "It is away. Try 2 of 10 in 2 s.",
+    ]
+
+
+def test_what_no_longer_counts_is_told_where_it_was_read_already():
+    assert told(ReplyDiscarded()) == []
+    assert "begins anew" in told(ReplyDiscarded(was_shown=True))[0]
+    assert "the part before does not count" in told(CutReplyDropped(("e1",)))[0]
 
 
 def test_what_else_happens_is_a_line_each():
@@ -143,7 +179,7 @@ def test_what_else_happens_is_a_line_each():
         TurnFinished("length"),
     )
     assert lines == [
-        "Too many requests. Trying again in 2 seconds (1 of 5).",
+        "Too many requests. Try 2 of 6 in 2 s.",
         "The context was compacted: 9,000 tokens before, 2,000 after. "
         "The summary was made without a model.",
         "Saved.",
@@ -192,3 +228,11 @@ def test_nothing_steers_the_terminal_and_no_key_is_shown():
     lines = told(TextDelta("\x1b[2J\x9b1m\u202e s3cret"), reply(), Notice("info", "s3cret\x07"))
     assert "s3cret" not in "".join(lines)
     assert all(line.isprintable() for line in lines)
+
+
+def test_words_that_are_long_in_coming_are_told():
+    waits = (ReplyStarted("m"), ReplyAwaited(125.0, True), ReplyAwaited(185.0, False))
+    assert told(*waits) == [
+        "The model has been thinking for 2m 05s; its server is connected.",
+        "Nothing has come from the model's server for 3m 05s. Still waiting.",
+    ]

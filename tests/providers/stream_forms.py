@@ -199,7 +199,10 @@ CHAT_FORMS = {
         text="Hi.",
         tokens=(5, 3),
     ),
-    "no finish reason": Form((delta(content="Hi."), DONE), text="Hi."),
+    "no finish reason": Form((delta(content="Hi."), DONE), text="Hi.", kind="interrupted"),
+    "no finish reason, but counts": Form(
+        (delta(content="Hi."), {"choices": [], "usage": USAGE}, DONE), text="Hi.", tokens=(5, 3)
+    ),
     "neither end": Form((delta(content="Hi."),), text="Hi.", kind="interrupted"),
     "model_length": Form((delta("model_length", content="Hi"),), text="Hi", stop="length"),
     "content_filter": Form((delta("content_filter", content="Hi"),), text="Hi", was_filtered=True),

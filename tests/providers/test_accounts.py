@@ -21,6 +21,7 @@ from agent_tui.providers.accounts.device import (
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.silence import SilenceLimits
 from tests.providers.requests import collect, failing, text_of
 from tests.support.account_server import AccountServer
 from tests.support.openai_server import OpenAiServer, Reply
@@ -235,7 +236,11 @@ async def test_a_sign_in_that_ended_is_said_and_no_code_asked_for(
     server.answers["/copilot"] = [401]
     COPILOT.service(environ).keep(TOKEN)
     CHATGPT.service(environ).keep(TOKENS)  # its server is not reached: see `worker_environ`
-    host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=PATIENCE_S, environ=environ)
+    host = ProviderHost(
+        log_path=tmp_path / "log",
+        silence=SilenceLimits.without_bytes(PATIENCE_S, PATIENCE_S),
+        environ=environ,
+    )
     for account in (COPILOT, CHATGPT):
         error = await refused(host, f"{account.provider}/gpt-5.4")
         assert "the sign-in ended" in error.message
@@ -254,7 +259,11 @@ async def test_a_model_of_an_account_answers(
     with OpenAiServer() as copilot:
         environ["GITHUB_COPILOT_API_BASE"] = copilot.base_url
         copilot.play(Reply(text="hello"))
-        host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=PATIENCE_S, environ=environ)
+        host = ProviderHost(
+            log_path=tmp_path / "log",
+            silence=SilenceLimits.without_bytes(PATIENCE_S, PATIENCE_S),
+            environ=environ,
+        )
         chunks = await collect(host, asking("github_copilot/gpt-4o"))
         await host.aclose()
         (chat,) = copilot.chats

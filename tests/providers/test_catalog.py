@@ -9,6 +9,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.model_order import is_aside, newest_first, version_of
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
@@ -167,6 +168,32 @@ async def test_found_are_the_models_of_every_key_and_where_it_is() -> None:
         ("gemini/gemini-2.5-flash", "GEMINI_API_KEY"),
         ("groq/gpt-5", "GROQ_API_KEY"),
     ]
+
+
+async def test_found_are_the_newest_first_and_at_the_end_what_few_look_for(
+    bundled: ModelTable,
+) -> None:
+    environ = {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x"}
+    found = await ModelCatalog(Settings(), environ, table=bundled, server_ports={}).found()
+    names = [model.ref.name for model in found]
+    aside = [name for name in names if is_aside(name, names) or "-audio" in name]
+    assert {"openai/gpt-audio", "openai/ft:gpt-4.1-2025-04-14"} <= set(aside)
+    assert names[-len(aside) :] == aside
+    for provider in ("openai", "anthropic"):
+        usual = [n for n in names[: -len(aside)] if n.startswith(f"{provider}/")]
+        assert usual == newest_first(usual)
+        assert version_of(usual[0]) == max(map(version_of, usual))
+
+
+async def test_a_servers_model_that_is_not_there_for_text_is_at_the_end(
+    server: OpenAiServer, bundled: ModelTable
+) -> None:
+    listed = [{"id": name} for name in ("omni-moderation-latest", "dall-e-3", "mine")]
+    server.pages.update({"/v1/models": {"data": listed}})
+    own = ModelCatalog(Settings(base_url=server.base_url), {}, table=bundled, server_ports={})
+    first, *others = await own.found()
+    assert first.ref.model_id == "mine"
+    assert len(others) == 2
 
 
 def test_secret_variables_are_the_providers_and_those_of_the_settings() -> None:

@@ -322,22 +322,24 @@ def test_the_detail_loses_class_names_and_html() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "words"),
+    ("cause", "kind", "words"),
     [
-        ("ClientConnectorDNSError", "its name was not found"),
-        ("SSLCertVerificationError", "certificate"),
-        ("ClientConnectorSSLError", "TLS"),
-        ("ConnectionRefusedError", "refused the connection"),
-        ("ConnectTimeout", "did not answer in time"),
-        ("ConnectionResetError", "connection was lost"),
+        ("ClientConnectorDNSError", "network", "its name was not found"),
+        ("SSLCertVerificationError", "address", "certificate"),
+        ("ClientConnectorSSLError", "address", "TLS"),
+        ("ConnectionRefusedError", "network", "refused the connection"),
+        ("ConnectTimeout", "network", "did not answer in time"),
+        ("ConnectionResetError", "network", "connection was lost"),
     ],
 )
-def test_a_connection_that_fails_is_told_in_our_words(cause: str, words: str) -> None:
+def test_a_connection_that_fails_is_told_in_our_words(
+    cause: str, kind: FaultKind, words: str
+) -> None:
     raw = "Cannot connect to host a.b:443 ssl:<ssl.SSLContext object at 0x7f> [Errno 1]"
     causes = ["ConnectError", "ClientConnectorError", cause]
     fault = Fault("InternalServerError", f"litellm.InternalServerError: {raw}", 500, causes=causes)
     error = provider_error(fault, ModelRef("anthropic/claude-haiku-4-5"))
-    assert error.kind == "network"
+    assert error.kind == kind
     assert words in error.message
     assert "ssl" not in error.message.replace("TLS", "")
     assert "[Errno" not in str(error)

@@ -58,7 +58,7 @@ async def test_a_process_killed_in_mid_stream_is_a_crash_and_the_next_request_wo
 
 
 async def test_closing_leaves_no_process(tmp_path: Path, worker_environ: dict[str, str]) -> None:
-    host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=5, environ=worker_environ)
+    host = ProviderHost(log_path=tmp_path / "log", environ=worker_environ)
     host.start()
     while host.pid is None:
         await asyncio.sleep(0)
@@ -142,7 +142,7 @@ from pathlib import Path
 from agent_tui.providers.litellm.host import ProviderHost
 
 async def main():
-    host = ProviderHost(log_path=Path(sys.argv[1]), idle_timeout_s=5, environ=os.environ)
+    host = ProviderHost(log_path=Path(sys.argv[1]), environ=os.environ)
     host.start()
     while host.pid is None:
         await asyncio.sleep(0)

@@ -80,7 +80,7 @@ async def test_a_server_that_takes_the_request_and_keeps_silent_is_given_up(
         error, _ = await fails(impatient_host, f"http://127.0.0.1:{port}/v1")
     assert error.kind == "timeout"
     assert "may be loading the model" in error.hint
-    assert "request_idle_timeout_s" in error.hint
+    assert "loopback_idle_timeout_s" in error.hint
 
 
 async def test_a_server_that_never_takes_the_connection_up_is_given_up(

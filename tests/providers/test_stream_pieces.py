@@ -22,6 +22,7 @@ from agent_tui.providers.litellm import protocol
 from agent_tui.providers.litellm.coalesce import MAX_PIECE_CHARS, Coalescer
 from agent_tui.providers.litellm.protocol import (
     MAX_LINE_BYTES,
+    Alive,
     Cancel,
     Ended,
     Fault,
@@ -33,6 +34,7 @@ from agent_tui.providers.litellm.protocol import (
     parse_command,
     parse_event,
 )
+from agent_tui.providers.silence import NO_LIMIT, SilenceLimit, SilenceLimits
 from agent_tui.providers.wires.chat.replies import CallSplitter
 from agent_tui.text import repair_text
 
@@ -159,13 +161,21 @@ def test_events_and_commands_survive_the_pipe(text: str, number: int) -> None:
         Fault(text, text, number, {"retry-after": text}, [text], [text]),
         Ended(),
         Warmed(text),
+        Alive(1.5, float(number)),
     )
     for event in events:
         line = event_line(number, event)
         assert line.isascii()
         assert line.count(b"\n") == 1
         assert parse_event(line) == (number, event)
-    start = Start(number, "chat", text, [{"role": "user", "content": text}], base_url=text)
+    start = Start(
+        number,
+        "chat",
+        text,
+        [{"role": "user", "content": text}],
+        base_url=text,
+        silence=SilenceLimits(NO_LIMIT, SilenceLimit(1.5, None)),
+    )
     for command in (start, Warm("chat"), Cancel(number)):
         assert parse_command(command_line(command)) == command
 

@@ -21,8 +21,8 @@ from agent_tui.cli.screen_command import ScreenStart
 from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder
@@ -196,15 +196,15 @@ async def until(pilot: Pilot[UiOutcome], is_so) -> None:
     raise AssertionError("it did not come to that")
 
 
-def trust_screen(app: AgentApp) -> QuietChoiceScreen[object] | None:
+def trust_screen(app: AgentApp) -> ChoiceScreen[object] | None:
     """The question about the folder, if it is in front; that about its servers is another."""
     screen = app.screen
-    if isinstance(screen, QuietChoiceScreen) and screen.question.title == "Trust this folder?":
+    if isinstance(screen, ChoiceScreen) and screen.question.title == "Trust this folder?":
         return screen
     return None
 
 
-async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> QuietChoiceScreen[object]:
+async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> ChoiceScreen[object]:
     """The question, ready to be answered at once."""
     await until(pilot, lambda: trust_screen(app) is not None)
     screen = trust_screen(app)
@@ -237,12 +237,12 @@ async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, k
 
 async def test_letters_typed_before_the_pause_go_to_the_prompt_and_answer_nothing(canary):
     async with opened() as (app, pilot):
-        await until(pilot, lambda: isinstance(app.screen, QuietChoiceScreen))
+        await until(pilot, lambda: isinstance(app.screen, ChoiceScreen))
         await pilot.press("y", "e", "s", "space", "n", "o")
-        assert isinstance(app.screen, QuietChoiceScreen)
+        assert isinstance(app.screen, ChoiceScreen)
         assert app.prompt.area.text == "yes no"
         await pilot.press("enter")
-        assert isinstance(app.screen, QuietChoiceScreen)
+        assert isinstance(app.screen, ChoiceScreen)
     assert kept_trust().kept() == {}
 
 
@@ -302,7 +302,7 @@ async def test_a_folder_without_any_such_file_is_not_asked_about(canary, tmp_pat
     monkeypatch.chdir(plain)
     async with opened() as (app, pilot):
         await until(pilot, lambda: app.loaded is not None)
-        assert not isinstance(app.screen, QuietChoiceScreen)
+        assert not isinstance(app.screen, ChoiceScreen)
         assert app.runtime.conversation.withheld_files == ()
 
 

@@ -40,7 +40,7 @@ def intent_of(workspace: Path, tool: str, **arguments: str) -> Intent:
     """What the tool itself says the call would do."""
     context = ToolContext(
         cwd=workspace,
-        emit=lambda _text: None,
+        emit=lambda _text, _skipped=0: None,
         files=FileMemory(),
         output_dir=workspace,
         environ={},

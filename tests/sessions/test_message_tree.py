@@ -49,6 +49,11 @@ def test_a_session_without_branches_is_a_plain_list(log: SessionLog) -> None:
     assert drawn(log) == ["* one", "@ two"]
 
 
+def test_a_message_is_what_the_person_typed(log: SessionLog) -> None:
+    put(log, user('See @a.py\n\n<file path="a.py">\nthe whole file\n</file>'))
+    assert drawn(log) == ["@ See @a.py"]
+
+
 def test_everything_shows_replies_calls_and_results_too(log: SessionLog) -> None:
     put(log, user("one"), reply("", ("c1", "read")), result("c1", "text of it"), reply("Done."))
     shown = drawn(log, everything=True)

@@ -164,6 +164,16 @@ def test_a_hit_shows_the_newest_place_with_most_of_the_words(store: SessionStore
     assert len(hit.snippet) <= 162
 
 
+def test_a_snippet_has_no_tags_of_ours(store: SessionStore) -> None:
+    long = "a" * 30
+    for path in ("a.py", f"{long}/{long}.py"):
+        text = f'See @{path}\n\n<file path="{path}" lines="1-2">\nneedle\n</file>'
+        write_session(store, user(text))
+    store.update_search()
+    found = [hit.snippet for hit in store.search("needle")]
+    assert sorted(found) == ["…@a.py needle", "…needle"]
+
+
 def test_a_snippet_in_another_script_shows_the_place(store: SessionStore) -> None:
     write_session(store, user("ﬁﬁﬁ " * 50 + "ÉCOLE ici"))
     store.update_search()

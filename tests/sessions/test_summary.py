@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.attachments import instructions_block
 from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.sessions.entries import CompactionEntry, Entry, ModelChangeEntry, SessionInfoEntry
 from agent_tui.sessions.file import chunks
@@ -123,3 +124,8 @@ def test_a_checksum_tells_growth_from_a_rewrite(tmp_path: Path) -> None:
     assert checksum(path, size - 1) == -1, "the middle of a line"
     assert checksum(path, 0) == -1
     assert checksum(tmp_path / "none", 4) == -1
+
+
+def test_the_first_prompt_is_what_the_person_typed(tmp_path: Path):
+    sent = f"/review\n\n{instructions_block('Read the diff.')}"
+    assert summary_of(tmp_path / "s.jsonl", entry(user(sent))).first_prompt == "/review"

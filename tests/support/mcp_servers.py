@@ -87,7 +87,7 @@ class Stage:
         """What calls are given."""
         context = ToolContext(
             cwd=self.folder,
-            emit=self.told.append,
+            emit=lambda text, _skipped=0: self.told.append(text),
             files=FileMemory(),
             output_dir=self.folder / "outputs",
             environ={},

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Ending: TypeAlias = Literal["whole", "hold", "hang", "close", "reset", "half", "broken", "error"]
+Ending: TypeAlias = Literal[
+    "whole", "hold", "hang", "close", "reset", "half", "broken", "error", "field"
+]
 """What happens after the last piece of a reply and before its finish reason:
 
 ``whole``  nothing: finish reason, usage and ``[DONE]`` follow
@@ -16,6 +18,7 @@ Ending: TypeAlias = Literal["whole", "hold", "hang", "close", "reset", "half", "
 ``half``   half of an event, then an orderly end of the connection, not of the body
 ``broken`` an event that is not JSON
 ``error``  an error event, as gateways send after the headers are gone
+``field``  an error as a field of its own and ``[DONE]``, as llama.cpp sent until September 2025
 """
 
 
@@ -45,6 +48,7 @@ class Reply:
 
     `finish=""` leaves the finish reason out, ``None`` derives it; `usage` is prompt and
     completion tokens, ``None`` sends none. `raw_events` are sent as they are, after the text.
+    `signs` are raw text that comes before all else, a piece every `signs_every_s`.
     """
 
     text: str | tuple[str, ...] = ""
@@ -60,6 +64,8 @@ class Reply:
     bom: bool = False
     delay_s: float = 0.0
     raw_events: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    signs_every_s: float = 0.1
 
 
 @dataclass(frozen=True)

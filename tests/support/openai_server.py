@@ -233,6 +233,12 @@ class OpenAiServer:
         try:
             if reply.bom:
                 _write_chunk(writer, "\ufeff")
+            for sign in reply.signs:
+                _write_chunk(writer, sign)
+                await writer.drain()
+                await asyncio.sleep(reply.signs_every_s)
+                if watch.done():
+                    raise ConnectionResetError
             for event in _opening_events(reply, request):
                 await _send_event(writer, event, reply)
                 if watch.done():
@@ -278,6 +284,11 @@ class OpenAiServer:
             case "error":
                 text = "The server had an error while processing your request"
                 await _send_event(writer, _error_event(request, text), reply)
+            case "field":
+                error = {"code": 500, "message": "The server lost its slot", "type": "server_error"}
+                _write_chunk(writer, f"error: {json.dumps(error)}\n\ndata: [DONE]\n\n")
+                await writer.drain()
+                return
             case "whole":
                 pass
         for event in _closing_events(reply, request):

@@ -9,6 +9,7 @@ import pytest_asyncio
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE
+from agent_tui.providers.silence import SilenceLimits
 
 LOCAL_KEY = "local-test-key-0123456789"
 PATIENCE_S = 60.0
@@ -66,7 +67,11 @@ def worker_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterator[ProviderHost]:
     """The shared provider, warm; waits for long, so that a busy machine fails no test."""
-    running = ProviderHost(log_path=worker_log, idle_timeout_s=PATIENCE_S, environ=worker_environ)
+    running = ProviderHost(
+        log_path=worker_log,
+        silence=SilenceLimits.without_bytes(PATIENCE_S, PATIENCE_S),
+        environ=worker_environ,
+    )
     running.start()
     await running.warm(SERVED_MODEL)
     yield running
@@ -78,7 +83,11 @@ async def impatient_host(
     worker_environ: dict[str, str], worker_log: Path
 ) -> AsyncIterator[ProviderHost]:
     """A provider that takes a second without a word for silence."""
-    running = ProviderHost(log_path=worker_log, idle_timeout_s=IMPATIENCE_S, environ=worker_environ)
+    running = ProviderHost(
+        log_path=worker_log,
+        silence=SilenceLimits.without_bytes(IMPATIENCE_S, IMPATIENCE_S),
+        environ=worker_environ,
+    )
     await running.warm(SERVED_MODEL)
     yield running
     await running.aclose()

@@ -30,7 +30,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.litellm.host import ProviderHost
-from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES, Sleep
+from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
@@ -158,10 +158,12 @@ class Stage:
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
         most_replies: int = 0,
         fallback_model: ModelRef | None = None,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
-        Summaries ahead of time have to be asked for: they would take replies from a script.
+        Summaries ahead of time have to be asked for: they would take replies from a script. By
+        itself the clock stands still, so that no turn takes any time.
         """
         provider = script
         if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
@@ -193,7 +195,7 @@ class Stage:
             person_environ=environ,
             secrets=secrets,
             sleep=sleep,
-            max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
+            clock=clock,
             most_replies=most_replies,
             fallback_model=fallback_model,
             files=FileKeeper(trees),

@@ -111,3 +111,13 @@ def test_a_terminal_without_a_screen_is_told_of_plain(environ, tmp_path):
 def test_without_a_terminal_to_type_on_the_way_for_scripts_is_named(capsys):
     assert run(["--plain"]) == 2
     assert "Use -p to run one prompt in a script." in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_ctrl_c_works_below_a_shell_that_ignores_it(demo, environ, tmp_path):
+    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *demo, "--plain"]
+    with PtyProgram(argv, environ={**environ, "TERM": "dumb"}, cwd=tmp_path) as program:
+        talk = Talk(program)
+        talk.interrupt(PROMPT, "again to leave")
+        talk.after(PROMPT, "\x04")
+        assert program.wait_until_end() == 0

@@ -21,7 +21,7 @@ def emitted() -> list[str]:
 def context(workspace: Path, tmp_path: Path, emitted: list[str]) -> ToolContext:
     return ToolContext(
         cwd=workspace,
-        emit=emitted.append,
+        emit=lambda text, _skipped=0: emitted.append(text),
         files=FileMemory(),
         output_dir=tmp_path / "outputs",
         environ={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"},

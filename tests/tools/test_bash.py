@@ -1,4 +1,5 @@
 import asyncio
+import re
 import stat
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
+from agent_tui.tools.limits import OutputLimits
 from tests.support.processes import alive, nap
 from tests.support.tool_calls import call_tool, intent_of
 
@@ -41,7 +43,7 @@ async def test_a_timeout_ends_the_whole_group(context: ToolContext):
 
 async def test_cancelling_ends_the_whole_group(context: ToolContext):
     started = asyncio.Event()
-    context.emit = lambda text: started.set()
+    context.emit = lambda _text, _skipped=0: started.set()
     command = f"echo go; {nap(65432)} & {nap(65432)}"
     task = asyncio.create_task(call_tool(context, "bash", {"command": command}))
     await started.wait()
@@ -96,6 +98,35 @@ async def test_long_output_is_shortened_and_kept_whole(context: ToolContext):
     assert path.read_text() == "".join(f"{n}\n" for n in range(1, 100_001))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert str(path) in output.for_model
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "seq -w 1 200000",
+        "seq -w 1 3000",
+        r"printf '00\r0\r00001\n\033[31m00002\033[0m\n'; seq -f %05.0f 3 20000",
+        "seq -f %05.0f 1 1000; head -c 90000 /dev/zero | tr '\\0' x",
+    ],
+)
+async def test_what_is_left_out_is_at_the_lines_of_the_file_that_are_named(
+    context: ToolContext, command: str
+):
+    context.limits = OutputLimits(max_bytes=5_000)
+    output = await call_tool(context, "bash", {"command": command})
+    path = Path(output.for_person.full_output_path or "")
+    rest = re.search(r"read it with offset=(\d+) limit=(\d+) for the rest", output.for_model)
+    assert rest is not None
+    first, count = int(rest[1]), int(rest[2])
+    kept = path.read_bytes().decode().removesuffix("\n").split("\n")
+    shown = output.for_model.split("\n")
+    gap = next(n for n, line in enumerate(shown) if line.startswith("[... "))
+    assert int(kept[first - 2][-5:]) == int(shown[gap - 1])
+    if "x" not in command:
+        assert int(kept[first - 1 + count]) == int(shown[gap + 1])
+        assert shown[gap] == f"[... lines {first}-{first + count - 1} of {len(kept)} left out ...]"
+    else:
+        assert first - 1 + count == len(kept)
 
 
 async def test_what_is_kept_on_disk_is_bounded(
@@ -171,3 +202,18 @@ def test_the_intent_shows_the_exact_command(context: ToolContext, workspace: Pat
     assert intent.fingerprint != other.fingerprint
     with pytest.raises(ToolError, match="NUL"):
         intent_of(context, "bash", {"command": "ls\0rm"})
+
+
+async def test_all_lines_that_were_printed_are_counted_whatever_the_model_gets(
+    context: ToolContext, emitted: list[str]
+):
+    skipped: list[int] = []
+
+    def emit(text: str, skipped_lines: int = 0, /) -> None:
+        emitted.append(text)
+        skipped.append(skipped_lines)
+
+    context.emit = emit
+    output = await call_tool(context, "bash", {"command": "seq 1 100000"})
+    assert output.for_person.printed_lines == 100_000
+    assert sum(skipped) + "".join(emitted).count("\n") == 100_000

@@ -1,6 +1,11 @@
 import random
+from itertools import chain
 
-from agent_tui.tools.files.diffs import unified_diff
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.tools.files.diffs import after_diff, before_diff, unified_diff
 
 
 def test_a_diff_counts_lines_and_names_the_file():
@@ -25,3 +30,21 @@ def test_a_huge_file_is_compared_in_one_hunk():
     diff = unified_diff("".join(lines), "".join(changed), "x")
     assert diff.counts == "+1 -2"
     assert "@@ -14998,8 +14998,7 @@" in diff.text
+
+
+_LINES = st.lists(st.sampled_from(["a\n", "b\n", "\n", "ab\n"]), max_size=12)
+
+
+@given(_LINES, _LINES, _LINES, _LINES, st.booleans())
+def test_the_hunk_of_a_huge_file_leads_from_one_text_to_the_other_and_back(
+    above: list[str], old: list[str], new: list[str], below: list[str], is_ended: bool
+):
+    before, after = ("".join(chain(above, part, below)) for part in (old, new))
+    if not is_ended:
+        before, after = before + "end", after + "end"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agent_tui.tools.files.diffs._MAX_COMPARED_LINES", -1)
+        diff = unified_diff(before, after, "x").text
+    assert after_diff(before, diff) == after
+    assert before_diff(after, diff) == before
+    assert diff.count("\n ") <= 7

@@ -137,7 +137,12 @@ async def test_a_long_piece_is_shortened_and_the_whole_kept(context: ToolContext
     assert output.for_person.truncated
     assert "left out" in output.for_model
     path = Path(output.for_person.full_output_path or "")
-    assert f"[whole output, at most 50 MB: {path}]" in output.for_model
+    rest = r"; read it with offset=(\d+) limit=(\d+) for the rest;"
+    ((first, count),) = re.findall(rf"\[whole output: {path}{rest}", output.for_model)
+    assert f"\n[... lines {first}-" in output.for_model
+    lines = {"path": str(path), "offset": int(first), "limit": int(count)}
+    rest = await call_tool(context, "read", lines)
+    assert rest.for_model.startswith("9\t8\n10\t9\n")
     assert path.read_text() == "first\n" + "".join(f"{n}\n" for n in range(1, 100_001))
     assert context.jobs.named(id).command.output.last_lines().endswith("\n100000\n")
 

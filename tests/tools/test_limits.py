@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -46,13 +47,48 @@ async def test_a_file_read_in_parts_comes_back_whole(small: ToolContext, workspa
     got: list[str] = []
     while len(got) < len(lines):
         output = await call_tool(small, "read", {"path": "a.py", "offset": len(got) + 1})
-        assert len(output.for_model) < 1_170 + 60
+        assert len(output.for_model) < 1_170 + 130
         body = output.for_model.split("\n")
         if output.for_person.truncated:
-            assert body[-1].endswith(f"; use offset={len(got) + len(body)} for more]")
+            cap = "1,170 bytes or 46 lines a call: the window is 2,048 tokens"
+            assert body[-1].endswith(f"; use offset={len(got) + len(body)} for more; cut at {cap}]")
             del body[-1]
         got += [line.partition("\t")[2] for line in body]
     assert got == lines
+
+
+async def test_lines_asked_for_by_number_come_whole_where_the_context_has_room(
+    context: ToolContext, workspace: Path
+):
+    (workspace / "a.py").write_text("def some_function_or_other(argument):\n" * 1_200)
+    context.limits = output_limits(40_000, room_tokens=14_000)
+    asked = {"path": "a.py", "offset": 101, "limit": 860}
+    output = await call_tool(context, "read", asked)
+    assert output.for_model.split("\n")[-2].startswith("960\tdef")
+    assert output.for_model.endswith("\n[lines 101-960 of 1200; use offset=961 for more]")
+    plain = await call_tool(context, "read", {"path": "a.py", "offset": 101})
+    assert len(plain.for_model) < 23_100
+    assert plain.for_model.endswith(
+        "; cut at 22,857 bytes or 914 lines a call: the window is 40,000 tokens]"
+    )
+    context.limits = output_limits(40_000, room_tokens=9_000)
+    cut = await call_tool(context, "read", asked)
+    assert cut.for_model == plain.for_model
+
+
+def test_what_the_first_calls_leave_is_for_those_that_follow():
+    alone = output_limits(40_000).max_bytes
+    share = output_limits(40_000, 4).max_bytes
+    assert output_limits(40_000, 4, given_bytes=3_000, done=3).max_bytes == alone
+    assert output_limits(40_000, 4, given_bytes=3 * share, done=3).max_bytes <= share + 3
+    assert output_limits(40_000, 4, given_bytes=500_000, done=3).max_bytes == share
+
+
+def test_a_range_may_fill_the_room_that_is_left_but_not_more():
+    assert output_limits(40_000, 2, room_tokens=8_000).range_bytes == 12_000
+    after_one = output_limits(40_000, 2, room_tokens=8_000, given_bytes=20_000, done=1)
+    assert after_one.range_bytes == 4_000
+    assert output_limits(40_000, room_tokens=100, given_bytes=9_000).range_bytes == 0
 
 
 async def test_no_single_line_fills_a_small_window(small: ToolContext, workspace: Path):
@@ -85,4 +121,10 @@ async def test_of_a_long_output_the_ends_are_kept_and_the_whole_is_on_the_disk(s
     assert "5000" in lines
     (kept,) = small.output_dir.iterdir()
     assert kept.read_text().split() == [str(n) for n in range(1, 5_001)]
-    assert f"[whole output, at most 50 MB: {kept}]" in lines
+    cap = "1,170 bytes or 46 lines a call: the window is 2,048 tokens"
+    rest = r"; read it with offset=(\d+) limit=(\d+) for the rest"
+    note = re.fullmatch(rf"\[whole output: {kept}{rest}; cut at {cap}\]", lines[-2])
+    assert note is not None
+    first, count = int(note[1]), int(note[2])
+    gap = lines.index(f"[... lines {first}-{first + count - 1} of 5000 left out ...]")
+    assert (lines[gap - 1], lines[gap + 1]) == (str(first - 1), str(first + count))

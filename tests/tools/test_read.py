@@ -7,6 +7,8 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
 from tests.support.tool_calls import call_tool, intent_of
 
+CUT = "[lines {}; use offset={} for more; cut at 50,000 bytes or 2,000 lines a call]"
+
 
 async def test_lines_are_numbered_and_the_file_is_remembered(context: ToolContext, workspace: Path):
     (workspace / "a.txt").write_text("one\ntwo\n")
@@ -28,7 +30,7 @@ async def test_a_part_says_how_to_go_on(context: ToolContext, workspace: Path):
 async def test_at_most_2000_lines_come_at_once(context: ToolContext, workspace: Path):
     (workspace / "a.txt").write_text("x\n" * 5_000)
     output = await call_tool(context, "read", {"path": "a.txt", "limit": 4_000})
-    assert output.for_model.endswith("[lines 1-2000 of 5000; use offset=2001 for more]")
+    assert output.for_model.endswith(CUT.format("1-2000 of 5000", 2001))
     assert output.for_person.truncated
 
 
@@ -39,7 +41,7 @@ async def test_at_most_50_kb_come_at_once_and_long_lines_are_cut(
     output = await call_tool(context, "read", {"path": "a.txt"})
     assert len(output.for_model) < 50_200
     assert "… [+7000 characters]\n2\t" in output.for_model
-    assert "use offset=25 for more]" in output.for_model
+    assert output.for_model.endswith(CUT.format("1-24 of 100", 25))
 
 
 async def test_reading_past_the_end_says_how_long_the_file_is(

@@ -256,7 +256,7 @@ async def test_the_person_is_told_and_their_own_commands_are_not_boxed(
 @needs_bwrap
 async def test_a_sandboxed_command_is_ended_with_all_it_started(boxed: ToolContext, tmp_path: Path):
     started = asyncio.Event()
-    boxed.emit = lambda _text: started.set()
+    boxed.emit = lambda _text, _skipped=0: started.set()
     command = f"setsid {nap(61_987)} & echo go; trap '' TERM; {nap(61_987)}"
     running = asyncio.create_task(bash(boxed, box("on", tmp_path), command))
     await started.wait()

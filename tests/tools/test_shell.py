@@ -22,7 +22,7 @@ def keeper() -> Iterator[ProcessKeeper]:
 async def run(keeper: ProcessKeeper, folder: Path, command: str) -> ShellResult:
     environ = {"PATH": "/usr/bin:/bin"}
     order = ShellOrder(command, cwd=folder, environ=environ, output_dir=folder / "outputs")
-    running = ShellCommand(keeper, order, lambda text: None)
+    running = ShellCommand(keeper, order, lambda _text, _skipped=0: None)
     await running.wait(60)
     return running.result(EVERYTHING)
 

@@ -33,7 +33,8 @@ def test_the_end_gets_the_larger_share():
     kept = keep_ends(text, max_lines=101, max_bytes=50_000)
     lines = kept.text.split("\n")
     assert lines[:20] == [f"line {number}" for number in range(1, 21)]
-    assert lines[20].startswith("[... 900 lines, ")
+    assert lines[20] == "[... lines 21-920 of 1000 left out ...]"
+    assert kept.left_out == (21, 920)
     assert lines[21:] == [f"line {number}" for number in range(921, 1_001)]
 
 

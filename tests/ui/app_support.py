@@ -393,7 +393,8 @@ async def running_app(
     """
     stage = stage or Stage(root)
     models = models or ListedModels()
-    runtime = runtime or asking(stage, *replies, models=models)
+    clocks = {name: changes[name] for name in ("clock",) if name in changes}
+    runtime = runtime or asking(stage, *replies, models=models, **clocks)
     options = replace(UiOptions(runtime, models), **changes)
     app = AgentApp(lambda: options)
     async with app.run_test(size=size) as pilot:

@@ -337,8 +337,10 @@ async def session_picker(ui: Ui) -> None:
         os.utime(log.path, (seconds, seconds))
     await ui.send("/resume")
     await ui.until(lambda: ui.app.screen.query("#picker-list"))
-    preview = ui.app.screen.query_one("#picker-preview-text")
-    await ui.until(lambda: "themes/dark" in str(preview.render()))
+    end = ui.app.screen.query_one("#picker-preview-end")
+    await ui.until(
+        lambda: any("themes/dark" in end.render_line(y).text for y in range(end.size.height))
+    )
     await ui.settle()
 
 
@@ -461,7 +463,7 @@ async def confirm(ui: Ui) -> None:
     """A yes-or-no question."""
     await work_begun(ui)
     await ui.send("/exit")
-    await ui.until(lambda: ui.app.screen.query("#confirm"))
+    await ui.until(lambda: ui.app.screen.query("#choice"))
     await ui.settle()
 
 
@@ -641,6 +643,7 @@ def scene_app(
     program.chmod(0o700)
     models = ServedModels() if name == "first_run_found" else ListedModels(nothing=is_first)
     replies = SCRIPTS[name]() if name in SCRIPTS else ()
+    clock = StillClock()
     runtime = asking(
         stage,
         *replies,
@@ -648,6 +651,7 @@ def scene_app(
         permissions=RULES,
         counter=SameEverywhere(),
         sleep=_for_ever,
+        clock=clock,
     )
     if name in TOKENS:
         long_work(runtime, lines=150, tokens=TOKENS[name])
@@ -662,7 +666,7 @@ def scene_app(
         pull_first=name.startswith("pull"),
         onboarding_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
-        clock=StillClock(),
+        clock=clock,
         is_demo=name == "tour",
     )
     app = AgentApp(lambda: options, theme)

@@ -9,14 +9,15 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.events import ReplyAwaited, TextDelta, ToolStarted
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.approval.panel import OptionLine
 from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
+from agent_tui.ui.questions.answer_list import AnswerLine
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.transcript import (
     AssistantBlock,
     ToolBlock,
@@ -266,14 +267,17 @@ async def test_a_word_typed_at_once_never_answers_with_its_later_letters(tmp_pat
         assert ui.text == "go any way"
 
 
-async def test_the_plan_gives_way_to_a_question_and_ends_with_the_turn(tmp_path: Path):
-    plan = call("c0", "todo", todos=[{"text": "one", "status": "pending"}])
+async def test_of_the_plan_a_question_leaves_the_present_step_and_it_ends_with_the_turn(
+    tmp_path: Path,
+):
+    steps = [{"text": "one", "status": "completed"}, {"text": "two", "status": "in_progress"}]
+    plan = call("c0", "todo", todos=steps)
     script = (Reply(tool_calls=(plan,)), held("", TOUCH), held())
     async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
         assert ui.plan.display
         await ui.asked()
-        assert not ui.plan.display
+        assert str(ui.plan.render()) == "Plan 1/2 ▸ two"
         ui.approval.arm()
         await ui.pilot.press("y")
         await ui.settle()
@@ -288,11 +292,11 @@ async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Pat
         ui.approval.ignore_focus_click()
         ui.approval.arm()
         await ui.settle()
-        await ui.pilot.click(".approval-option")
+        await ui.pilot.click("#approval .answer")
         await ui.settle()
         assert ui.approval.display
         assert not is_made(ui)
-        await ui.pilot.click(".approval-option")
+        await ui.pilot.click("#approval .answer")
         await ui.settle()
         assert is_made(ui)
 
@@ -335,6 +339,53 @@ async def test_ctrl_c_clears_and_the_second_one_leaves(tmp_path: Path):
     assert ui.is_closed
 
 
+async def test_ctrl_c_stops_a_turn_and_keeps_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path, held("Half a"), clock=lambda: 100.0) as ui:
+        await ui.send("go")
+        await ui.write("a draft")
+        await ui.pilot.press("ctrl+c")
+        await ui.until(lambda: not ui.is_running)
+        assert ui.answers == ["Half a"]
+        assert ui.text == "a draft"
+        await ui.pilot.press("ctrl+c")
+        assert ui.text == ""
+        assert ui.app.return_value is None
+        await ui.pilot.press("ctrl+c")
+        assert ui.app.return_value is not None
+
+
+async def test_ctrl_c_leaves_where_a_turn_does_not_come_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with running_app(tmp_path, held("Half a"), clock=lambda: 100.0) as ui:
+        await ui.send("go")
+        with monkeypatch.context() as patched:
+            patched.setattr(ui.runtime, "abort", lambda: None)
+            await ui.pilot.press("ctrl+c", "ctrl+c")
+            assert ui.is_running
+            assert ui.app.return_value is None
+        await ui.pilot.press("ctrl+c")
+        assert ui.app.return_value is not None
+
+
+async def test_text_written_between_two_ctrl_c_is_cleared_first(tmp_path: Path):
+    async with running_app(tmp_path, clock=lambda: 100.0) as ui:
+        await ui.pilot.press("ctrl+c")
+        await ui.write("a thought")
+        await ui.pilot.press("ctrl+c")
+        assert ui.text == ""
+        assert ui.app.return_value is None
+
+
+async def test_ctrl_c_over_a_screen_leaves_the_prompt_alone(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("a draft ")
+        ui.app.action_open_palette()
+        await ui.until(lambda: len(ui.app.screen_stack) == 2)
+        await ui.pilot.press("ctrl+c")
+        assert ui.text == "a draft "
+
+
 async def test_ctrl_d_leaves_only_on_an_empty_prompt(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.write("ab")
@@ -357,14 +408,14 @@ async def test_shift_tab_goes_through_the_permission_modes(tmp_path: Path):
 async def asked_about_full(ui: Ui) -> None:
     """Shift+Tab in mode plan, and the question ready to be answered at once."""
     await ui.pilot.press("shift+tab")
-    await ui.until(lambda: isinstance(ui.app.screen, QuietChoiceScreen))
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
     screen = ui.app.screen
-    assert isinstance(screen, QuietChoiceScreen)
+    assert isinstance(screen, ChoiceScreen)
     screen._quiet_s = 0.0
 
 
 @pytest.mark.parametrize(
-    ("answer", "mode"), [("y", "full"), ("n", "ask"), ("escape", "plan"), ("enter", "plan")]
+    ("answer", "mode"), [("y", "full"), ("n", "ask"), ("escape", "plan"), ("enter", "ask")]
 )
 async def test_mode_full_is_asked_for(tmp_path: Path, answer: str, mode: str):
     runtime = asking(Stage(tmp_path))
@@ -400,7 +451,7 @@ async def test_the_status_bar_follows_the_context(tmp_path: Path):
 async def test_leaving_while_a_turn_runs_lets_it_record_its_end(tmp_path: Path):
     async with running_app(tmp_path, held("Half a")) as ui:
         await ui.send("go")
-        await ui.pilot.press("ctrl+c", "ctrl+c")
+        await ui.pilot.press("ctrl+q")
     assert ui.is_closed
     assert not ui.runtime.is_busy
     assert ui.answers == ["Half a"]
@@ -575,6 +626,28 @@ async def test_the_time_that_the_person_is_waited_for_is_not_counted(tmp_path: P
         assert "5s" in activity_text(state, clock.now).split(" · ")
 
 
+async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_path: Path):
+    clock = StillClock()
+    async with running_app(tmp_path, held("Well, "), clock=clock) as ui:
+        await ui.send("hello")
+        clock.now += 4_000
+        for is_alive, label in ((True, "Thinking"), (False, "Nothing heard from the model for")):
+            ui.show_events(ReplyAwaited(65.0, is_alive))
+            state = ui.activity.state
+            assert state is not None
+            assert (
+                activity_text(state, clock.now + 60) == f"{label} 2m 05s… · ↓1 tokens · esc stops"
+            )
+        ui.show_events(TextDelta("then."))
+        state = ui.activity.state
+        assert state is not None
+        assert activity_text(state, clock.now).startswith("Writing… · 1h 06m")
+        ui.show_events(ToolStarted("c1", "explore", {}, "look"), ReplyAwaited(65.0, True))
+        state = ui.activity.state
+        assert state is not None
+        assert state.label == "Running explore"
+
+
 LONG = (
     "cd src && python -m pytest -q tests/unit/test_parser.py tests/unit/test_lexer.py --maxfail=1"
 )
@@ -585,17 +658,19 @@ async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path, siz
     calls = [call("c1", "bash", command="npm run build -- --target=" + "x" * 60)]
     async with running_app(tmp_path, *asks(*calls), size=size) as ui:
         await ask(ui)
-        shown = " ".join(str(line.render()) for line in ui.app.query(OptionLine))
+        shown = " ".join(str(line.render()) for line in ui.app.query(AnswerLine))
         assert f"bash(npm run build -- --target={'x' * 60})" in shown
         assert "bash(npm run build *), to be edited" in shown
-        line = next(line for line in ui.app.query(OptionLine) if line.option.choice == "session")
+        line = next(
+            line for line in ui.app.query(AnswerLine) if "this session" in str(line.render())
+        )
         assert line.size.height * line.size.width >= len(str(line.render()))
 
 
 async def test_a_rule_for_several_commands_is_called_this_one(tmp_path: Path):
     async with running_app(tmp_path, *asks(call("c1", "bash", command=LONG))) as ui:
         await ask(ui)
-        lines = [str(line.render()) for line in ui.app.query(OptionLine) if line.display]
+        lines = [str(line.render()) for line in ui.app.query(AnswerLine) if line.display]
         assert [line.endswith("exactly this command") for line in lines][:3] == [False, True, True]
 
 
@@ -621,19 +696,18 @@ async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
 @pytest.mark.parametrize(
     ("keys", "is_done"),
     [
+        (("enter",), True),
         (("1",), True),
         (("down", "enter"), True),
         (("up", "up", "enter"), False),
         (("5",), False),
-        (("down", "up", "enter"), None),
+        (("down", "up", "up", "enter"), None),
     ],
 )
 async def test_arrows_enter_and_digits_answer(tmp_path: Path, keys, is_done):
     async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
         await ask(ui)
         ui.approval.arm()
-        await ui.pilot.press("enter")
-        assert ui.approval.display
         await ui.pilot.press(*keys)
         await ui.settle()
         if is_done is None:  # the last answer: words

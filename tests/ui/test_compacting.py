@@ -14,12 +14,14 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.preview import PreviewScreen
 from agent_tui.ui.transcript import AssistantBlock, SummaryBlock, UserBlock
+from tests.support.compaction_ways import talk
 from tests.support.long_work import SUMMARY, long_work
 from tests.support.models import MODEL, ListedModels
-from tests.support.runtime import Stage
+from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.ui.app_support import Ui, answer, asking, held, running_app, said, sized
 
 HALF_FULL, FULL = 60_000, 36_200
@@ -93,7 +95,8 @@ async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_
 async def test_an_unknown_option_compacts_nothing(tmp_path: Path):
     async with at_work(tmp_path) as ui:
         await ui.send("/compact --preveiw")
-        assert ui.notices == ["/compact has no option --preveiw, only --preview and --strategy."]
+        told = "/compact has no option --preveiw, only --preview, --force and --strategy."
+        assert ui.notices == [told]
         assert summaries(ui) == []
 
 
@@ -323,6 +326,51 @@ def test_help_tells_of_the_preview_and_of_undoing():
     registry = built_in_commands()
     compact, uncompact = registry.find("compact"), registry.find("uncompact")
     assert compact is not None
-    assert compact.argument_hint == "[focus] [--preview] [--strategy NAME]"
+    assert compact.argument_hint == "[focus] [--preview] [--force] [--strategy NAME]"
     assert uncompact is not None
     assert uncompact.description == "Undo the last compaction"
+
+
+@pytest.mark.parametrize("answers", [("n",), ("escape",), ("y",)], ids=["no", "left", "yes"])
+async def test_compact_that_frees_next_to_nothing_asks_before_a_new_session_begins(
+    tmp_path: Path, answers: tuple[str, ...]
+):
+    async with little_said(tmp_path) as ui:
+        path = ui.path
+        await ui.submit("/compact")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        asked = "\n".join(str(widget.render()) for widget in ui.app.screen.query("Static"))
+        assert "This would free about" in asked
+        await ui.pilot.press(*answers)
+        await ui.settle()
+        await ui.until(lambda: bool(summaries(ui)) == ("y" in answers))
+        assert (ui.path != path) == ("y" in answers)
+
+
+async def test_compact_by_force_asks_nothing(tmp_path: Path):
+    async with little_said(tmp_path) as ui:
+        path = ui.path
+        await ui.send("/compact --force the greeting")
+        assert ui.path != path
+
+
+@asynccontextmanager
+async def little_said(root: Path) -> AsyncGenerator[Ui]:
+    """The app over a conversation that a summary would hardly make shorter."""
+    stage = Stage(root)
+    runtime = stage.runtime([Reply(text="Fine."), Reply(text=GOOD_SUMMARY)], window=200_000)
+    talk(runtime.conversation.log, 1)
+    async with running_app(root, stage=stage, runtime=runtime) as ui:
+        await ui.send("Hi.")
+        yield ui
+
+
+async def test_what_a_compaction_leaves_to_the_summary_is_dimmed_where_it_stands(tmp_path: Path):
+    async with at_work(tmp_path, Reply(text=SUMMARY)) as ui:
+        before = len(ui.blocks)
+        await ui.send("/compact")
+        past = [item.is_past for item in ui.chat._stack]
+        assert len(past) == before + 1, "nothing goes from the screen"
+        assert past == sorted(past, reverse=True)
+        assert past[0]
+        assert not past[-1]

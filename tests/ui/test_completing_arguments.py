@@ -27,7 +27,7 @@ async def test_models_themes_files_and_words_are_offered(tmp_path: Path):
         (first, *_) = await offered(ui, "/model ")
         assert (first.label, first.description) == (
             "anthropic/claude-sonnet",
-            "200k · $ 3.00/15.00 · ANTHROPIC_API_KEY",
+            "in use · window 200k · $ 3.00/15.00 · ANTHROPIC_API_KEY",
         )
         (large,) = await offered(ui, "/model gptl")
         assert large.insert == "openai/gpt-large"

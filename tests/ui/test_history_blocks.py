@@ -1,3 +1,6 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from pydantic import JsonValue
 
@@ -10,8 +13,11 @@ from agent_tui.messages import (
     ToolCall,
     ToolDetails,
     ToolResultMessage,
+    TurnFacts,
     UserMessage,
 )
+from agent_tui.providers.scripted.provider import Reply
+from agent_tui.providers.scripted.provider import call as tool_call
 from agent_tui.sessions.entries import (
     CompactionEntry,
     CustomMessageEntry,
@@ -27,8 +33,11 @@ from agent_tui.ui.transcript import (
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
+    TurnBlock,
     UserBlock,
 )
+from tests.support.runtime import Stage
+from tests.ui.app_support import running_app
 
 
 def test_a_turn_with_a_tool_comes_back_as_it_was_seen():
@@ -141,7 +150,7 @@ def test_a_call_is_titled_by_its_most_telling_argument():
     [
         ("one\ntwo\n[exit code 0]", "exit code 0", "one\ntwo", "2 lines"),
         ("(no output)\n[exit code 0]", "exit code 0", "", "no output"),
-        ("it broke\n[exit code 1]", "exit code 1", "it broke", "exit code 1"),
+        ("it broke\n[exit code 1]", "exit code 1", "it broke", "exit 1 · 1 line"),
         ("12 lines of a.py", "12 lines", "12 lines of a.py", "12 lines"),
     ],
 )
@@ -164,3 +173,36 @@ def test_how_a_command_of_the_persons_ended_is_told_once(code: int | None, shown
     output = f"hi\n[{'timeout' if code is None else f'exit code {code}'}]"
     block = bash_block("b1", BashExecutionMessage(command="x", output=output, exit_code=code))
     assert (block.output, block.exit_code) == (shown, code)
+
+
+async def test_a_turn_is_shown_the_same_when_its_session_is_opened_again(tmp_path: Path):
+    def plan(call_id: str, *steps: tuple[str, str]) -> Reply:
+        todos = [{"text": text, "status": status} for text, status in steps]
+        return Reply(tool_calls=(tool_call(call_id, "todo", todos=todos),))
+
+    script = (
+        plan("p1", ("one", "in_progress"), ("two", "pending")),
+        Reply(tool_calls=(tool_call("b1", "bash", command="seq 1 4312"),)),
+        plan("p2", ("one", "completed"), ("two", "in_progress")),
+        Reply(tool_calls=(tool_call("b2", "bash", command="echo 'error: x'; seq 40; exit 3"),)),
+        plan("p3", ("one", "completed"), ("three", "in_progress")),
+        Reply("A file.", tool_calls=(tool_call("w1", "write", path="a.py", content="x\n"),)),
+        Reply("Done."),
+    )
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=stage.runtime(list(script))) as ui:
+        await ui.send("go")
+        live = [block for block in ui.blocks if isinstance(block, ToolBlock | TurnBlock)]
+        ui.redraw()
+        again = [block for block in ui.blocks if isinstance(block, ToolBlock | TurnBlock)]
+    by_id = {block.call_id: block for block in live if isinstance(block, ToolBlock)}
+    assert [by_id[call_id].is_new_plan for call_id in ("p1", "p2", "p3")] == [True, False, True]
+    assert (by_id["b1"].summary, by_id["b1"].printed_lines) == ("4,312 lines", 4_312)
+    assert by_id["b2"].summary == "exit 3 · 41 lines"
+    assert live[-1] == TurnBlock(TurnFacts(changed=("a.py",)))
+    # Titles of live calls are the tools' own.
+    assert [_untitled(block) for block in again] == [_untitled(block) for block in live]
+
+
+def _untitled(block: ToolBlock | TurnBlock) -> ToolBlock | TurnBlock:
+    return replace(block, title="") if isinstance(block, ToolBlock) else block

@@ -9,8 +9,8 @@ from agent_tui.agent.hooks.spec import HookSpec
 from agent_tui.commands.trust import hook_question
 from agent_tui.config import HookSettings
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, running_app
 
@@ -29,9 +29,9 @@ def rows(ui: Ui) -> str:
 
 async def asked(ui: Ui) -> None:
     """Wait for the question, ready to be answered at once."""
-    await ui.until(lambda: isinstance(ui.app.screen, QuietChoiceScreen))
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
     screen = ui.app.screen
-    assert isinstance(screen, QuietChoiceScreen)
+    assert isinstance(screen, ChoiceScreen)
     screen._quiet_s = 0.0
 
 

@@ -1,5 +1,6 @@
+from agent_tui.durations import elapsed
 from agent_tui.messages import Todo
-from agent_tui.ui.chat.activity_line import ActivityState, activity_text, elapsed
+from agent_tui.ui.chat.activity_line import ActivityState, activity_text
 from agent_tui.ui.chat.plan_view import plan_lines
 from agent_tui.ui.chat.queue_view import queue_lines
 
@@ -9,11 +10,14 @@ def test_what_runs_for_how_long_and_how_to_stop_it():
     assert activity_text(state, 112.4) == "Writing… · 12s · ↓340 tokens · esc stops"
 
 
+def test_words_that_are_long_in_coming_are_waited_for_since_the_last():
+    state = ActivityState("Thinking", started_at=100.0, awaited_since=200.0)
+    assert activity_text(state, 325.0) == "Thinking 2m 05s… · esc stops"
+
+
 def test_a_retry_counts_down():
-    state = ActivityState("Trying again (1 of 3)", 100.0, until=108.0, detail="Overloaded.")
-    assert activity_text(state, 104.0) == (
-        "Trying again (1 of 3) in 4 s… · esc stops · Overloaded."
-    )
+    state = ActivityState("Try 2 of 4", 100.0, until=108.0, detail="Overloaded.")
+    assert activity_text(state, 104.0) == ("Try 2 of 4 in 4 s… · esc stops · Overloaded.")
     assert " in " not in activity_text(state, 109.0)
 
 

@@ -15,9 +15,9 @@ from agent_tui.tools.mcp.results import content_texts
 from agent_tui.tools.mcp.sources import FoundServer, ServerView
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.mcp_servers import Stage
 from tests.ui.app_support import Ui, running_app
 
@@ -52,16 +52,16 @@ async def until(ui: Ui, is_so: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
-async def asked(ui: Ui) -> QuietChoiceScreen:
+async def asked(ui: Ui) -> ChoiceScreen:
     """The question, ready to be answered at once."""
-    await until(ui, lambda: isinstance(ui.app.screen, QuietChoiceScreen))
+    await until(ui, lambda: isinstance(ui.app.screen, ChoiceScreen))
     screen = ui.app.screen
-    assert isinstance(screen, QuietChoiceScreen)
+    assert isinstance(screen, ChoiceScreen)
     screen._quiet_s = 0.0
     return screen
 
 
-def facts(screen: QuietChoiceScreen) -> tuple[str, ...]:
+def facts(screen: ChoiceScreen) -> tuple[str, ...]:
     return screen.question.facts
 
 
@@ -167,15 +167,15 @@ def test_the_question_shows_the_whole_command_and_nothing_that_steers():
 async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
     spec = replace(SPEC, argv=tuple(f"--option-{number}" for number in range(200)))
     async with running_app(tmp_path, size=(80, 24)) as ui:
-        ui.app.push_screen(QuietChoiceScreen(server_question(spec), ui.app.prompt.area.insert))
+        ui.app.push_screen(ChoiceScreen(server_question(spec)))
         await ui.settle()
-        choices = ui.app.screen.query_one("#confirm-choices").region
+        choices = ui.app.screen.query_one("#answers").region
         assert choices.height == 2
         assert choices.bottom < 22
-        scrolled = ui.app.screen.query_one("#confirm-scroll")
-        await ui.pilot.press("down", "pagedown")
+        scrolled = ui.app.screen.query_one("#choice-scroll")
+        await ui.pilot.press("j", "pagedown")
         assert scrolled.scroll_offset.y == 9
-        await ui.pilot.press("up", "pageup")
+        await ui.pilot.press("k", "pageup")
         assert scrolled.scroll_offset.y == 0
 
 

@@ -7,8 +7,8 @@ from agent_tui.agent.prompt.memory import FileInForce
 from agent_tui.commands.memory import memory_page
 from agent_tui.messages import Pin
 from agent_tui.permissions.trust import WithheldFile
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
 
@@ -94,7 +94,7 @@ async def test_a_line_is_added_to_the_project_s_file_or_the_person_s(tmp_path: P
 async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path: Path):
     async with running_app(tmp_path, stage=Stage(tmp_path, is_trusted=False)) as ui:
         await ui.send("/memory add Use tabs.")
-        await ui.until(lambda: isinstance(ui.app.screen, QuietChoiceScreen))
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         await ui.pilot.press("escape")
         await ui.until(lambda: ui.notices)
         assert ui.notices[-1] == "Made AGENTS.md, not in force (/memory says why): Use tabs."

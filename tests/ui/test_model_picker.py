@@ -81,6 +81,14 @@ async def test_the_present_model_comes_first_then_what_is_nearest(tmp_path: Path
         assert [line.split()[0] for line in shown[1:]] == [HERE.name, "qwen3:8b", "qwen3:8b"]
 
 
+async def test_the_model_in_use_is_there_even_where_nothing_lists_it(tmp_path: Path):
+    async with running_app(tmp_path, models=ServedModels(), size=(80, 24)) as ui:
+        ui.runtime.set_model(ModelRef("openai/of-tomorrow"))
+        await open_picker(ui)
+        assert lines(ui)[0].startswith("● openai/of-tomorrow ")
+        assert len(lines(ui)) == 5
+
+
 async def test_window_state_and_place_fit_a_small_terminal_and_prices_a_larger_one(tmp_path: Path):
     for width, has_prices in ((80, False), (120, True)):
         root = tmp_path / str(width)

@@ -19,8 +19,8 @@ def planning(stage: Stage) -> AgentRuntime:
 
 
 def offered(ui: Ui) -> list[str]:
-    lines = ui.approval.query(".approval-option")
-    return [str(line.render()).strip() for line in lines if line.display]
+    lines = ui.approval.query(".answer")
+    return [str(line.render()).strip("› ") for line in lines if line.display]
 
 
 async def asked(ui: Ui) -> None:

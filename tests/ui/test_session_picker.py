@@ -14,23 +14,29 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
 from agent_tui.agent.conversation import Conversation
+from agent_tui.attachments import earlier_work_block, instructions_block
 from agent_tui.commands import sessions as session_opening
 from agent_tui.commands.sessions import age
 from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.session_picker import SessionPicker
+from agent_tui.ui.theme.palette import palette_of
 from agent_tui.ui.transcript import UserBlock
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, running_app
 from tests.ui.app_support import answer as reply
+
+WIDE = (130, 40)
+"""Room for the preview."""
 
 
 def put(
@@ -63,9 +69,11 @@ def put(
 
 
 @asynccontextmanager
-async def picking(stage: Stage, rows: int) -> AsyncGenerator[Ui, None]:
+async def picking(
+    stage: Stage, rows: int, size: tuple[int, int] = (80, 24)
+) -> AsyncGenerator[Ui, None]:
     """The app with the picker open and all `rows` in it."""
-    async with running_app(stage.folder, stage=stage) as ui:
+    async with running_app(stage.folder, stage=stage, size=size) as ui:
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == rows)
@@ -86,7 +94,18 @@ def message(ui: Ui) -> str:
 
 
 def preview(ui: Ui) -> str:
-    return str(ui.app.screen.query_one("#picker-preview-text", Static).render())
+    """Facts and the end of the session, as they stand beside the list."""
+    end = ui.app.screen.query_one("#picker-preview-end", PaintedLines)
+    facts = str(ui.app.screen.query_one("#picker-preview-text", Static).render())
+    return "\n".join([facts, *(end.render_line(y).text.rstrip() for y in range(end.size.height))])
+
+
+def marked(ui: Ui) -> list[str]:
+    """What has the colour of what is found, at the end of the session."""
+    end = ui.app.screen.query_one("#picker-preview-end", PaintedLines)
+    segments = [each for y in range(end.size.height) for each in end.render_line(y)]
+    colour = palette_of(end.app).found.bgcolor
+    return [each.text for each in segments if each.style and each.style.bgcolor == colour]
 
 
 async def test_this_projects_sessions_come_first_and_chains_hang_together(tmp_path: Path):
@@ -104,12 +123,59 @@ async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
     stage = Stage(tmp_path)
     put(stage, "the parser", day=1, answer="It was the Quuxification of tokens after all.")
     put(stage, "the lexer", day=2)
-    async with picking(stage, 2) as ui:
+    async with picking(stage, 2, WIDE) as ui:
         ui.app.screen.query_one(Input).value = "quuxific"
         await ui.until(lambda: titles(ui)[:1] and "the parser" in titles(ui)[0])
         await ui.until(lambda: "Quuxification" in preview(ui))
         ui.app.screen.query_one(Input).value = "nothing like it at all"
         await ui.until(lambda: "Nothing matches" in message(ui))
+
+
+async def test_a_preview_is_drawn_as_the_chat_draws_it(tmp_path: Path):
+    stage = Stage(tmp_path)
+    asked = (
+        'Why is @a.py slow?\n\n<file path="a.py">\nthe whole parser\n</file>'
+        f"\n\n{instructions_block('Be brief about the parser.')}"
+        f"\n\n{earlier_work_block(['2026-01-01: the parser'])}"
+    )
+    put(stage, asked, day=1, answer="# Found\n\nThe **parser** reads `a.py` twice.")
+    async with picking(stage, 1, WIDE) as ui:
+        assert titles(ui) == ["Why is @a.py slow?"]
+        await ui.until(lambda: "reads" in preview(ui))
+        shown = preview(ui)
+        assert "› Why is @a.py slow?" in " ".join(shown.replace("▌", "›").split())
+        assert "The parser reads a.py twice." in shown
+        assert not any(mark in shown for mark in ("<", "**", "# ", "`"))
+        assert marked(ui) == []
+        ui.app.screen.query_one(Input).value = "PARSER twice"
+        await ui.until(lambda: marked(ui))
+        assert marked(ui) == ["parser", "twice"]
+
+
+async def test_what_was_said_long_ago_is_quoted_above_the_end(tmp_path: Path):
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=1, answer="It was the **Quuxification** of tokens.")
+    with SessionLog.open(path) as log:
+        for number in range(6):
+            log.append(MessageEntry(message=UserMessage(content=f"later {number}")))
+    async with picking(stage, 1, WIDE) as ui:
+        ui.app.screen.query_one(Input).value = "quuxific"
+        await ui.until(lambda: marked(ui))
+        assert "… It was the Quuxification of tokens." in " ".join(preview(ui).split())
+        assert marked(ui) == ["Quuxific"]
+
+
+async def test_a_long_message_is_shown_from_where_the_word_is(tmp_path: Path):
+    stage = Stage(tmp_path)
+    lines = "\n".join(f"- item {number}" for number in range(60))
+    put(stage, "list them", day=1, answer=f"{lines}\n- the needle\n{lines}")
+    async with picking(stage, 1, WIDE) as ui:
+        await ui.until(lambda: "item 3" in preview(ui))
+        assert "needle" not in preview(ui)
+        ui.app.screen.query_one(Input).value = "needle"
+        await ui.until(lambda: marked(ui))
+        assert "item 59" in preview(ui)
+        assert "item 40" not in preview(ui)
 
 
 async def test_a_session_is_renamed_in_place(tmp_path: Path):
@@ -133,7 +199,7 @@ async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str)
     path = put(stage, "the parser", day=2)
     async with picking(stage, 2) as ui:
         await ui.pilot.press("ctrl+d")
-        await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         await ui.pilot.press(key)
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         left = 1 if key == "y" else 2
@@ -149,7 +215,7 @@ async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
     with opened_elsewhere(path):
         async with picking(stage, 1) as ui:
             await ui.pilot.press("ctrl+d")
-            await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
+            await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
             await ui.pilot.press("y")
             await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
             await ui.until(lambda: "is open in another" in message(ui))
@@ -165,7 +231,7 @@ async def test_what_is_open_elsewhere_is_opened_as_the_person_says(tmp_path: Pat
             begun = ui.header.id
             await ui.pilot.press("enter")
             await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-            assert str(pid) in str(ui.app.screen.query_one("#confirm-text", Static).render())
+            assert str(pid) in str(ui.app.screen.query_one("#choice-facts", Static).render())
             await ui.pilot.press("enter")  # answers nothing
             assert isinstance(ui.app.screen, ChoiceScreen)
             await ui.pilot.press(key)

@@ -347,9 +347,9 @@ async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
         assert "An answer to three." in shown
 
 
-def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
+async def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
     runtime = spoken(Stage(tmp_path), ["\x1b]0;title\x07 bad"])
-    runtime.branches.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
+    await runtime.branches.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
     tree = MessageTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
     (row,) = tree.rows()
     assert "\x1b" not in row_content(row, 60).plain

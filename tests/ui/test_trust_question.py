@@ -4,7 +4,7 @@ import pytest
 
 from agent_tui.commands.trust import trust_question
 from agent_tui.permissions.trust import TrustQuestion
-from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import held, running_app
@@ -49,9 +49,9 @@ def test_names_cannot_add_lines_or_steer_the_terminal():
 async def test_the_answers_are_in_sight_however_much_there_is_to_say(tmp_path: Path, size):
     asked = question(*MANY, doubt="/a" * 300, folder=FOLDER)
     async with running_app(tmp_path, size=size) as ui:
-        ui.app.push_screen(QuietChoiceScreen(trust_question(asked), ui.app.prompt.area.insert))
+        ui.app.push_screen(ChoiceScreen(trust_question(asked)))
         await ui.settle()
-        for part in ("#confirm-choices", "#page-keys"):
+        for part in ("#answers", "#page-keys"):
             region = ui.app.screen.query_one(part).region
             assert region.height > 0
             assert region.bottom <= size[1]

@@ -20,8 +20,16 @@ from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
+from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError, ToolError
-from agent_tui.events import AgentEvent, ReplyFinished, RetryScheduled, ToolStarted, TurnFinished
+from agent_tui.events import (
+    AgentEvent,
+    ReplyAwaited,
+    ReplyFinished,
+    RetryScheduled,
+    ToolStarted,
+    TurnFinished,
+)
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.messages import AssistantMessage, ToolDetails, UserMessage
 from agent_tui.providers.base import ModelRef
@@ -51,6 +59,7 @@ class _Watch:
 
     conversation: Conversation
     say: Callable[[str], None]
+    emit: Emit
     replies: int = 0
     ending: TurnFinished = field(default_factory=lambda: TurnFinished("aborted"))
 
@@ -61,6 +70,9 @@ class _Watch:
                 self.say(f"{event.title}\n")
             case RetryScheduled():
                 self.say(f"trying again: {event.reason}\n")
+            case ReplyAwaited():
+                self.say(f"waiting for the model for {elapsed(event.waited_s)}\n")
+                self.emit(event)
             case ReplyFinished(message=message):
                 self.replies += 1
                 if message.tool_calls and self.replies == MOST_REPLIES - _TOLD_BEFORE:
@@ -99,7 +111,7 @@ class Explorer:
             task: All that it is told.
             agent: The kind that is defined under this name; empty for any.
             say: Takes a line for each thing it does.
-            emit: Told what the conversation has taken since.
+            emit: Told what the conversation has taken since, and when words are long in coming.
 
         Raises:
             ToolError: There is no such kind of helper.
@@ -107,7 +119,7 @@ class Explorer:
         definition = await asyncio.to_thread(self._defined, agent) if agent else None
         helper = self._helper(definition, task)
         background = BackgroundSummary(self._services.compaction.service)
-        watch = _Watch(helper, say)
+        watch = _Watch(helper, say, emit)
         turn = Turn(
             helper,
             helper.services.provider,

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.config import McpServerSettings
+from agent_tui.config.addresses import check_address
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import server_files
 from agent_tui.permissions.trust import FolderTrust
@@ -149,8 +150,10 @@ def shown_whole(spec: ServerSpec) -> ServerSpec:
     """`spec`, if the person can be shown all of what it starts.
 
     Raises:
-        ValueError: It is too much.
+        ValueError: It is too much, or its address is none.
     """
+    if spec.url and "${" not in spec.url:
+        check_address(spec.url)
     if sum(map(len, (spec.command_line, *spec.extras))) > _MAX_SHOWN_CHARS:
         raise ValueError(f"its command is over {_MAX_SHOWN_CHARS:,} characters")
     return spec

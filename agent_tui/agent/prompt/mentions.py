@@ -4,8 +4,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
-from itertools import islice
 from pathlib import Path
 
 from agent_tui.agent.prompt.resource_mentions import AttachedResource
@@ -15,6 +13,7 @@ from agent_tui.messages import ImageContent
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, resolve_path
 from agent_tui.tools.files.images import ImageFile, read_image
+from agent_tui.tools.files.text_window import Window, read_window
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 
@@ -210,8 +209,7 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
     with open_regular_file(mention.path) as file:
         data = file.read(limits.max_bytes)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
-        notice = f"@{mention.written} is no text: only its size is told."
-        return _Part(f'<file path="{shown}" binary="true" bytes="{size}" />', notice)
+        return _binary_part(mention)
     body = data.decode("utf-8", "replace")
     if size <= limits.max_bytes:
         return _Part(f'<file path="{shown}">\n{body.rstrip()}\n</file>')
@@ -223,17 +221,30 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
 
 
 def _some_lines(mention: Mention, wanted: tuple[int, int], limits: OutputLimits) -> _Part:
-    first, last = max(wanted[0], 1), wanted[1]
-    with TextIOWrapper(open_regular_file(mention.path), "utf-8", "replace") as file:
-        body = "".join(islice(file, first - 1, max(last, first)))
+    first, last = max(wanted[0], 1), max(wanted)
+    window = Window(first, last - first + 1, limits.max_bytes, limits.max_line_chars)
+    with open_regular_file(mention.path) as file:
+        found = read_window(file, window)
     shown = _attribute(mention.written)
-    if not body:
+    if found is None:
+        return _binary_part(mention)
+    text, _ = found
+    if not text.lines:
         notice = f"@{mention.written} has no line {first}."
         return _Part(f'<file path="{shown}" error="no line {first}" />', notice)
-    kept = keep_head(body, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
-    more = f"\n[{kept.omitted_lines:,} more lines are left out]" if kept.omitted_lines else ""
-    lines = f'lines="{first}-{first + body.count(chr(10), 0, -1)}"'
-    return _Part(f'<file path="{shown}" {lines}>\n{kept.text.rstrip()}{more}\n</file>')
+    body, there = "\n".join(text.lines), min(last, text.total_lines)
+    kept = keep_head(body, max_lines=limits.max_lines, max_bytes=limits.max_bytes).text
+    left = there - first - kept.count("\n")
+    more = f"\n[{left:,} more lines are left out]" if left else ""
+    return _Part(f'<file path="{shown}" lines="{first}-{there}">\n{kept.rstrip()}{more}\n</file>')
+
+
+def _binary_part(mention: Mention) -> _Part:
+    size = mention.path.stat().st_size
+    notice = f"@{mention.written} is no text: only its size is told."
+    return _Part(
+        f'<file path="{_attribute(mention.written)}" binary="true" bytes="{size}" />', notice
+    )
 
 
 def _listing(folder: Path, limits: OutputLimits) -> str:

@@ -1,32 +1,23 @@
 """Going back to an earlier message of a session, and what is kept of the branch that is left."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
-from agent_tui.attachments import without_attachments
 from agent_tui.compaction.branch import BranchRequest, BranchSummary
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
-from agent_tui.messages import Usage, UserMessage
-from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
-from agent_tui.sessions.lineage.forking import path_to
+from agent_tui.messages import Usage
+from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry
+from agent_tui.sessions.lineage.joined import JoinedTree, Place
 from agent_tui.sessions.log import SessionLog
 
+_LEFT = "This is the session from before the compaction. /resume {id} leads to the one you left."
 _ROOT = "root"
 """What a summary names as its place where the conversation begins anew, as pi does."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where to go on: the entry that the next one follows, and what belongs into the prompt."""
-
-    leaf_id: str | None
-    text: str = ""
-    image_count: int = 0
 
 
 class Branches:
@@ -36,61 +27,107 @@ class Branches:
         self._sessions = sessions
         self._services = services
 
-    async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
-        """Go on from an earlier entry, or before an earlier message of the person's.
+    async def place_of(self, entry_id: str) -> Place:
+        """Where `go_back` goes on from. Reads earlier sessions until the entry is found.
 
-        The text of such a message comes back in `WentBack`. Nothing is written before
-        something is said there; then that becomes a new branch, and the other one stays.
-
-        Raises:
-            AgentTuiError: Something runs.
-            SessionError: There is no such entry, or the session is open read-only.
-        """
-        self._sessions.require_idle()
-        place = self._place(entry_id)
-        if _is_here(self._sessions.conversation.log, place):
-            return (Notice("info", "The conversation is there already."),)
-        self._sessions.branch_to(place.leaf_id)
-        return await self._shown(place)
-
-    def leaf_for(self, entry_id: str) -> str | None:
-        """Which entry `go_back` goes on from; None for none.
+        Args:
+            entry_id: As `trees` name it.
 
         Raises:
             SessionError: There is no such entry.
         """
-        return _place_of(self._sessions.conversation.log, entry_id).leaf_id
+        tree = await asyncio.to_thread(_first, self.trees(), lambda tree: tree.has(entry_id))
+        return tree.place(entry_id)
+
+    async def last_said(self) -> Place | None:
+        """Before the person's last message, here or before a compaction; None without any."""
+        tree = await asyncio.to_thread(_first, self.trees(), lambda t: t.last_said() is not None)
+        entry_id = tree.last_said()
+        return tree.place(entry_id) if entry_id is not None else None
+
+    def trees(self) -> Iterator[JoinedTree]:
+        """The present session as a tree, then with each session it was compacted from.
+
+        Going on reads a file; any one thread may do so.
+        """
+        return self._sessions.trees()
+
+    async def whole_tree(self) -> JoinedTree:
+        """The present session with all that it was compacted from."""
+        return await asyncio.to_thread(_first, self.trees(), lambda _tree: False)
+
+    async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
+        """`go_to` an entry, as `trees` name it.
+
+        Raises:
+            AgentTuiError: As `go_to`, or there is no such entry.
+        """
+        return await self.go_to(await self.place_of(entry_id))
+
+    async def go_to(self, place: Place) -> tuple[AgentEvent, ...]:
+        """Go on from an earlier entry, or before an earlier message of the person's.
+
+        The text of such a message comes back in `WentBack`. Nothing that was said is written
+        before something is said there; then that becomes a new branch, and the other one stays.
+        What was said before a compaction that began a session stands in an earlier one, which
+        is opened in place of the present one.
+
+        Raises:
+            AgentTuiError: Something runs.
+            SessionError: The session is open read-only, or the earlier one cannot be opened.
+        """
+        self._sessions.require_idle()
+        self._sessions.require_writable()
+        present = (place.session, *place.later)[-1]
+        if present.id != self._sessions.conversation.log.header.id:
+            raise SessionError("Not gone back: another session was opened meanwhile.")
+        if self._is_here(place):
+            return (Notice("info", "The conversation is there already."),)
+        if not place.later:
+            self._sessions.conversation.log.branch_to(place.leaf_id)
+            return await self._branched(place)
+        log = await self._sessions.open_earlier(place)
+        self._sessions.require_still_idle(log)
+        log.branch_to(place.leaf_id)
+        return await self._moved(log, place)
 
     async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
         """The same, with a summary of what is left in the place that is gone on from."""
         sessions = self._sessions
-        log = sessions.conversation.log
-        place, left_at = self._place(entry_id), log.leaf_id
-        if _is_here(log, place):
+        sessions.require_writable()
+        tree = await asyncio.to_thread(_first, self.trees(), lambda tree: tree.has(entry_id))
+        place = tree.place(entry_id)
+        if self._is_here(place):
             emit(Notice("info", "The conversation is there already."))
             return
         remark = ""
         try:
-            summary = await self._summarise(_entries_left(log, place.leaf_id), emit)
+            summary = await self._summarise(_entries_left(tree, entry_id, place), emit)
         except CompactionError as error:
             summary, remark = None, f"Gone back without a summary. {error}"
         except asyncio.CancelledError:
             emit(Notice("warning", "Cancelled: nothing was written, and you are where you were."))
             raise
-        sessions.branch_to(place.leaf_id)
-        if summary is not None:
-            try:
+        log, left_at = sessions.conversation.log, sessions.conversation.log.leaf_id
+        try:
+            if place.later:
+                log = await sessions.open_earlier(place)
+            log.branch_to(place.leaf_id)
+            if summary is not None:
                 log.append(
                     BranchSummaryEntry(
                         from_id=place.leaf_id or _ROOT, summary=summary.text, usage=summary.usage
                     )
                 )
-            except SessionError as error:
-                sessions.branch_to(left_at)
-                emit(Notice("error", f"Not gone back: {error}"))
-                return
-            remark = summary.note
-        for event in await self._shown(place):
+                remark = summary.note
+            events = await (self._moved(log, place) if place.later else self._branched(place))
+        except SessionError as error:
+            if log is not sessions.conversation.log:
+                log.close()
+            sessions.conversation.log.branch_to(left_at)
+            emit(Notice("error", f"Not gone back: {error}"))
+            return
+        for event in events:
             emit(event)
         if remark:
             emit(Notice("warning", remark))
@@ -106,29 +143,46 @@ class Branches:
         """
         sessions = self._sessions
         sessions.require_idle()
-        log = sessions.conversation.log
-        place = _Place(log.leaf_id) if entry_id is None else _place_of(log, entry_id)
-        changes = await sessions.fork_at(place.leaf_id)
-        if not place.text and not place.image_count:
+        if entry_id is None:
+            return await sessions.fork_at(sessions.conversation.log.leaf_id)
+        place = await self.place_of(entry_id)
+        changes = await sessions.fork_at(place.leaf_id, place.session if place.later else None)
+        if place.said is None:
             return changes
         return (*changes, *sessions.branch_events(place.text, place.image_count))
 
-    def label(self, entry_id: str, text: str) -> None:
-        """Put a bookmark on an entry of this session; an empty text takes it off.
+    async def label(self, entry_id: str, text: str) -> None:
+        """Put a bookmark on an entry, as `trees` name it; an empty text takes it off.
 
         Raises:
             SessionError: There is no such entry, or it cannot be written.
         """
         self._sessions.require_writable()
-        log = self._sessions.conversation.log
-        _entry(log, entry_id)
-        log.append(LabelEntry(target_id=entry_id, label=text.strip() or None))
+        place = await self.place_of(entry_id)
+        label = LabelEntry(target_id=place.entry.id, label=text.strip() or None)
+        if not place.later:
+            self._sessions.conversation.log.append(label)
+            return
+        with await self._sessions.open_earlier(place) as log:
+            log.append(label)
 
-    def _place(self, entry_id: str) -> _Place:
-        self._sessions.require_writable()
-        return _place_of(self._sessions.conversation.log, entry_id)
+    def _is_here(self, place: Place) -> bool:
+        at = self._sessions.conversation.log.leaf_id
+        return not place.later and place.said is None and place.leaf_id == at
 
-    async def _shown(self, place: _Place) -> tuple[AgentEvent, ...]:
+    async def _branched(self, place: Place) -> tuple[AgentEvent, ...]:
+        """Go on at the leaf that the session's log was moved to, and tell."""
+        self._sessions.branch_to(self._sessions.conversation.log.leaf_id)
+        return await self._shown(place)
+
+    async def _moved(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
+        """Go on in `log`, an earlier session, and tell."""
+        left = self._sessions.conversation.log.header.id
+        changes = await self._sessions.go_on_in_earlier(log, place)
+        note = Notice("info", _LEFT.format(id=left[:8])) if place.later[-1].path else None
+        return (*changes, *await self._shown(place), *((note,) if note else ()))
+
+    async def _shown(self, place: Place) -> tuple[AgentEvent, ...]:
         sessions = self._sessions
         events = sessions.branch_events(place.text, place.image_count)
         counted = await sessions.conversation.refresh_usage()
@@ -157,27 +211,20 @@ class Branches:
         )
 
 
-def _is_here(log: SessionLog, place: _Place) -> bool:
-    return place == _Place(log.leaf_id)
+def _first(trees: Iterator[JoinedTree], is_wanted: Callable[[JoinedTree], bool]) -> JoinedTree:
+    """The first that is wanted, else the last. Reads files."""
+    tree = next(trees)
+    while not is_wanted(tree):
+        following = next(trees, None)
+        if following is None:
+            break
+        tree = following
+    return tree
 
 
-def _place_of(log: SessionLog, entry_id: str) -> _Place:
-    """Before a message of the person's, which can then be said anew; behind anything else."""
-    match _entry(log, entry_id):
-        case MessageEntry(message=UserMessage() as message, parent_id=parent_id):
-            return _Place(parent_id, without_attachments(message.text), len(message.images))
-        case _:
-            return _Place(entry_id)
-
-
-def _entry(log: SessionLog, entry_id: str) -> Entry:
-    entry = next((entry for entry in log.entries if entry.id == entry_id), None)
-    if entry is None:
-        raise SessionError(f"Session {log.header.id} has no entry {entry_id}.")
-    return entry
-
-
-def _entries_left(log: SessionLog, leaf_id: str | None) -> tuple[Entry, ...]:
-    """What of the present branch is not on the way to `leaf_id`."""
-    kept = {entry.id for entry in path_to(log.entries, leaf_id)}
-    return tuple(entry for entry in log.path_entries() if entry.id not in kept)
+def _entries_left(tree: JoinedTree, entry_id: str, place: Place) -> tuple[Entry, ...]:
+    """What of the present branch is not on the way to `place`."""
+    kept = {entry.id for entry in tree.path_to(entry_id)}
+    if place.said is not None:
+        kept.discard(entry_id)
+    return tuple(entry for entry in tree.path if entry.id not in kept)

@@ -2,8 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -24,7 +24,7 @@ from agent_tui.agent.session.opening import (
     unnamed_changes,
     working_folder,
 )
-from agent_tui.agent.session.undo import left_out_note, undo_newest
+from agent_tui.agent.session.undo import left_out_note, open_known, undo_newest
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
 from agent_tui.events import (
@@ -44,9 +44,17 @@ from agent_tui.sessions.entries import SessionInfoEntry
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.status import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
-from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
+from agent_tui.sessions.lineage.chain import (
+    KnownSession,
+    PastSessions,
+    is_of_another_program,
+    known_session,
+    read_known,
+)
 from agent_tui.sessions.lineage.forking import fork_session
+from agent_tui.sessions.lineage.joined import JoinedTree, Place, joined_trees
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.file_changes import is_file_changes
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.tools.jobs.table import JobTable
 
@@ -55,8 +63,8 @@ OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 
 TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file stays as it is."
 _IN_MEMORY = "Going on in a copy in memory: what is said from now on is not kept."
-_READ_ONLY = "This session is open read-only: nothing can be added to it."
-_READ_ONLY_HINT = "/fork goes on in a copy of it."
+READ_ONLY = "This session is open read-only: nothing can be added to it."
+READ_ONLY_HINT = "/fork goes on in a copy of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,7 @@ class SessionManager:
             return (Notice("info", "This session is open already."),)
         opened = await asyncio.to_thread(self._open, ref, mode, here)
         log = opened.log
-        self._require_still_idle(log)
+        self.require_still_idle(log)
         # A long session is 100,000 objects without cycles; each full pass of the garbage
         # collector over them would stop the program for 0.1 s and more.
         gc.freeze()
@@ -182,20 +190,67 @@ class SessionManager:
         find = partial(self._services.store.find, ref, self.conversation.cwd)
         return await asyncio.to_thread(lambda: session_status(find()))
 
-    async def fork_at(self, leaf_id: str | None) -> tuple[AgentEvent, ...]:
+    def trees(self) -> Iterator[JoinedTree]:
+        """The present session as a tree, then with each session it was compacted from.
+
+        Going on reads a file; any one thread may do so.
+        """
+        log = self.conversation.log
+        return joined_trees(known_session(log), log.leaf_id, self._past)
+
+    async def open_earlier(self, place: Place) -> SessionLog:
+        """Open the session of `place`, which the present one was compacted from, to go on in it.
+
+        Raises:
+            SessionError: It cannot be opened.
+        """
+        store, cwd = self._services.store, self.conversation.cwd
+        return await asyncio.to_thread(open_known, place.session, store, cwd)
+
+    async def go_on_in_earlier(self, log: SessionLog, place: Place) -> tuple[AgentEvent, ...]:
+        """Put `log`, of `open_earlier`, in the place of the present session.
+
+        What later sessions changed in files is recorded in it, or it would pass for somebody
+        else's doing.
+
+        Raises:
+            SessionError: That cannot be written; the present session stays.
+        """
+        before, known = self.conversation, {entry.id for entry in log.entries}
+        now = replace(place, later=(*place.later[:-1], known_session(before.log)))
+        changes = [e for e in now.written() if is_file_changes(e) and e.id not in known]
+        try:
+            log.append_many(changes)
+        except SessionError:
+            log.close()
+            raise
+        events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
+        self._is_branch_begun = True
+        if changes:
+            for path in filter(None, (session.path for session in place.later)):
+                await asyncio.to_thread(self.conversation.kept_files.adopt, kept_folder(path))
+        return events
+
+    async def fork_at(
+        self, leaf_id: str | None, earlier: KnownSession | None = None
+    ) -> tuple[AgentEvent, ...]:
         """Go on in a copy of this session as it is at `leaf_id` (None: before its beginning).
+
+        Args:
+            leaf_id: The last entry of the copy.
+            earlier: The session to copy, where it is one before the present one.
 
         Raises:
             SessionError: There is nothing to copy, it cannot be written, or work began meanwhile.
         """
         before = self.conversation
-        source = before.log
+        source = before.log if earlier is None else read_known(earlier)
         if not source.entries:
             raise SessionError("There is nothing to fork yet: nothing was said.")
         log = await asyncio.to_thread(self._fork, source, leaf_id, before.cwd)
-        self._require_still_idle(log)
+        self.require_still_idle(log)
         events = self._switch(log, before.cwd, before.model, before.thinking, "forked")
-        if leaf_id == source.leaf_id:
+        if source is before.log and leaf_id == source.leaf_id:
             self.conversation.files = before.files  # the model still knows what it read
         log.append_many(unnamed_changes(log, before.model, before.thinking))
         counted = await self.conversation.refresh_usage()
@@ -296,7 +351,7 @@ class SessionManager:
             SessionError: It is open read-only.
         """
         if self.conversation.log.is_read_only:
-            raise SessionError(_READ_ONLY, _READ_ONLY_HINT)
+            raise SessionError(READ_ONLY, READ_ONLY_HINT)
 
     def require_idle(self) -> None:
         """Refuse what would take the session away from running work.
@@ -306,6 +361,16 @@ class SessionManager:
         """
         if self._is_busy():
             raise AgentTuiError("Something is running.", "Stop it first with Esc or /abort.")
+
+    def require_still_idle(self, log: SessionLog) -> None:
+        """Let go of `log`, read or written in a thread, if work began here in the meantime.
+
+        Raises:
+            SessionError: It did.
+        """
+        if self._is_busy():
+            log.close()
+            raise SessionError("Not opened: work began meanwhile.", "Try again when it is done.")
 
     def prepare_to_write(self) -> None:
         """Make sure that work may begin; a new branch first says which model it is with.
@@ -324,12 +389,6 @@ class SessionManager:
         """The event that tells of the present session."""
         log = self.conversation.log
         return SessionChanged(log.header.id, log.path, log.name, reason)
-
-    def _require_still_idle(self, log: SessionLog) -> None:
-        """Let go of `log`, read or written in a thread, if work began here in the meantime."""
-        if self._is_busy():
-            log.close()
-            raise SessionError("Not opened: work began meanwhile.", "Try again when it is done.")
 
     def _is_present(self, ref: str) -> bool:
         present = self.conversation.log.path
@@ -356,7 +415,7 @@ class SessionManager:
             case "write":
                 pass
             case "read-only":
-                notices.append(Notice("warning", f"{_READ_ONLY} {_READ_ONLY_HINT}"))
+                notices.append(Notice("warning", f"{READ_ONLY} {READ_ONLY_HINT}"))
             case "fork":
                 notices.append(Notice("info", _forked_note(log)))
                 notices += [Notice("warning", note) for note in log.warnings]

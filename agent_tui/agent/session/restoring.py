@@ -10,6 +10,8 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
+from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
+from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
     FileChanges,
@@ -45,10 +47,11 @@ class FileRestorer:
     def __init__(self, sessions: SessionManager) -> None:
         self._sessions = sessions
 
-    async def plan_for(self, leaf_id: str | None) -> RestorePlan:
-        """What going back to behind the entry `leaf_id` means for files; changes nothing."""
-        written = tuple(self._sessions.conversation.log.entries)
-        return await asyncio.to_thread(plan_restore, written, leaf_id, self._now)
+    async def plan_for(self, place: Place) -> RestorePlan:
+        """What going back to `place` means for files; changes nothing."""
+        return await asyncio.to_thread(
+            lambda: plan_restore(place.written(), place.leaf_id, self._now)
+        )
 
     async def plan_taking_back(self) -> RestorePlan:
         """What takes the newest putting back of files back."""
@@ -211,6 +214,8 @@ def _text(conversation: Conversation, path: Path | None, version: FileVersion) -
         return None
     try:
         if path is not None:
+            if path.stat().st_size > MOST_FILE_BYTES:
+                return None
             return read_regular_file(path).decode("utf-8")
         content = conversation.kept_files.content(version.digest)
         return content.decode("utf-8") if content is not None else None

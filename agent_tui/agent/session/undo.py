@@ -15,7 +15,12 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.importers.import_session import import_session
-from agent_tui.sessions.lineage.chain import is_of_another_program, parent_file
+from agent_tui.sessions.lineage.chain import (
+    KnownSession,
+    is_of_another_program,
+    parent_file,
+    read_known,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
 from agent_tui.sessions.replay.hook_texts import was_kept_by_hook
@@ -99,8 +104,25 @@ def _opened(
     Files of other agents are theirs: such a session is gone on with in a copy.
     """
     file = parent_file(parent, child, store)
+    return _open_to_go_on(str(file or parent), file, store, cwd)
+
+
+def open_known(session: KnownSession, store: SessionStore, cwd: Path) -> SessionLog:
+    """`session`, to go on in it; what another agent wrote is gone on with in a copy. Blocking.
+
+    Raises:
+        SessionError: It cannot be opened.
+    """
+    if session.path is None:
+        return read_known(session)
+    return _open_to_go_on(str(session.path), session.path, store, cwd)[0]
+
+
+def _open_to_go_on(
+    ref: str, file: Path | None, store: SessionStore, cwd: Path
+) -> tuple[SessionLog, Sequence[Entry]]:
     if file is None or not is_of_another_program(file):
-        log = store.open(str(file) if file is not None else parent, cwd)
+        log = store.open(ref, cwd)
         return log, log.path_entries()
     copy = import_session(store, file, cwd=cwd)
     log = store.open(str(copy.path), cwd)

@@ -22,6 +22,7 @@ from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     NoticeChunk,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -74,7 +75,11 @@ class ReplyBuilder:
     ) -> None:
         self._provider = provider
         self._model = model
-        self._ids = set(taken_ids)
+        self._taken_ids = taken_ids
+        self._begin()
+
+    def _begin(self) -> None:
+        self._ids = set(self._taken_ids)
         self._drafts: list[_TextDraft | _ThinkingDraft | _CallDraft] = []
         self._calls_by_index: dict[int, _CallDraft] = {}
         self._usage = Usage(is_estimate=True)
@@ -88,6 +93,11 @@ class ReplyBuilder:
             for draft in self._drafts
             if not isinstance(draft, _CallDraft)
         )
+
+    @property
+    def text(self) -> str:
+        """The visible text so far."""
+        return "".join("".join(d.pieces) for d in self._drafts if isinstance(d, _TextDraft))
 
     @property
     def is_finished(self) -> bool:
@@ -114,6 +124,8 @@ class ReplyBuilder:
                 self._usage = usage
             case FinishChunk():
                 self._finish = chunk
+            case RestartChunk():
+                self._begin()
             case NoticeChunk():
                 pass
 

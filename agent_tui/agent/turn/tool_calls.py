@@ -5,7 +5,7 @@ import json
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -56,7 +56,7 @@ from agent_tui.tools.base import (
     TurnEnding,
 )
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.shorten import keep_head
+from agent_tui.tools.shorten import keep_head, size_bytes
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
@@ -67,6 +67,9 @@ _CHANGED = (
     "Not run: what this call would do changed between the user's approval and the run. "
     "Look again and repeat the call."
 )
+
+_TOLD_S = 1.0
+"""How long a call took is told from here on."""
 
 AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
 AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
@@ -92,6 +95,22 @@ class _UnderWay:
 
     call: ToolCall
     running: asyncio.Task[ToolOutput]
+
+
+@dataclass(slots=True)
+class _Answered:
+    """How far the `calls` of one reply are answered; `uncounted` results are not in the usage."""
+
+    calls: int = 1
+    last_id: str = ""
+    done: int = 0
+    given_bytes: int = 0
+    uncounted: list[ToolResultMessage] = field(default_factory=list[ToolResultMessage])
+
+    def add(self, result: ToolResultMessage) -> None:
+        self.done += 1
+        self.given_bytes += size_bytes(result.text)
+        self.uncounted.append(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +143,7 @@ class ToolRunner:
     Attributes:
         pins: Takes up skills and instructions; None where that is not done.
         repetition: What was called before, and whether that goes on in vain.
+        waited_s: How long the person was waited for.
     """
 
     def __init__(
@@ -139,10 +159,12 @@ class ToolRunner:
         self._emit = emit
         self._hooks = ConversationHooks(conversation, emit)
         self.repetition = Repetition()
+        self.waited_s = 0.0
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
+        self._answered = _Answered()
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -183,9 +205,10 @@ class ToolRunner:
         under_way: list[_UnderWay] = []
         begun = 0
         self._ending = ""
+        self._answered = _Answered(len(calls), calls[-1].id)
         try:
             for call, remark in understood:
-                ready = await self._ready(call, len(calls), broken)
+                ready = await self._ready(call, broken)
                 if not ready.only_reads:
                     await self._finish(under_way)
                     await self.settle()
@@ -254,15 +277,13 @@ class ToolRunner:
             return call, ""
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
 
-    async def _ready(
-        self, call: ToolCall, calls_in_reply: int, broken: Mapping[str, str]
-    ) -> _Ready:
+    async def _ready(self, call: ToolCall, broken: Mapping[str, str]) -> _Ready:
         """Announce `call` and have it permitted.
 
         Raises:
             _Declined: The person said no without words.
         """
-        context = self._context(call, calls_in_reply)
+        context = self._context(call)
         if why := broken.get(call.id):
             self._announce(call)
             text = f"This call was not run: {why.removesuffix('.')}."
@@ -283,7 +304,9 @@ class ToolRunner:
         if hooked.refusal:
             text = f"Not run: a hook refused this call: {hooked.refusal}"
             ending: TurnEnding = "aborted" if hooked.stops else ""
-            refused = replace(_failure(text, context.limits), ends_turn=ending)
+            details = ToolDetails(refusal=f"a hook: {hooked.refusal}")
+            failure = _failure(text, context.limits)
+            refused = replace(failure, for_person=details, ends_turn=ending)
             return _Ready(refused, context.limits)
         try:
             permit = await self._permit(call, prepared.intent, context, hooked.doubt)
@@ -336,12 +359,15 @@ class ToolRunner:
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
             return _remarked(ready.work, remark)
+        clock, waited_s = self._conversation.services.clock, self.waited_s
+        began_s = clock()
         try:
             with self._told_faults(ready.tool_name):
                 output = await ready.work()
         except ToolError as error:
             output = _failure(str(error), ready.limits)
-        return _remarked(output, remark)
+        ran_s = clock() - began_s - (self.waited_s - waited_s)
+        return _remarked(_timed(output, ran_s), remark)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
@@ -383,6 +409,7 @@ class ToolRunner:
         verdict = permissions.judge(call.name, intent)
         if verdict.fault is not None:
             self._conversation.services.report_fault(verdict.fault)
+        is_protected = verdict.by == "protection"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
@@ -390,8 +417,12 @@ class ToolRunner:
         if verdict.decision == "allow":
             return verdict
         if verdict.decision == "deny":
-            return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
-        answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
+            refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
+            details = ToolDetails(refusal=refusal)
+            return ToolOutput(f"Not permitted: {verdict.why}", details, is_error=True)
+        answer = await self._ask(
+            call, intent, verdict.why, verdict.session_rule, is_loss=is_protected
+        )
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
@@ -415,7 +446,13 @@ class ToolRunner:
             self._emit(Notice("warning", str(error)))
 
     async def _ask(
-        self, call: ToolCall, intent: Intent, reason: str = "", session_rule: str = ""
+        self,
+        call: ToolCall,
+        intent: Intent,
+        reason: str = "",
+        session_rule: str = "",
+        *,
+        is_loss: bool = False,
     ) -> ApprovalAnswer:
         request = ApprovalRequest(
             id=uuid.uuid4().hex,
@@ -427,27 +464,32 @@ class ToolRunner:
             reason="; ".join(filter(None, (reason, intent.note))),
             session_rule=session_rule,
             wider_rule=wider_rule(intent.command) if session_rule and intent.command else "",
+            is_loss=is_loss,
         )
         self._emit(ApprovalRequested(request))
         allowed = False
+        asked_at_s = self._conversation.services.clock()
         try:
             answer = await self._services.pending.wait(request.id)
             allowed = answer.choice != "no"
             return answer
         finally:
+            self.waited_s += self._conversation.services.clock() - asked_at_s
             self._emit(ApprovalResolved(request.id, allowed))
 
-    def _context(self, call: ToolCall, calls_in_reply: int) -> ToolContext:
-        conversation = self._conversation
+    def _context(self, call: ToolCall) -> ToolContext:
+        conversation, answered = self._conversation, self._answered
         context = ToolContext(
             cwd=conversation.cwd,
-            emit=lambda text: self._emit(ToolOutputDelta(call.id, text)),
+            emit=lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
             files=conversation.files,
             output_dir=self._services.output_dir,
             environ=self._services.environ,
             todos=conversation.todos,
             default_timeout_s=self._services.bash_timeout_s,
-            limits=conversation.output_limits(calls_in_reply),
+            limits=conversation.output_limits(
+                answered.calls, given_bytes=answered.given_bytes, done=answered.done
+            ),
             history=self._services.history(),
             compact=self._compact,
             secrets=conversation.services.secrets,
@@ -467,6 +509,7 @@ class ToolRunner:
     async def _compact(self, focus: str) -> ToolOutput:
         await self.settle()
         output = await self._services.compact(focus, self._emit)
+        self._answered.uncounted.clear()
         self.repetition.forget_single_calls()
         return output
 
@@ -475,6 +518,7 @@ class ToolRunner:
     ) -> ToolOutput:
         await self.settle()
         output = await answer(action, label, focus, self._emit)
+        self._answered.uncounted.clear()
         self.repetition.forget_single_calls()
         return output
 
@@ -486,14 +530,12 @@ class ToolRunner:
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.noticed(call, output)
         self._ending = self._ending or output.ends_turn
-        details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        message = ToolResultMessage(
-            tool_call_id=call.id,
-            tool_name=call.name,
-            content=(TextContent(text=output.for_model), *output.images),
-            is_error=output.is_error,
-            details=details or None,
-        )
+        message = _result_message(call, output)
+        self._answered.add(message)
+        if call.id == self._answered.last_id:
+            note = self._conversation.note_on_context(self._answered.uncounted)
+            details = output.for_person.model_copy(update={"context_note": note})
+            message = _result_message(call, replace(output, for_person=details))
         entry = self._conversation.append(message)
         stored = entry.message
         assert isinstance(stored, ToolResultMessage)
@@ -525,6 +567,24 @@ class ToolRunner:
         if files != FileTouches():
             self._conversation.log.append(changes_entry(result_id, files))
             self.repetition.note_changes()
+
+
+def _timed(output: ToolOutput, ran_s: float) -> ToolOutput:
+    if ran_s < _TOLD_S:
+        return output
+    details = output.for_person.model_copy(update={"elapsed_ms": round(ran_s * 1_000)})
+    return replace(output, for_person=details)
+
+
+def _result_message(call: ToolCall, output: ToolOutput) -> ToolResultMessage:
+    details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return ToolResultMessage(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=(TextContent(text=output.for_model), *output.images),
+        is_error=output.is_error,
+        details=details or None,
+    )
 
 
 def _remarked(output: ToolOutput, remark: str) -> ToolOutput:

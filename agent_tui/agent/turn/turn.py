@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from itertools import count
+from itertools import count, takewhile
 from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
@@ -15,6 +15,7 @@ from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.resource_mentions import read_mentioned
 from agent_tui.agent.session.model_choice import choose_model
+from agent_tui.agent.turn.cut_reply import CutReply
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -22,9 +23,11 @@ from agent_tui.agent.turn.user_message import user_message
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
+    CutReplyDropped,
     ModelChanged,
     Notice,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -33,6 +36,7 @@ from agent_tui.events import (
     ThinkingDelta,
     ToolCallDelta,
     TurnFinished,
+    TurnRecorded,
     TurnStarted,
     UserMessageAdded,
 )
@@ -43,13 +47,22 @@ from agent_tui.providers.base import (
     NoticeChunk,
     Provider,
     ProviderError,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
 )
 from agent_tui.providers.budget import BudgetSpent
-from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
+from agent_tui.providers.retry import (
+    FALLBACK_RETRIES,
+    MAX_RETRIES,
+    Sleep,
+    most_retries,
+    retry_delay_s,
+)
+from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.replay.turn_facts import turn_facts, turn_facts_entry
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
@@ -62,13 +75,13 @@ _MOST_CUTS = 3
 _MOST_SENT_ON = 3
 """How often in one turn a hook may send the model on that was about to end it."""
 
-_KEPT = "What came is kept and sent along, and the model is asked to go on from there."
+_KEPT = "What came is kept, and the model is asked to go on from there."
 _STUCK = (
     "Stopped: the model keeps making calls that lead nowhere. Tell it what to do instead, or "
     "choose another model with /model."
 )
 _BABBLES = "Stopped: the model repeats the same words without end."
-_NOT_TO_BE_HAD = ("quota", "not_found")
+_NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """What waiting does not mend, but another model may."""
 
 _MAX_CALLS = 256
@@ -158,7 +171,9 @@ class Turn:
         self._most_replies = most_replies
         self._hooks = ConversationHooks(conversation, emit)
         self._times_sent_on = 0
-        self._is_partial_kept = False
+        self._cut = CutReply()
+        self._began_s = conversation.services.clock()
+        self._before = conversation.log.leaf_id
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
         """Run to the end. `text` is the person's message; None goes on from where it stood.
@@ -176,11 +191,27 @@ class Turn:
     def _synced(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on the disk, or what kept it from getting there."""
         try:
+            self._record_facts()
             self._conversation.log.sync()
         except SessionError as error:
             return TurnFinished("error", str(error))
         self._say_mends()
         return ending
+
+    def _record_facts(self) -> None:
+        """Record and tell how long the turn took and what it changed, where that is worth a line.
+
+        Raises:
+            SessionError: It could not be recorded.
+        """
+        conversation = self._conversation
+        took_s = conversation.services.clock() - self._began_s - self._tools.waited_s
+        path = conversation.log.path_entries()
+        added = takewhile(lambda entry: entry.id != self._before, reversed(path))
+        facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), conversation.cwd.resolve())
+        if facts is not None:
+            entry = conversation.log.append(turn_facts_entry(facts))
+            self._emit(TurnRecorded(entry.id, facts))
 
     def _say_mends(self) -> None:
         """Tell the person of a session file that somebody deleted or replaced."""
@@ -391,6 +422,7 @@ class Turn:
         would just fit.
         """
         attempt = 1
+        self._cut = CutReply()
         was_overflow = is_short = False
         while True:
             try:
@@ -405,17 +437,22 @@ class Turn:
                     )
                     if is_mended or is_short or has_learned:
                         continue
-                most = self._most_retries
+                most = most_retries(error, self._most_retries)
                 delay_s = retry_delay_s(error, attempt, random.random(), most)
                 if delay_s is None:
                     if not await self._falls_back(error):
                         raise _failed(error) from error
                     attempt = 1
                     continue
-                said = f"{error.message} {_KEPT}" if self._is_partial_kept else error.message
-                self._emit(RetryScheduled(attempt, most, delay_s, said))
+                self._emit(RetryScheduled(attempt, most, delay_s, self._reason(error)))
                 await self._sleep(delay_s)
                 attempt += 1
+
+    def _reason(self, error: ProviderError) -> str:
+        """Why a request is tried again; what can be done meanwhile, where that may be needed."""
+        if self._cut.last_id:
+            return f"{error.message} {_KEPT}"
+        return str(error) if error.is_unreached and not error.has_answered else error.message
 
     @property
     def _fallback(self) -> ModelRef | None:
@@ -426,8 +463,7 @@ class Turn:
     @property
     def _most_retries(self) -> int:
         """Where another model waits, no longer than a person would wait."""
-        most = self._conversation.services.max_retries
-        return min(most, MAX_RETRIES) if self._fallback else most
+        return FALLBACK_RETRIES if self._fallback else MAX_RETRIES
 
     async def _falls_back(self, error: ProviderError) -> bool:
         """Whether another model goes on from here, as the present one cannot be had."""
@@ -458,17 +494,17 @@ class Turn:
         conversation = self._conversation
         model = conversation.model
         builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
-        request = conversation.request()
+        request = replace(conversation.request(), on_wait=WaitTeller(self._tell_wait).hear)
         if is_short and request.max_output_tokens:
             cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
             request = replace(request, max_output_tokens=cap)
         is_weak, watch = conversation.model_info.writes_calls, LoopWatch()
+        self._cut.begin_try()
         self._emit(ReplyStarted(model.name))
         try:
             async with aclosing(self._provider.stream(request)) as chunks:
                 async for chunk in chunks:
-                    builder.add(chunk)
-                    self._emit_delta(chunk, builder)
+                    self._take(chunk, builder)
                     why = _FLOODS if builder.call_count > _MAX_CALLS else ""
                     if is_weak and isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
                         why = _BABBLES
@@ -483,7 +519,7 @@ class Turn:
             self._keep_partial(builder, "aborted")
             raise
         except ProviderError as error:
-            self._is_partial_kept = self._keep_partial(builder, "error", str(error))
+            self._keep_partial(builder, "error", str(error))
             raise
         reply = builder.finished()
         entry = conversation.append(reply.message)
@@ -491,17 +527,42 @@ class Turn:
         self._emit(conversation.totals)
         return reply
 
+    def _tell_wait(self, waited_s: float, is_alive: bool) -> None:
+        self._emit(ReplyAwaited(waited_s, is_alive))
+
+    def _take(self, chunk: Chunk, builder: ReplyBuilder) -> None:
+        """Add `chunk` to the reply and say what that changes."""
+        if isinstance(chunk, RestartChunk):
+            self._emit(ReplyDiscarded(was_shown=builder.has_prose))
+            self._emit(ReplyStarted(self._conversation.model.name))
+            self._cut.begin_try()
+        builder.add(chunk)
+        self._drop_what_comes_again(builder)
+        self._emit_delta(chunk, builder)
+
+    def _drop_what_comes_again(self, builder: ReplyBuilder) -> None:
+        """Leave out the parts of a cut reply that the present one contains.
+
+        They stay in the session, on a branch of their own.
+        """
+        log = self._conversation.log
+        if log.leaf_id != self._cut.last_id or not builder.has_prose:
+            return
+        if dropped := self._cut.take_given_anew(builder.text):
+            log.branch_to(dropped[0].parent_id)
+            self._emit(CutReplyDropped(tuple(part.id for part in dropped)))
+
     def _keep_partial(
         self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
-    ) -> bool:
-        """Record what came before a break; false when there was nothing to keep."""
-        if not builder.has_prose:
-            self._emit(ReplyDiscarded())
-            return False
+    ) -> None:
+        """Record what came before a break, if it says anything that is not recorded."""
+        if not builder.has_prose or self._cut.holds(builder.text):
+            self._emit(ReplyDiscarded(was_shown=builder.has_prose))
+            return
         message = builder.interrupted(stop_reason, error)
         entry = self._conversation.append(message)
+        self._cut.add(entry)
         self._emit(ReplyFinished(entry.id, message))
-        return True
 
     def _emit_delta(self, chunk: Chunk, builder: ReplyBuilder) -> None:
         match chunk:

@@ -22,11 +22,14 @@ async def run_user_command(
     """Run `command` with the bash tool and record it; cancelling records what came so far."""
     call_id = uuid.uuid4().hex
     pieces: list[str] = []
+    skipped_lines = 0
     limits = conversation.output_limits()
 
-    def take_output(text: str) -> None:
+    def take_output(text: str, skipped: int = 0) -> None:
+        nonlocal skipped_lines
         pieces.append(text)
-        emit(ToolOutputDelta(call_id, text))
+        skipped_lines += skipped
+        emit(ToolOutputDelta(call_id, text, skipped))
 
     def record(output: str, details: ToolDetails, *, cancelled: bool = False) -> None:
         message = BashExecutionMessage(
@@ -36,6 +39,7 @@ async def run_user_command(
             cancelled=cancelled,
             truncated=details.truncated,
             full_output_path=details.full_output_path,
+            printed_lines=details.printed_lines,
             exclude_from_context=not in_context,
             files=None if details.files == FileTouches() else details.files,
         )
@@ -67,7 +71,10 @@ async def run_user_command(
     except ToolError as error:
         record(str(error), ToolDetails())
     except asyncio.CancelledError:
-        record("".join(pieces)[-limits.max_bytes :], ToolDetails(), cancelled=True)
+        printed = "".join(pieces)
+        lines = printed.rstrip("\n").count("\n") + 1 + skipped_lines if printed.strip() else 0
+        details = ToolDetails(printed_lines=lines)
+        record(printed[-limits.max_bytes :], details, cancelled=True)
         raise
     else:
         record(output.for_model, output.for_person.model_copy(update={"files": files}))

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.model_access import NO_MODEL, first_model, open_models
-from agent_tui.cli.settings import trusted_config_files, user_config_path
+from agent_tui.cli.settings import (
+    trusted_config_files,
+    usable_settings,
+    user_config_path,
+)
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.config import Settings, load_settings
 from agent_tui.providers.base import ModelRef
@@ -55,7 +59,7 @@ async def summary_models(
     project_files = trusted_config_files(present_folder(), kept_trust())
     loaded = load_settings(user_config_path(), os.environ, flags, project_files)
     unread_keys = use_kept_keys().problems
-    models = open_models(loaded.settings, os.environ)
+    models = open_models(usable_settings(loaded), os.environ)
     default, problem = first_model(models.catalog, is_named=wanted is not None)
     notices = [f"setting left out: {one}" for one in loaded.problems]
     notices += [*unread_keys, *filter(None, [problem])]

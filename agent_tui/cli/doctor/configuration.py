@@ -9,6 +9,7 @@ from agent_tui import paths
 from agent_tui.agent.hooks.spec import FoundHook, FoundHooks
 from agent_tui.cli.doctor.check import Check, Environment, State, find_program, listed, shown_path
 from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.settings import is_unusable_address
 from agent_tui.cli.tool_services import hook_sources
 from agent_tui.config import McpServerSettings, SettingProblem, setting_variables
 from agent_tui.installation import install_command
@@ -77,8 +78,9 @@ def check_rules(env: Environment) -> Iterator[Check]:
 
 
 def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check:
-    """A whole file or a permission that is not in force is worse than one odd key."""
-    is_grave = not problem.key or problem.key.startswith("permissions")
+    """A whole file, a permission or an address that is not in force is worse than one odd key."""
+    is_address = is_unusable_address(problem)
+    is_grave = not problem.key or problem.key.startswith("permissions") or is_address
     state: State = "bad" if is_grave else "warning"
     home = environ.get("HOME", "")
     text = str(problem)
@@ -86,6 +88,8 @@ def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check
         text = text.replace(f"{home}/", "~/", 1)
     if not problem.key:
         advice = "Mend the file: until then the defaults are in force instead of all of it."
+    elif is_address:
+        advice = "Write it whole, like http://127.0.0.1:8080/v1: until then no model is reached."
     elif problem.line:
         advice = "Mend or remove that line: until then the default is in force."
     else:

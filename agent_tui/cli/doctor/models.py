@@ -194,9 +194,6 @@ def check_base_urls(env: Environment) -> Iterator[Check]:
 
 def _address_check(setting: str, base_url: str, api_key: str) -> Check:
     shown = shown_address(base_url)
-    if _host_and_port(base_url) is None:
-        advice = "Write it whole in config.toml: http://127.0.0.1:8080/v1"
-        return Check(_SERVERS, setting, "bad", f"{shown} is no address of a server", advice)
     server = server_at(base_url, api_key) if is_loopback(base_url) else None
     if server is not None and not server.problem:
         return Check(_SERVERS, setting, "ok", f"{shown}, {_models(server)}")

@@ -5,6 +5,7 @@ import sys
 from typing import assert_never, cast
 
 from agent_tui.cli.output import write_json
+from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -30,6 +31,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.format.codec import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
+from agent_tui.sessions.replay.turn_facts import turn_facts_in
 
 SHOW_JSON = """\
 With --json:
@@ -95,6 +97,8 @@ def _describe_custom(entry: CustomEntry) -> str:
     if report := report_of(entry):
         done = describe_edits(report.messages, report.freed)
         return f"{report.tokens_before:,} -> {report.tokens_after:,} tokens: {done}"
+    if facts := turn_facts_in(entry):
+        return turn_facts_line(facts)
     return UNDONE if is_undo_mark(entry) else entry.custom_type
 
 

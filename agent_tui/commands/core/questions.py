@@ -34,6 +34,8 @@ class Question(Generic[ValueT]):
         choices: The answers.
         is_grave: A letter that was meant for something else must not answer it.
         unanswered: What leaving it without an answer does.
+        marked: Which answer Enter gives at first: what is done once only, or a no where an
+            agreement does what no undo brings back.
     """
 
     title: str
@@ -41,6 +43,13 @@ class Question(Generic[ValueT]):
     choices: tuple[Choice[ValueT], ...]
     is_grave: bool = False
     unanswered: str = "cancel"
+    marked: int = 0
+
+
+def loss_question(title: str, consequence: str) -> Question[bool]:
+    """Whether to do what no undo brings back."""
+    answers = (Choice(True, "yes", "y"), Choice(False, "no", "n"))
+    return Question(title, (consequence,), answers, marked=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,16 @@ def short_count(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
+def short_time(seconds: float) -> str:
+    """A duration for the eye: ``3.2s``, ``47s``, ``2m 05s``, ``1h 02m``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest}s"
+    return f"{minutes}m {rest:02}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02}m"
+
+
 def short_via(via: str) -> str:
     """Where a model was found, in few cells: ``Ollama :11434``."""
     return via.replace(" at 127.0.0.1:", " :")

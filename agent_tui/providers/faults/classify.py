@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
@@ -57,6 +58,8 @@ _STATED_DELAY = re.compile(
     r"""retryDelay\W{1,8}(?P<field>\d+(?:\.\d+)?)s\b|retry in (?P<words>\d+(?:\.\d+)?)s\b"""
 )
 """Gemini says it in the body: google.rpc.RetryInfo, and the message beside it."""
+_REFUSED_CODE = re.compile(r"invalid_(?!request_error)\w+|image_\w+|unsupported_\w+", re.I)
+"""Of an error in mid-stream that has no status: the Responses API finds them so late."""
 _OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|model is loading|busy", re.I)
 _BAD_KEY = re.compile(
     r"api[_ ]?key[^.]{0,40}(?:invalid|not valid|missing|incorrect|expired|must be set)"
@@ -73,6 +76,31 @@ _NO_MODEL = re.compile(
     r"|no models? (?:is |are )?loaded|failed to load model",  # LM Studio
     re.I,
 )
+_PAGE = re.compile(r"<(?:!doctype|html|head|body)\b", re.I)
+_NO_SUCH_PATH = re.compile(
+    r"(?:404:? ?)?(?:page |path |url |route )?not found\.?|unexpected endpoint or method.*",
+    re.I | re.S,
+)
+"""What web servers and frameworks say of an address that leads nowhere."""
+_UNTRUSTED = frozenset(
+    {
+        "ClientConnectorCertificateError",
+        "ClientConnectorSSLError",
+        "SSLCertVerificationError",
+        "SSLError",
+    }
+)
+_UNREACHED = frozenset(
+    {
+        "ClientConnectorDNSError",
+        "ClientConnectorError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ConnectionRefusedError",
+        "ConnectionTimeoutError",
+        "gaierror",
+    }
+)
 _MAX_DETAIL_CHARS = 400
 _NO_REASON = "it gave no reason."
 
@@ -81,6 +109,7 @@ _PREFIXES = re.compile(
     r"|Timeout Error: )+"
 )
 _ADVICE = re.compile(r"\s*Handle with `litellm\.\w+`\.?")
+_ENDPOINT = re.compile(r"/(?:chat/completions|messages|responses)/?$")
 _AS_BYTES = re.compile(r"b(['\"])(.*)\1\.?", re.S)
 _NOTHING = re.compile(r"(?:Error code: \d+|null|None|\{\})?\.?")
 
@@ -121,7 +150,9 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_mid_stream: Part of the reply had come, so a break is an interruption.
     """
     kind = classify(fault, is_mid_stream=is_mid_stream)
-    detail = "" if _was_answered(fault) else _connection_detail((fault.name, *fault.causes))
+    detail = _address_detail(fault) if kind == "address" else ""
+    if not detail and not _was_answered(fault):
+        detail = _connection_detail((fault.name, *fault.causes))
     detail = detail or plain_detail(fault.text)
     of_server = server_words(kind, model, detail) if model.base_url else None
     message, hint = of_server or _words(kind, model, detail, fault)
@@ -138,14 +169,15 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         status=status,
         retry_after_s=delay_s,
         detail=detail,
-        is_no_stream=fault.name == "NoStreamError",
+        is_no_stream=fault.name in ("NoStreamError", "PageError"),
+        is_unreached=kind == "network" and not _UNREACHED.isdisjoint((fault.name, *fault.causes)),
     )
 
 
 def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
     """The kind of `fault`."""
     kind = _kind_of_answer(fault)
-    if is_mid_stream and kind in ("network", "server"):
+    if is_mid_stream and kind in ("address", "network", "server"):
         return "interrupted"
     return kind
 
@@ -185,8 +217,12 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
         return "server"
     if fault.name == "EndlessReplyError":
         return "endless"
+    if _is_no_server(fault):
+        return "address"
     text = f"{fault.text} {' '.join(fault.codes)}"
     status = _real_status(fault)
+    if status is None and _has_network_cause(fault):
+        return "network"
     if status in (429, 402) or _RATE.search(text):
         is_over = _QUOTA.search(text) and not _COMES_BACK.search(text)
         return "quota" if status == 402 or is_over else "rate_limit"
@@ -203,10 +239,26 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
     if status == 404 or (status in (400, None) and _NO_MODEL.search(text)):
         return "not_found"
     if status is None:
-        return "network" if _has_network_cause(fault) else "server"
+        return _kind_of_error_in_stream(fault, text)
     if status in (408, 409, 425) or status >= 500:
         return "server"
     return "quota" if _QUOTA.search(text) else "bad_request"
+
+
+def _is_no_server(fault: Fault) -> bool:
+    """Whether what is at the address cannot be a model server, or not one to be spoken to so."""
+    if fault.name in ("BadAddressError", "PageError", "RedirectError"):
+        return True
+    if fault.status == 404 or fault.name == "NoStreamError":
+        is_page = _PAGE.search(fault.text) or _NO_SUCH_PATH.fullmatch(fault.text.strip())
+        return is_page is not None
+    return not _was_answered(fault) and not _UNTRUSTED.isdisjoint(fault.causes)
+
+
+def _kind_of_error_in_stream(fault: Fault, text: str) -> FaultKind:
+    if _QUOTA.search(text) and not _COMES_BACK.search(text):
+        return "quota"
+    return "bad_request" if any(map(_REFUSED_CODE.fullmatch, fault.codes)) else "server"
 
 
 def _real_status(fault: Fault) -> int | None:
@@ -255,6 +307,8 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
         case "network":
             hint = "Check the network connection."
             return f"{where} cannot be reached ({name}): {detail}", hint
+        case "address":
+            return f"{where} cannot be used ({name}): {detail}", _address_hint(model, fault)
         case "timeout":
             hint = "Try again, or raise request_idle_timeout_s in the settings."
             return f"{where} went silent ({name}): {detail}", hint
@@ -277,6 +331,38 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
 
 def _where(model: ModelRef) -> str:
     return server_title(model) if model.base_url else model.provider or "The provider"
+
+
+def _address_detail(fault: Fault) -> str:
+    """What is found in the place of a model server; empty where exceptions say it."""
+    if fault.name == "RedirectError":
+        return plain_detail(f"it redirects to {shown_address(fault.text)}")
+    if fault.status == 404:
+        return "it has nothing there (404)."
+    if fault.name != "PageError":
+        return ""
+    said = plain_detail(fault.text).removesuffix(".")
+    what = "a web page" if _PAGE.search(fault.text) else "a text that is no reply"
+    return f"it sent {what}: “{said}”."
+
+
+def _address_hint(model: ModelRef, fault: Fault) -> str:
+    """What to do where no model server is found."""
+    causes = frozenset(fault.causes)
+    if fault.name == "RedirectError":
+        home = _ENDPOINT.sub("", shown_address(fault.text))
+        is_new = _ENDPOINT.search(shown_address(fault.text)) and home != model.base_url
+        return f"If that is the server, set base_url to {home}." if is_new else "Check base_url."
+    if fault.name == "BadAddressError":
+        where = "base_url" if model.base_url else "OPENAI_BASE_URL or its like"
+        return f"Set {where} to an address that begins with http:// or https://."
+    if causes & {"SSLCertVerificationError", "ClientConnectorCertificateError"}:
+        return "If you trust it, name the file of its authority in SSL_CERT_FILE."
+    if causes & _UNTRUSTED:
+        return "Set base_url to http:// if it is a plain server."
+    if model.base_url:
+        return "Check base_url: for most servers it ends in /v1."
+    return "Check the network: it may ask for a login."
 
 
 def _key_hint(model: ModelRef) -> str:
@@ -310,7 +396,7 @@ def plain_detail(text: str) -> str:
         first = shorter
     if quoted := _AS_BYTES.fullmatch(first):
         first = quoted[2]
-    if re.search(r"<(?:!doctype|html|head|body)\b", first, re.I):
+    if _PAGE.search(first):
         title = re.search(r"<title>(.*?)</title>", first, re.I | re.S)
         first = title[1] if title else "a page of HTML instead of an answer"
     first = " ".join(first.split())

@@ -7,6 +7,7 @@ from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     NoticeChunk,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -33,6 +34,14 @@ def size_of(chunk: Chunk) -> int:
             return len(text) + len(signature) + (_CALL_CHARS if name else 0)
         case _:
             return 0
+
+
+def is_part_of_reply(chunk: Chunk) -> bool:
+    """Whether `chunk` holds something of a reply, or says that the model thinks.
+
+    An empty delta does not: a server can send those for ever.
+    """
+    return size_of(chunk) > 0 or isinstance(chunk, ThinkingChunk)
 
 
 class Coalescer:
@@ -128,7 +137,7 @@ def _pieces(chunk: Chunk) -> Iterator[Chunk]:
             yield replace(chunk, arguments_json=parts[0])
             for part in parts[1:]:
                 yield ToolCallChunk(index, "", "", part)
-        case UsageChunk() | FinishChunk() | NoticeChunk():
+        case UsageChunk() | FinishChunk() | RestartChunk() | NoticeChunk():
             yield chunk
 
 

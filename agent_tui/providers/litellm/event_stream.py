@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import cast
 
 import httpx
@@ -17,10 +18,13 @@ from agent_tui.providers.litellm.google_account import GoogleAccount
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
+    BadAddressError,
     InTime,
     LostConnectionError,
     MalformedReplyError,
     NoStreamError,
+    PageError,
+    RedirectError,
     RefusedError,
 )
 
@@ -34,7 +38,11 @@ _EVENT_STREAM = "text/event-stream"
 _FRAMES = "application/vnd.amazon.eventstream"
 _END = b"[DONE]"
 _BOM = b"\xef\xbb\xbf"
-_LOOKS_LIKE_EVENTS = re.compile(rb"\s*(?:data:|event:|:)")
+_LOOKS_LIKE_EVENTS = re.compile(rb"\s*(?:data:|event:|error:|:)")
+_MAX_REDIRECTS = 4
+_KEEPING_REDIRECTS = frozenset({307, 308})
+_MAX_DIGITS = 300
+"""Of a whole number; Python refuses to read one of thousands."""
 
 
 class HttpClient:
@@ -64,6 +72,8 @@ class HttpClient:
             in_time: Waits for the answer and for each of its pieces, comments included.
 
         Raises:
+            BadAddressError: there can be nothing at the address.
+            RedirectError: the server redirects to where the request may not go by itself.
             RefusedError: the answer is an error, or nothing that could be a stream.
             LostConnectionError: the connection failed.
             MalformedReplyError: an event is no JSON.
@@ -73,17 +83,59 @@ class HttpClient:
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
         if address.aws_region or address.as_google:
             headers |= await in_time(asyncio.to_thread(self._account_headers, address, content))
-        request = self._http.build_request("POST", address.url, content=content, headers=headers)
         try:
-            response = await in_time(self._http.send(request, stream=True))
+            request = self._http.build_request(
+                "POST", address.url, content=content, headers=headers
+            )
+        except httpx.InvalidURL as error:
+            raise BadAddressError(f"{address.url} is no web address") from error
+        try:
+            response = await self._answer(request, in_time, may_follow=not address.aws_region)
             try:
                 async with aclosing(_events(response, in_time)) as events:
                     async for event in events:
                         yield event
             finally:
                 await response.aclose()
+        except httpx.UnsupportedProtocol as error:
+            raise BadAddressError(f"{address.url} is no web address") from error
         except httpx.HTTPError as error:
             raise LostConnectionError(str(error)) from error
+
+    async def _answer(
+        self, request: httpx.Request, in_time: InTime, *, may_follow: bool
+    ) -> httpx.Response:
+        """The answer, where need be from where the server redirects to.
+
+        A redirect that keeps the request as it is (307, 308) is followed on the same host, to
+        which the key was to go anyway. A signature is good for one address only.
+
+        Raises:
+            RedirectError: it leads elsewhere, in another way, or on and on.
+        """
+        for _ in range(_MAX_REDIRECTS):
+            try:
+                response = await in_time(self._http.send(request, stream=True))
+            except httpx.RemoteProtocolError as error:
+                if "location header" in str(error):
+                    raise RedirectError("no address") from error
+                raise
+            target = response.headers.get("location", "")
+            if not (response.is_redirect and target):
+                return response
+            await response.aclose()
+            try:
+                url = request.url.join(target)
+            except httpx.InvalidURL as error:
+                raise RedirectError(target) from error
+            keeps_body = response.status_code in _KEEPING_REDIRECTS
+            if not (may_follow and keeps_body and _is_same_host(request.url, url)):
+                raise RedirectError(str(url))
+            headers = {**request.headers, "host": url.netloc.decode("ascii")}
+            request = self._http.build_request(
+                "POST", url, content=request.content, headers=headers
+            )
+        raise RedirectError(str(request.url))
 
     def _account_headers(self, address: Address, content: bytes) -> dict[str, str]:
         """What shows an account's right to the request; blocks."""
@@ -113,9 +165,9 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
         if not _LOOKS_LIKE_EVENTS.match(whole):
             raise _refusal(whole, response)
         pieces = _one(whole)
-    async with aclosing(_data(pieces, in_time)) as events:
-        async for data in events:
-            for event in _objects(data):
+    async with aclosing(_blocks(pieces, in_time)) as blocks:
+        async for block in blocks:
+            for event in _objects(block):
                 yield event
 
 
@@ -141,8 +193,26 @@ async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:
     yield piece
 
 
-async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator[bytes, None]:
-    """The ``data`` of each event.
+@dataclass(slots=True)
+class _Block:
+    """The lines of an event; `is_error`: its server calls it one."""
+
+    data: list[bytes] = field(default_factory=list[bytes])
+    is_error: bool = False
+
+    def take(self, line: bytes) -> None:
+        """Add what a line says.
+
+        llama.cpp until September 2025 sent an error as a field of that name.
+        """
+        name, _, value = line.partition(b":")
+        if name in (b"data", b"error"):
+            self.data.append(value)
+        self.is_error |= name == b"error" or (name == b"event" and value.strip() == b"error")
+
+
+async def _blocks(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator[_Block, None]:
+    """The events that have any data.
 
     Lines end in LF or CRLF and at nothing else: text of a model may hold any other separator.
 
@@ -150,7 +220,7 @@ async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator
         MalformedReplyError: an event has no end.
     """
     waiting: list[bytes] = []
-    data: list[bytes] = []
+    block = _Block()
     size_bytes = 0
     while (piece := await in_time(anext(pieces, None))) is not None:
         size_bytes += len(piece)
@@ -159,43 +229,73 @@ async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator
         for end in ended:
             line = b"".join((*waiting, end)).removesuffix(b"\r").removeprefix(_BOM)
             waiting.clear()
-            if line.startswith(b"data:"):
-                data.append(line[5:])
-            elif not line:
-                size_bytes = len(rest)
-                if data:
-                    yield b"\n".join(data)
-                    data.clear()
+            if line:
+                block.take(line)
+                continue
+            size_bytes = len(rest)
+            if block.data:
+                yield block
+            block = _Block()
         if rest:
             waiting.append(rest)
-    last = b"".join(waiting).removesuffix(b"\r")
-    if last.startswith(b"data:"):
-        data.append(last[5:])
-    if data:
-        yield b"\n".join(data)
+    block.take(b"".join(waiting).removesuffix(b"\r"))
+    if block.data:
+        yield block
 
 
-def _objects(data: bytes) -> Iterator[JsonObject]:
-    """The objects an event holds, `STREAM_END` among them.
+def _objects(block: _Block) -> Iterator[JsonObject]:
+    """The objects an event holds, `STREAM_END` among them; none where it says nothing.
 
     It is one, in a line or several; some servers leave out the empty line between two events.
 
     Raises:
         MalformedReplyError: it is broken.
     """
-    lines = data.split(b"\n")
+    whole = b"\n".join(block.data)
+    if not whole.strip():
+        return
     try:
-        values = [_value(data)]
-    except ValueError as error:
+        values = [_value(whole)]
+    except (ValueError, RecursionError) as error:
         try:
-            values = [_value(line) for line in lines]
-        except ValueError:
-            raise MalformedReplyError("an event of its stream is broken") from error
-    yield from (value for value in values if isinstance(value, dict))
+            values = [_value(line) for line in block.data if line.strip()]
+        except (ValueError, RecursionError):
+            if not block.is_error:
+                raise MalformedReplyError("an event of its stream is broken") from error
+            values = [whole.decode("utf-8", "replace").strip()]
+    for value in values:
+        if block.is_error and value is not STREAM_END:
+            yield _as_error(value)
+        elif isinstance(value, dict):
+            yield value
+
+
+def _as_error(value: JsonValue) -> JsonObject:
+    """An event that its server calls an error, in the form that most servers give one."""
+    if isinstance(value, dict) and ("error" in value or value.get("type") == "error"):
+        return value
+    return {"error": value}
 
 
 def _value(data: bytes) -> JsonValue:
-    return STREAM_END if data.strip() == _END else cast(JsonValue, json.loads(data))
+    if data.strip() == _END:
+        return STREAM_END
+    return cast(JsonValue, _JSON.decode(data.decode("utf-8", "surrogatepass")))
+
+
+def _whole_number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+
+_JSON = json.JSONDecoder(parse_int=_whole_number)
+
+
+def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:
+    """Whether who is asked at `after` is who was asked at `before`, and is asked no less safely."""
+    if before.host != after.host:
+        return False
+    origins = [(url.scheme, url.port) for url in (before, after)]
+    return origins[0] == origins[1] or (before.scheme, after.scheme) == ("http", "https")
 
 
 def _object_in(text: bytes) -> JsonObject | None:
@@ -215,4 +315,6 @@ def _refusal(answer: bytes, response: httpx.Response) -> RefusedError:
     headers = dict(response.headers)
     if response.is_error:
         return RefusedError(text, response.status_code, found, headers)
-    return NoStreamError(f"it sent no event stream: {text}", None, found, headers)
+    if text.strip() and "error" not in (found or {}):
+        return PageError(text, None, found, headers)
+    return NoStreamError(text, None, found, headers)

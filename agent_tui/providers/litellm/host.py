@@ -20,6 +20,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.litellm.protocol import (
+    Alive,
     Cancel,
     Ended,
     Event,
@@ -31,10 +32,14 @@ from agent_tui.providers.litellm.protocol import (
 )
 from agent_tui.providers.litellm.refusals import Refusals, Way
 from agent_tui.providers.litellm.worker_process import WorkerDiedError, WorkerProcess
+from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.text import repair_json
 
-_SILENCE_MARGIN_S = 60.0
-"""Beyond the idle time: importing litellm on a slow machine is part of the first wait."""
+_STUCK_AFTER_S = 120.0
+"""A process gives a sign of life every two seconds; a machine that swaps may hold it up."""
+
+_CHECKS = 4
+"""So often a process must be found without a sign: the program may itself have been stopped."""
 
 _WARM_ID: Final = 0
 _MAX_LESSONS: Final = 6
@@ -46,23 +51,31 @@ class ProviderHost:
 
     Args:
         log_path: File to which the process's stderr is appended.
-        idle_timeout_s: How long a request may be silent, before its first byte and after, unless
-            it says so itself.
         environ: The process's environment; it finds the keys there. They are read nowhere else
             and never cross the pipe.
+        silence: How long a server may be silent, before its first byte and after, unless a
+            request says so itself.
+        stuck_after_s: When a process without any sign of life is ended.
     """
 
     def __init__(
-        self, *, log_path: Path, idle_timeout_s: float, environ: Mapping[str, str]
+        self,
+        *,
+        log_path: Path,
+        environ: Mapping[str, str],
+        silence: SilenceLimits | None = None,
+        stuck_after_s: float = _STUCK_AFTER_S,
     ) -> None:
         self._log_path = log_path
-        self._idle_timeout_s = idle_timeout_s
         self._environ = environ
+        self._silence = silence or SilenceLimits.without_bytes()
+        self._stuck_after_s = stuck_after_s
         self._ids = itertools.count(_WARM_ID + 1)
         self._launching: asyncio.Task[WorkerProcess] | None = None
         self._retiring: set[asyncio.Task[None]] = set()
         self._warm_problem = ""
         self._refusals = Refusals()
+        self._answered: set[tuple[str, str]] = set()
 
     @property
     def pid(self) -> int | None:
@@ -103,8 +116,9 @@ class ProviderHost:
         Raises:
             ProviderError: the request failed, or the stream broke off.
         """
-        if request.idle_timeout_s is None:
-            request = replace(request, idle_timeout_s=self._idle_timeout_s)
+        if request.silence is None:
+            request = replace(request, silence=self._silence)
+        place = (request.model.provider, request.model.base_url)
         told: list[str] = []
         unknown: ProviderError | None = None
         for tries_left in reversed(range(_MAX_LESSONS + 1)):
@@ -117,9 +131,11 @@ class ProviderHost:
                             for text in filter(None, told):
                                 yield NoticeChunk(text)
                         has_begun = True
+                        self._answered.add(place)
                         yield chunk
                 return
             except ProviderError as error:
+                error.has_answered = place in self._answered
                 may_repeat = tries_left > 0 and not has_begun
                 lesson = self._refusals.learn(way, error) if may_repeat else None
                 if lesson is None:
@@ -174,10 +190,12 @@ class ProviderHost:
         is_mid_stream = has_finished = has_ended = False
         try:
             while True:
-                match await _next_event(events, worker, request):
+                match await self._next_event(events, worker):
                     case None:
                         has_ended = True
-                        raise WorkerDiedError("it ended without a word")
+                        raise WorkerDiedError(await worker.ending())
+                    case Alive(word_s=word_s, byte_s=byte_s):
+                        request.on_wait(Wait(word_s, byte_s))
                     case Fault() as fault:
                         raise provider_error(fault, request.model, is_mid_stream=is_mid_stream)
                     case Ended():
@@ -203,27 +221,30 @@ class ProviderHost:
         try:
             return await asyncio.shield(self._launching)
         except OSError as error:
-            raise WorkerDiedError(f"it cannot be started: {error}") from error
+            raise WorkerDiedError(f"could not be started: {error}") from error
+
+    async def _next_event(
+        self, events: "asyncio.Queue[Event | None]", worker: WorkerProcess
+    ) -> Event | None:
+        """The next event, a sign of life at the least.
+
+        Raises:
+            WorkerDiedError: The process gives none, whatever its servers do: it was ended.
+        """
+        for _ in range(_CHECKS):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._stuck_after_s / _CHECKS):
+                    return await events.get()
+        stuck = f"was stuck: it gave no sign of life for {self._stuck_after_s:g} s and was ended"
+        worker.kill(stuck)
+        raise WorkerDiedError(stuck)
 
     def _crashed(self, request: ModelRequest, error: WorkerDiedError) -> ProviderError:
         return ProviderError(
             "crashed",
-            f"The provider process ended while {request.model.name} was asked: {error}.",
+            f"The provider process {error}. It was asking {request.model.name}.",
             f"See {self._log_path}, or try again.",
         )
-
-
-async def _next_event(
-    events: "asyncio.Queue[Event | None]", worker: WorkerProcess, request: ModelRequest
-) -> Event | None:
-    assert request.idle_timeout_s is not None
-    limit_s = request.idle_timeout_s + _SILENCE_MARGIN_S
-    try:
-        async with asyncio.timeout(limit_s):
-            return await events.get()
-    except TimeoutError:
-        worker.kill()  # its own timer should have fired: it hangs
-        raise WorkerDiedError(f"it did not answer for {limit_s:g} s") from None
 
 
 async def _end(launching: "asyncio.Task[WorkerProcess]") -> None:
@@ -241,7 +262,7 @@ def _is_over(launching: "asyncio.Task[WorkerProcess]") -> bool:
 
 def _start_line(request_id: int, way: Way) -> bytes:
     request, model = way.request, way.request.model
-    assert request.idle_timeout_s is not None
+    assert request.silence is not None
     return command_line(
         Start(
             id=request_id,
@@ -255,7 +276,7 @@ def _start_line(request_id: int, way: Way) -> bytes:
             api_key_env=model.api_key_env,
             max_output_tokens=request.max_output_tokens,
             thinking=request.thinking,
-            idle_timeout_s=request.idle_timeout_s,
+            silence=request.silence,
             reply_schema=request.reply_schema,
             grammar=request.grammar,
             cache_key=request.cache_key,

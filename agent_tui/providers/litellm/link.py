@@ -13,8 +13,9 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.litellm.listening import Listener, hear_every_client
 from agent_tui.providers.table import bundled_entry
-from agent_tui.providers.wires.base import Address, IdleTimeoutError, InTime, NotSignedInError
+from agent_tui.providers.wires.base import Address, InTime, NotSignedInError
 from agent_tui.providers.wires.litellm_module import LiteLlm
 
 _T = TypeVar("_T")
@@ -62,9 +63,9 @@ class Shared:
 class RequestLink:
     """The `Link` of one request."""
 
-    def __init__(self, shared: Shared, idle_timeout_s: float | None) -> None:
+    def __init__(self, shared: Shared, listener: Listener) -> None:
         self._shared = shared
-        self._idle_timeout_s = idle_timeout_s
+        self._listener = listener
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -86,6 +87,7 @@ class RequestLink:
     async def events(self, address: Address, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
         """See `Link.events`."""
         client = await self._shared.client()
+        self._listener.asking(address.url)
         async with contextlib.aclosing(client.events(address, body, self.in_time)) as events:
             async for event in events:
                 yield event
@@ -101,14 +103,7 @@ class RequestLink:
         Raises:
             IdleTimeoutError: it took longer.
         """
-        limit = asyncio.timeout(self._idle_timeout_s)
-        try:
-            async with limit:
-                return await awaitable
-        except TimeoutError:
-            if limit.expired():
-                raise IdleTimeoutError from None
-            raise
+        return await self._listener.in_time(awaitable)
 
 
 def _load_litellm() -> LiteLlm:
@@ -129,6 +124,7 @@ def _load_litellm() -> LiteLlm:
     _forbid_hidden_retry()
     _forbid_templates_of_a_hub()
     _send_bodies_as_they_are()
+    hear_every_client()
     for name in _QUIET_LOGGERS:  # their messages may quote the conversation
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return module

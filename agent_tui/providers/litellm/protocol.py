@@ -16,6 +16,7 @@ from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     NoticeChunk,
+    RestartChunk,
     TextChunk,
     ThinkingChunk,
     ThinkingEffort,
@@ -23,6 +24,7 @@ from agent_tui.providers.base import (
     TriggeredGrammar,
     UsageChunk,
 )
+from agent_tui.providers.silence import SilenceLimits
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 """Longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
@@ -54,7 +56,7 @@ class Start:
     api_key_env: str = ""
     max_output_tokens: int | None = None
     thinking: ThinkingEffort = "off"
-    idle_timeout_s: float = 120.0
+    silence: SilenceLimits = field(default_factory=SilenceLimits.without_bytes)
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None
     cache_key: str = ""
@@ -98,7 +100,15 @@ class Warmed:
     problem: str = ""
 
 
-Event: TypeAlias = Chunk | Fault | Ended | Warmed
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The process lives, and a request of it is under way; see `silence.Wait` for the seconds."""
+
+    word_s: float
+    byte_s: float
+
+
+Event: TypeAlias = Chunk | Fault | Ended | Warmed | Alive
 
 _COMMANDS: Final[Mapping[str, TypeAdapter[Command]]] = MappingProxyType(
     {"warm": TypeAdapter(Warm), "start": TypeAdapter(Start), "cancel": TypeAdapter(Cancel)}
@@ -110,10 +120,12 @@ _EVENTS: Final[Mapping[str, TypeAdapter[Event]]] = MappingProxyType(
         "call": TypeAdapter(ToolCallChunk),
         "usage": TypeAdapter(UsageChunk),
         "finish": TypeAdapter(FinishChunk),
+        "restart": TypeAdapter(RestartChunk),
         "notice": TypeAdapter(NoticeChunk),
         "fault": TypeAdapter(Fault),
         "ended": TypeAdapter(Ended),
         "warmed": TypeAdapter(Warmed),
+        "alive": TypeAdapter(Alive),
     }
 )
 _KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
@@ -126,10 +138,12 @@ _KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
         ToolCallChunk: "call",
         UsageChunk: "usage",
         FinishChunk: "finish",
+        RestartChunk: "restart",
         NoticeChunk: "notice",
         Fault: "fault",
         Ended: "ended",
         Warmed: "warmed",
+        Alive: "alive",
     }
 )
 _LINE: Final = TypeAdapter(JsonObject)
@@ -146,6 +160,7 @@ def command_line(command: Command) -> bytes:
         return _line({"kind": kind, "value": asdict(command)})
     value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
     value["grammar"] = None if command.grammar is None else asdict(command.grammar)
+    value["silence"] = asdict(command.silence)
     head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
     return b"".join((head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n"))
 

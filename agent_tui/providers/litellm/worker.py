@@ -15,10 +15,17 @@ import time
 from collections.abc import Callable, Coroutine
 
 from agent_tui.providers.keys import secret_values
-from agent_tui.providers.litellm.coalesce import MAX_REPLY_CHARS, Coalescer, size_of
+from agent_tui.providers.litellm.coalesce import (
+    MAX_REPLY_CHARS,
+    Coalescer,
+    is_part_of_reply,
+    size_of,
+)
 from agent_tui.providers.litellm.exceptions import fault_of
 from agent_tui.providers.litellm.link import RequestLink, Shared
+from agent_tui.providers.litellm.listening import Listener, listening
 from agent_tui.providers.litellm.protocol import (
+    Alive,
     Cancel,
     Ended,
     Event,
@@ -29,11 +36,15 @@ from agent_tui.providers.litellm.protocol import (
     event_line,
     parse_command,
 )
+from agent_tui.providers.silence import NO_LIMIT, SilenceLimits
 from agent_tui.providers.wires.base import EndlessReplyError, IdleTimeoutError
 from agent_tui.providers.wires.table import wire_named
 
 _FLUSH_INTERVAL_S = 0.03
 """Deltas wait this long for company: 33 lines a second are smooth and cost little."""
+
+_SIGN_INTERVAL_S = 2.0
+"""Between two signs of life of a request. Whoever is stopped for an hour must not be flooded."""
 
 _EXIT_GRACE_S = 2.0
 
@@ -104,7 +115,8 @@ class _Worker:
 
     async def _warm(self, wire: str) -> None:
         try:
-            await wire_named(wire).warm(RequestLink(self._shared, None))
+            unlimited = SilenceLimits(NO_LIMIT, NO_LIMIT)
+            await wire_named(wire).warm(RequestLink(self._shared, Listener(unlimited)))
         except Exception as error:  # noqa: BLE001 - the pump: reported, never fatal
             self._send(0, Warmed(f"{type(error).__name__}: {error}"))
         else:
@@ -112,7 +124,10 @@ class _Worker:
 
     async def _run(self, start: Start) -> None:
         outbox = _Outbox(lambda event: self._send(start.id, event))
-        link = RequestLink(self._shared, start.idle_timeout_s)
+        listener = Listener(start.silence)
+        listening.set(listener)
+        link = RequestLink(self._shared, listener)
+        signs = asyncio.create_task(self._give_signs(start.id, listener))
         try:
             async with contextlib.aclosing(wire_named(start.wire).stream(start, link)) as chunks:
                 received = 0
@@ -121,15 +136,23 @@ class _Worker:
                     if received > MAX_REPLY_CHARS:
                         given_up = f"it was given up after {MAX_REPLY_CHARS:,} characters"
                         raise EndlessReplyError(given_up)
+                    if is_part_of_reply(chunk):
+                        listener.understand()
                     outbox.put(chunk)
         except asyncio.CancelledError:
             outbox.discard()
-        except IdleTimeoutError:
-            outbox.put(Fault("IdleTimeout", f"nothing came for {start.idle_timeout_s:g} s"))
+        except IdleTimeoutError as error:
+            outbox.put(Fault("IdleTimeout", str(error)))
         except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes data
             outbox.put(fault_of(error, secret_values(os.environ, (start.api_key_env,))))
         finally:
+            signs.cancel()
             outbox.put(Ended())
+
+    async def _give_signs(self, request_id: int, listener: Listener) -> None:
+        while True:
+            await asyncio.sleep(_SIGN_INTERVAL_S)
+            self._send(request_id, listener.state)
 
 
 class _Outbox:
@@ -143,7 +166,7 @@ class _Outbox:
 
     def put(self, event: Event) -> None:
         """Send `event` in its turn; what is no chunk goes out at once with all before it."""
-        if isinstance(event, Fault | Ended | Warmed):
+        if isinstance(event, Fault | Ended | Warmed | Alive):
             self._flush(is_end=True)
             self._send(event)
             return

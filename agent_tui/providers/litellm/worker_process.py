@@ -20,11 +20,12 @@ from agent_tui.providers.litellm.protocol import (
 from agent_tui.providers.log_file import ProcessLog
 
 _END_GRACE_S = 2.0
+_SAID_CHARS = 200
 _LOOPBACK: Final = "127.0.0.1,localhost,::1"
 
 
 class WorkerDiedError(Exception):
-    """The process ended while something was awaited from it; says how."""
+    """The process ended while something was awaited from it; says how: "was killed by ..."."""
 
 
 class WorkerProcess:
@@ -35,6 +36,7 @@ class WorkerProcess:
         self._log = log
         self._queues: dict[int, asyncio.Queue[Event | None]] = {}
         self._is_alive = True
+        self._why_killed = ""
         self._reading = asyncio.create_task(self._sort_events())
 
     @classmethod
@@ -94,10 +96,30 @@ class WorkerProcess:
         if self._is_alive:
             self._process.stdin.write(line)
 
-    def kill(self) -> None:
-        """End it at once."""
+    def kill(self, why: str = "was ended") -> None:
+        """End it at once; it takes no more commands. `why` is what `ending` says then."""
+        self._is_alive = False
+        self._why_killed = self._why_killed or why
         if self._process.returncode is None:
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def ending(self) -> str:
+        """How the process ended, once its last words have been read: "was killed by ..."."""
+        try:
+            status = await asyncio.wait_for(self._process.wait(), _END_GRACE_S)
+        except TimeoutError:
+            return "closed its output"
+        if self._why_killed:
+            return self._why_killed
+        if status == -signal.SIGKILL:
+            return "was killed by signal 9 (SIGKILL), often because the system ran out of memory"
+        if status < 0:
+            return f"was killed by signal {-status} ({_signal_name(-status)})"
+        if status == 0:
+            return "ended"
+        await self._log.finish()
+        said = self._log.last_line[:_SAID_CHARS].rstrip(".")
+        return f"ended with exit status {status}" + (f": {said}" if said else "")
 
     async def aclose(self) -> None:
         """End it: by closing its stdin and, if that does not help, by force."""
@@ -119,11 +141,18 @@ class WorkerProcess:
                 if (queue := self._queues.get(request_id)) is not None:
                     queue.put_nowait(event)
         except ValueError:  # no event, or a line beyond the limit: the process is not itself
-            self.kill()
+            self.kill("sent a line that could not be read, and was ended")
         finally:
             self._is_alive = False
             for queue in self._queues.values():
                 queue.put_nowait(None)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
 
 
 def _child_environ(environ: Mapping[str, str]) -> dict[str, str]:

@@ -12,12 +12,13 @@ from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider, Pr
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.process import LocalServerProcess
 from agent_tui.providers.local.server_messages import ServedLocal
+from agent_tui.providers.silence import NO_LIMIT, SilenceLimits
 
 KEY_VARIABLE: Final = "AGENT_TUI_LOCAL_KEY"
 """Where the host's process finds the key of the servers; never in our own environment."""
 
-_PATIENCE_S = 3600.0
-"""How long a server may read a prompt or wait for its turn; its death is noticed by itself."""
+_AS_LONG_AS_IT_LIVES: Final = SilenceLimits(NO_LIMIT, NO_LIMIT)
+"""A server may read a prompt, or wait for its turn, for hours; its death breaks the connection."""
 
 _END_NOTICE_S = 1.0
 _BROKEN_KINDS = ("network", "interrupted", "server")
@@ -114,7 +115,7 @@ class LocalProvider:
         self, server: LocalServerProcess, request: ModelRequest
     ) -> AsyncGenerator[Chunk, None]:
         model = replace(request.model, base_url=server.served.url, api_key_env=KEY_VARIABLE)
-        return self._host.stream(replace(request, model=model, idle_timeout_s=_PATIENCE_S))
+        return self._host.stream(replace(request, model=model, silence=_AS_LONG_AS_IT_LIVES))
 
     async def _read(self, request: ModelRequest) -> None:
         shortest = replace(

@@ -30,6 +30,9 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
     """
     name, where = name_at_server(model), server_title(model)
     match kind:
+        case "network" if detail.startswith("its name"):
+            hint = f"Check base_url and the network, or {_ANOTHER}."
+            return f"{where} cannot be reached ({name}): {detail}", hint
         case "network":
             start = start_command(model.base_url)
             hint = f"Start it with `{start}`" if start else "Is the server running? Start it"
@@ -39,7 +42,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             return f"{where} is still loading {name}: {detail}", hint
         case "timeout" if is_loopback(model.base_url):
             hint = (
-                "It may be loading the model: try again, raise request_idle_timeout_s in the "
+                "It may be loading the model: try again, raise loopback_idle_timeout_s in the "
                 f"settings, or {_ANOTHER}."
             )
             return f"{where} went silent ({name}): {detail}", hint

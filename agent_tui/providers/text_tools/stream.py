@@ -10,6 +10,7 @@ from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     ProviderError,
+    RestartChunk,
     TextChunk,
     ToolCallChunk,
 )
@@ -155,6 +156,8 @@ async def filter_calls(
     held = CallFilter(tools, sent)
     try:
         async for chunk in chunks:
+            if isinstance(chunk, RestartChunk):
+                held = CallFilter(tools, sent)
             for piece in _passed_on(chunk, held):
                 yield piece
     except ProviderError:

@@ -35,11 +35,16 @@ from agent_tui.providers.wires.base import (
     Address,
     Fit,
     MissingKeyError,
-    RefusedError,
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.fields import (
+    count_at,
+    counts_at,
+    object_at,
+    objects_at,
+    text_at,
+)
 from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
@@ -315,17 +320,22 @@ class AnthropicReading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
-        self.is_over = False
+        self.is_over = self._has_begun = False
         self._blocks: dict[int, _Block] = {}
         self._usage: JsonObject = {}
         self._stop_reason = ""
+
+    def begins_anew(self, event: JsonObject) -> bool:
+        """See `Reading.begins_anew`."""
+        return self._has_begun and event.get("type") == "message_start"
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """See `Reading.chunks`."""
         index = count_at(event, "index")
         match event.get("type"):
             case "message_start":
-                self._usage |= object_at(object_at(event, "message"), "usage")
+                self._has_begun = True
+                self._usage |= counts_at(object_at(event, "message"), "usage")
             case "content_block_start":
                 yield from self._begin(index, object_at(event, "content_block"))
             case "content_block_delta":
@@ -335,10 +345,7 @@ class AnthropicReading:
             case "message_delta":
                 reason = text_at(object_at(event, "delta"), "stop_reason")
                 self._stop_reason = reason or self._stop_reason
-                counted = object_at(event, "usage").items()
-                self._usage |= {name: count for name, count in counted if count is not None}
-            case "error":
-                raise RefusedError(text_at(object_at(event, "error"), "message"), body=event)
+                self._usage |= counts_at(event, "usage")
             case _:
                 pass
 
@@ -398,10 +405,11 @@ class AnthropicReading:
         match delta.get("type"):
             case "text_delta":
                 yield TextChunk(text_at(delta, "text"))
-            case "thinking_delta":
-                yield ThinkingChunk(text_at(delta, "thinking"))
+            case "thinking_delta" if text := text_at(delta, "thinking"):
+                yield ThinkingChunk(text)
             case "signature_delta" if block is not None:
                 block.signature.append(text_at(delta, "signature"))
+                yield ThinkingChunk("")
             case "input_json_delta" if block is not None and block.type == "tool_use":
                 if not block.has_input:
                     yield ToolCallChunk(index, "", "", text_at(delta, "partial_json"))

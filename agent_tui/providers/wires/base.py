@@ -102,6 +102,14 @@ class MalformedReplyError(StreamError):
     """The reply cannot be used though the server sees nothing wrong: another try may be well."""
 
 
+class BadAddressError(StreamError):
+    """There can be no server at the address that is asked."""
+
+
+class RedirectError(StreamError):
+    """The server redirects to where the request may not go by itself; the text is where to."""
+
+
 class EndlessReplyError(StreamError):
     """The reply is longer than any model's; another try would be so, too."""
 
@@ -146,6 +154,10 @@ class NotSignedInError(Exception):
 
 class NoStreamError(RefusedError):
     """An answer that says it is fine and is no stream: what some give for an unknown address."""
+
+
+class PageError(NoStreamError):
+    """One that is no JSON either: a web page, mostly."""
 
 
 Fit: TypeAlias = Literal["no", "try", "yes"]

@@ -21,7 +21,13 @@ from agent_tui.providers.base import (
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import anthropic
 from agent_tui.providers.wires.base import Address, Fit, MalformedReplyError, key_of
-from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.fields import (
+    count_at,
+    counts_at,
+    object_at,
+    objects_at,
+    text_at,
+)
 from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import as_value
 from agent_tui.providers.wires.thinking import effort
@@ -172,13 +178,18 @@ class _Reading:
     """One stream as it comes; each event is an object with its kind as the only name."""
 
     def __init__(self) -> None:
-        self.is_over = False
+        self.is_over = self._has_begun = False
         self._signatures: dict[int, list[str]] = {}
         self._usage: JsonObject = {}
         self._stop_reason = ""
 
+    def begins_anew(self, event: JsonObject) -> bool:
+        """See `Reading.begins_anew`."""
+        return self._has_begun and "messageStart" in event
+
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """See `Reading.chunks`."""
+        self._has_begun |= "messageStart" in event
         if started := object_at(event, "contentBlockStart"):
             use = object_at(object_at(started, "start"), "toolUse")
             if use:
@@ -194,7 +205,7 @@ class _Reading:
             self._stop_reason = text_at(ended, "stopReason")
             if self._stop_reason in _BROKEN:
                 raise MalformedReplyError(f"the model stopped with {self._stop_reason!r}")
-        self._usage = object_at(object_at(event, "metadata"), "usage") or self._usage
+        self._usage = counts_at(object_at(event, "metadata"), "usage") or self._usage
 
     def rest(self) -> Iterator[Chunk]:
         """See `Reading.rest`."""
@@ -238,8 +249,7 @@ class _Reading:
                 yield ThinkingChunk("", sealed, redacted=True)
                 return
             self._signatures.setdefault(index, []).append(text_at(thought, "signature"))
-            if text := text_at(thought, "text"):
-                yield ThinkingChunk(text)
+            yield ThinkingChunk(text_at(thought, "text"))
 
 
 BEDROCK: Final = http_wire(

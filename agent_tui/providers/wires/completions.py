@@ -27,14 +27,19 @@ from agent_tui.providers.wires.base import (
     Fit,
     MalformedReplyError,
     MissingKeyError,
-    RefusedError,
     key_of,
 )
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
 from agent_tui.providers.wires.chat.messages import messages_to_send
 from agent_tui.providers.wires.chat.replies import CallSplitter, finish_reason, sealed_details
-from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
-from agent_tui.providers.wires.http import Known, http_wire
+from agent_tui.providers.wires.fields import (
+    count_at,
+    counts_at,
+    object_at,
+    objects_at,
+    text_at,
+)
+from agent_tui.providers.wires.http import Known, ReplyIds, error_in, http_wire
 from agent_tui.providers.wires.parts import as_value
 from agent_tui.providers.wires.think_tags import ThinkTags
 from agent_tui.providers.wires.thinking import effort
@@ -184,27 +189,37 @@ class _Reading:
         self._calls = CallSplitter()
         self._tags = ThinkTags()
         self._details: list[JsonObject] = []
+        self._ids = ReplyIds()
         self._usage: JsonObject = {}
+        self._is_counted_up = False
         self._reason = ""
         self._pieces = 0
+
+    def begins_anew(self, event: JsonObject) -> bool:
+        """See `Reading.begins_anew`: the first piece of a reply names its role."""
+        is_first = any(
+            text_at(object_at(choice, "delta"), "role") for choice in objects_at(event, "choices")
+        )
+        return is_first and self._ids.is_another(text_at(event, "id"))
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """See `Reading.chunks`."""
         self.is_over = event is STREAM_END
-        of_groq = object_at(object_at(event, "x_groq"), "usage")
-        self._usage = object_at(event, "usage") or of_groq or self._usage
-        error = _error_in(event)
-        for choice in objects_at(event, "choices")[:1]:
-            self._usage = object_at(choice, "usage") or self._usage
+        self._ids.note(text_at(event, "id"))
+        of_groq = counts_at(object_at(event, "x_groq"), "usage")
+        usage, choices = counts_at(event, "usage") or of_groq, objects_at(event, "choices")
+        self._is_counted_up |= bool(usage) and not choices
+        self._usage = usage or self._usage
+        for choice in choices[:1]:
+            self._usage = counts_at(choice, "usage") or self._usage
             # One that does not stream gives the whole message.
             for chunk in self._delta(object_at(choice, "delta") or object_at(choice, "message")):
                 self._pieces += 1
                 yield chunk
             self._reason = text_at(choice, "finish_reason") or self._reason
-            error = error or _error_in(choice)
-        if error is not None:
-            raise error
-        if self._reason in _BROKEN:
+            if (error := error_in(choice)) is not None:
+                raise error
+        if self._reason in _BROKEN and error_in(event) is None:
             raise MalformedReplyError(f"the model stopped with {self._reason!r}")
 
     def rest(self) -> Iterator[Chunk]:
@@ -220,8 +235,12 @@ class _Reading:
         return TokenCounts(output=self._pieces, is_estimate=True) if self._pieces else None
 
     def finish(self) -> FinishChunk | None:
-        """See `Reading.finish`."""
-        is_whole = self._reason or self.is_over
+        """See `Reading.finish`.
+
+        Snowflake gives no reason, but counts the tokens of a whole reply behind it. The mark of
+        the end alone proves nothing: llama.cpp and gateways send it after an error, too.
+        """
+        is_whole = self._reason or (self.is_over and self._is_counted_up)
         return FinishChunk(finish_reason(self._reason)) if is_whole else None
 
     def _delta(self, delta: JsonObject) -> Iterator[Chunk]:
@@ -229,7 +248,8 @@ class _Reading:
         self._details += details
         thoughts = (text_at(delta, name) for name in _THINKING_TEXTS)
         pieces = "".join(text_at(one, "text") or text_at(one, "summary") for one in details)
-        if thought := next(filter(None, thoughts), pieces):
+        thought = next(filter(None, thoughts), pieces)
+        if thought or details:
             yield ThinkingChunk(thought)
         for part in objects_at(delta, "content"):
             yield from _part(part)
@@ -259,17 +279,6 @@ def _part(part: JsonObject) -> Iterator[Chunk]:
         )
     elif text := text_at(part, "text"):
         yield TextChunk(text)
-
-
-def _error_in(holder: JsonObject) -> RefusedError | None:
-    """The error that an event or a choice holds, or is."""
-    error = holder.get("error")
-    if not error and holder.get("object") == "error":
-        error = holder
-    if not error:
-        return None
-    said = text_at(error, "message") if isinstance(error, dict) else str(error)
-    return RefusedError(said or json.dumps(error), body={"error": error})
 
 
 def _counts(usage: JsonObject) -> TokenCounts:

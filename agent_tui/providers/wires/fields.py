@@ -1,10 +1,15 @@
 """Reading fields of JSON that a server sent, whatever is there."""
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
+
+_MOST: Final = 10**12
+"""A larger number counts nothing that a model reads or writes."""
 
 
 def text_at(holder: Mapping[str, JsonValue], name: str) -> str:
@@ -26,8 +31,29 @@ def objects_at(holder: Mapping[str, JsonValue], name: str) -> Sequence[JsonObjec
 
 
 def count_at(holder: Mapping[str, JsonValue], name: str) -> int:
-    """The whole number at `name`, which some servers write as text; 0 for anything else."""
-    value = holder.get(name)
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    return int(value) if isinstance(value, int | float) else 0
+    """The count at `name`, which some servers write as text; 0 for anything else."""
+    return _count(holder.get(name)) or 0
+
+
+def counts_at(holder: Mapping[str, JsonValue], name: str) -> JsonObject:
+    """The counts in the object at `name`, and in the objects in it; anything else is left out.
+
+    What is left out (NaN, infinite, negative, huge) is taken for a count that was not sent.
+    """
+    given = object_at(holder, name)
+    counted: JsonObject = {}
+    for inner, value in given.items():
+        kept = counts_at(given, inner) if isinstance(value, dict) else _count(value)
+        if kept is not None and kept != {}:
+            counted[inner] = kept
+    return counted
+
+
+def _count(value: JsonValue) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if math.isfinite(number) and 0 <= number <= _MOST else None

@@ -33,12 +33,17 @@ from agent_tui.providers.wires.base import (
     Fit,
     MalformedReplyError,
     MissingKeyError,
-    RefusedError,
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
-from agent_tui.providers.wires.http import Known, http_wire
+from agent_tui.providers.wires.fields import (
+    count_at,
+    counts_at,
+    object_at,
+    objects_at,
+    text_at,
+)
+from agent_tui.providers.wires.http import Known, ReplyIds, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
@@ -251,16 +256,19 @@ class GeminiReading:
 
     def __init__(self) -> None:
         self.is_over = False
+        self._ids = ReplyIds()
         self._usage: JsonObject = {}
         self._reason = ""
         self._calls = 0
 
+    def begins_anew(self, event: JsonObject) -> bool:
+        """See `Reading.begins_anew`."""
+        return self._ids.is_another(text_at(event, "responseId"))
+
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """See `Reading.chunks`; a call that nobody can read is asked for again."""
-        if "error" in event:
-            error = object_at(event, "error")
-            raise RefusedError(text_at(error, "message"), body={"error": error})
-        self._usage |= object_at(event, "usageMetadata")
+        self._ids.note(text_at(event, "responseId"))
+        self._usage |= counts_at(event, "usageMetadata")
         if text_at(object_at(event, "promptFeedback"), "blockReason"):
             self._reason = "SAFETY"
         for candidate in objects_at(event, "candidates")[:1]:

@@ -1,5 +1,6 @@
 """A wire over HTTP: a body is posted, and the stream that answers is read event by event."""
 
+import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Protocol, TypeAlias
@@ -7,9 +8,18 @@ from typing import Protocol, TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, UsageChunk
+from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, RestartChunk, UsageChunk
 from agent_tui.providers.litellm.protocol import Start
-from agent_tui.providers.wires.base import Address, Fit, Link, StreamError, Wire, Write
+from agent_tui.providers.wires.base import (
+    Address,
+    Fit,
+    Link,
+    RefusedError,
+    StreamError,
+    Wire,
+    Write,
+)
+from agent_tui.providers.wires.fields import text_at
 from agent_tui.providers.wires.usage import TokenCounts
 
 Known: TypeAlias = Mapping[str, JsonValue]
@@ -27,8 +37,12 @@ class Reading(Protocol):
         """Whether nothing more is to be waited for; some hosts keep the connection open."""
         ...
 
+    def begins_anew(self, event: JsonObject) -> bool:
+        """Whether `event` is the first of another reply, which takes the place of this one."""
+        ...
+
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event.
+        """The chunks of one event; an error that stands in its ``error`` is read elsewhere.
 
         Raises:
             StreamError: it is an error, or the reply cannot be used.
@@ -70,7 +84,10 @@ def http_wire(
         try:
             async with aclosing(link.events(address, without(body, start.without))) as events:
                 async for event in events:
-                    for chunk in under_way.chunks(event):
+                    if under_way.begins_anew(event):
+                        under_way = reading()
+                        yield RestartChunk()
+                    for chunk in _chunks_of(event, under_way):
                         yield chunk
                     if under_way.is_over:
                         break
@@ -78,14 +95,57 @@ def http_wire(
             if (counts := under_way.counts()) is not None:
                 yield UsageChunk(counts.priced(start, known))
             raise
-        for chunk in under_way.rest():
+        for chunk in _last_chunks(under_way, start, known):
             yield chunk
-        if (counts := under_way.counts()) is not None:
-            yield UsageChunk(counts.priced(start, known))
-        if (finish := under_way.finish()) is not None:
-            yield finish
 
     return Wire(name, fit, write, _warm, stream, prefixes, spare_fields)
+
+
+def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
+    yield from reply.chunks(event)
+    if (error := error_in(event)) is not None:
+        raise error
+
+
+def _last_chunks(reply: Reading, start: Start, known: Known) -> Iterator[Chunk]:
+    """What comes when the server has sent all of `reply`."""
+    yield from reply.rest()
+    if (counts := reply.counts()) is not None:
+        yield UsageChunk(counts.priced(start, known))
+    if (finish := reply.finish()) is not None:
+        yield finish
+
+
+def error_in(holder: JsonObject) -> RefusedError | None:
+    """The error that an event, or a part of one, holds or is; None where there is none."""
+    error = holder.get("error")
+    if not error and holder.get("object") == "error":
+        error = holder
+    if not error:
+        return None
+    said = text_at(error, "message") if isinstance(error, dict) else str(error)
+    return RefusedError(said or json.dumps(error), body={"error": error})
+
+
+class ReplyIds:
+    """Tells by the ids of events whether another reply has begun.
+
+    Some servers give every event an id of its own: only one that came twice names a reply.
+    """
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._times = 0
+
+    def is_another(self, event_id: str) -> bool:
+        """Whether an event with `event_id` is of another reply than those before it."""
+        return event_id not in ("", self._id) and self._times > 1
+
+    def note(self, event_id: str) -> None:
+        """An event with `event_id` came; empty for one without."""
+        if event_id:
+            self._times = self._times + 1 if event_id == self._id else 1
+            self._id = event_id
 
 
 def without(body: JsonObject, paths: Iterable[str]) -> JsonObject:

@@ -39,7 +39,13 @@ from agent_tui.providers.wires.base import (
     is_own,
     key_of,
 )
-from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.fields import (
+    count_at,
+    counts_at,
+    object_at,
+    objects_at,
+    text_at,
+)
 from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
@@ -277,12 +283,16 @@ class _Reading:
     def __init__(self) -> None:
         self._response: JsonObject = {}
         self._items: dict[int, _Item] = {}
-        self._has_calls = False
+        self._has_begun = self._has_calls = False
 
     @property
     def is_over(self) -> bool:
         """See `Reading.is_over`."""
         return bool(self._response)
+
+    def begins_anew(self, event: JsonObject) -> bool:
+        """See `Reading.begins_anew`."""
+        return self._has_begun and event.get("type") == "response.created"
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
         """See `Reading.chunks`; those of other events come along when it is their turn.
@@ -299,9 +309,13 @@ class _Reading:
             one.held.clear()
             if one.is_open_reasoning and not self._response:
                 break
+        if item.held:
+            yield ThinkingChunk("")  # more came, and waits for its turn
 
     def _read(self, event: JsonObject, index: int, item: _Item) -> Iterator[Chunk]:
         match event.get("type"):
+            case "response.created":
+                self._has_begun = True
             case "response.output_item.added":
                 yield from self._begin(index, item, object_at(event, "item"))
             case str(kind) if kind.endswith(".delta"):
@@ -327,7 +341,7 @@ class _Reading:
 
     def counts(self) -> TokenCounts | None:
         """See `Reading.counts`."""
-        usage = object_at(self._response, "usage")
+        usage = counts_at(self._response, "usage")
         if not usage:
             return None
         read = count_at(object_at(usage, "input_tokens_details"), "cached_tokens")
@@ -375,9 +389,11 @@ class _Reading:
             case "response.custom_tool_call_input.delta":
                 item.chars += len(delta)
                 yield ToolCallChunk(index, "", "", _escaped(delta))
-            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" if delta:
                 item.thoughts += len(delta)
                 yield ThinkingChunk(delta)
+            case _ if "reasoning" in kind and delta:
+                yield ThinkingChunk("")
             case _:
                 pass
 

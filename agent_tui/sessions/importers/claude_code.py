@@ -26,9 +26,9 @@ from agent_tui.sessions.importers.claude_results import claude_details
 from agent_tui.sessions.importers.claude_tree import (
     ClaudeRecord,
     ClaudeTree,
-    is_of_the_program,
     reply_id,
 )
+from agent_tui.sessions.importers.claude_words import claude_words, is_of_program
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -199,15 +199,25 @@ class _Reader:
 
     def _take_said(self, line: ClaudeRecord, blocks: list[JsonObject]) -> None:
         content = self._said_parts(line, blocks)
-        if not content:
+        if is_of_program(line.data):
+            if content:
+                self._builder.note("meta", content)
             return
-        first = content[0].text if isinstance(content[0], TextContent) else ""
-        if line.data.get("isMeta") is True:
-            self._builder.note("meta", content)
-        elif is_of_the_program(first):
-            self._builder.note("notice", content, display=True)
-        else:
-            self._builder.user(content)
+        said: list[UserContent] = []
+        told: list[UserContent] = []
+        for part in content:
+            if not isinstance(part, TextContent):
+                said.append(part)
+                continue
+            words = claude_words(part.text)
+            if words.told:
+                told.append(TextContent(text=words.told))
+            if words.said:
+                said.append(TextContent(text=words.said))
+        if told:
+            self._builder.note("notice", told, display=True)
+        if said:
+            self._builder.user(said)
 
     def _said_parts(self, line: ClaudeRecord, blocks: list[JsonObject]) -> list[UserContent]:
         content: list[UserContent] = []
@@ -291,10 +301,9 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
         return
     head.is_session = True
     head.cwd = head.cwd or text_at(line, "cwd")
-    text = joined_text(as_object(line.get("message")).get("content"))
-    is_said = line.get("type") == "user" and line.get("isMeta") is not True
-    if is_said and not is_of_the_program(text):
-        head.prompt = head.prompt or text
+    if line.get("type") == "user" and not is_of_program(line):
+        text = joined_text(as_object(line.get("message")).get("content"))
+        head.prompt = head.prompt or claude_words(text).said
 
 
 CLAUDE_CODE: Final = ImportFormat(

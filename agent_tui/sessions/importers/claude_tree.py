@@ -1,6 +1,5 @@
 """The lines of a Claude Code session that make up its conversation, branch by branch."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.claude_queue import ClaudeQueue, QueuedMessage
 from agent_tui.sessions.importers.claude_results import noted_facts
+from agent_tui.sessions.importers.claude_words import claude_words
 from agent_tui.sessions.importers.fields import as_list, as_object, joined_text, text_at
 
 _SPOKEN = frozenset({"user", "assistant"})
@@ -38,16 +38,6 @@ _BOUNDARY = "compact_boundary"
 _QUEUED = "queued_command"
 _MOST_BRANCHES = 50
 """Finding one more costs as much as the first; people make a handful."""
-
-_OF_THE_PROGRAM = re.compile(
-    r"<(?:local-command-(?:stdout|stderr|caveat)|task-notification|bash-(?:stdout|stderr)"
-    r"|system-reminder|user-memory-input)>|\[Request interrupted by user"
-)
-
-
-def is_of_the_program(text: str) -> bool:
-    """Whether what stands under the person's name was said by the program."""
-    return _OF_THE_PROGRAM.match(text.lstrip()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +102,7 @@ class ClaudeTree:
         for number, data in numbered:
             self._take(number, data)
         for message in self._queue.never_given():
-            if not is_of_the_program(message.text):
+            if claude_words(message.text).said:
                 self._link_queued(message, self._newest)
 
     @property
@@ -187,7 +177,8 @@ class ClaudeTree:
         """
         if not line.is_reply:
             said = line.queued if line.queued is not None else line.message.get("content")
-            self._queue.was_said(joined_text(said))
+            text = joined_text(said)
+            self._queue.was_said(claude_words(text).command or text)
         elif reply_id(line) not in self._reply_ids:
             self._reply_ids.add(reply_id(line))
             for message in self._queue.given():

@@ -1,6 +1,6 @@
 """Sessions of Codex CLI (``~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl``)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from agent_tui.messages import (
     ThinkingContent,
     ToolCall,
     Usage,
+    UserContent,
 )
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
@@ -27,6 +28,7 @@ from agent_tui.sessions.importers.codex_items import (
     is_notice,
     is_preamble,
     output_of,
+    split_from_editor,
 )
 from agent_tui.sessions.importers.fields import (
     as_count,
@@ -157,8 +159,20 @@ class _Reader:
             self.builder.note("notice", content, display=True)
         elif not text.startswith(_SUMMARY_OPENING):
             self._turn_parents.append(self.builder.last_id)
-            self._requests.append(text)
-            self.builder.user(content)
+            self._requests.append(split_from_editor(text)[1])
+            self._take_said(content)
+
+    def _take_said(self, content: Sequence[UserContent]) -> None:
+        said: list[UserContent] = []
+        for part in content:
+            if not isinstance(part, TextContent):
+                said.append(part)
+                continue
+            told, words = split_from_editor(part.text)
+            if told:
+                self.builder.note("notice", (TextContent(text=told),))
+            said.append(TextContent(text=words))
+        self.builder.user(said)
 
     def _reply(self, *parts: AssistantContent) -> None:
         """One more piece of the present reply, or the first of the next."""
@@ -238,11 +252,14 @@ class _Reader:
         history = item.payload.get("replacement_history")
         if isinstance(history, list):
             users = (as_object(m) for m in history if as_object(m).get("role") == "user")
-            texts = ["\n".join(_texts(message, "content")) for message in users]
+            texts = [
+                split_from_editor("\n".join(_texts(message, "content")))[1] for message in users
+            ]
             return [
                 text
                 for text in texts
-                if text and not (is_preamble(text) or text.startswith(_SUMMARY_OPENING))
+                if text
+                and not (is_preamble(text) or is_notice(text) or text.startswith(_SUMMARY_OPENING))
             ]
         kept: list[str] = []
         room = _KEPT_REQUESTS_CHARS
@@ -291,7 +308,7 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
         text = joined_text(item.payload.get("content"))
         head.cwd = head.cwd or folder_in(text)
         if not (is_preamble(text) or is_notice(text)):
-            head.prompt = head.prompt or text
+            head.prompt = head.prompt or split_from_editor(text)[1]
 
 
 CODEX: Final = ImportFormat(

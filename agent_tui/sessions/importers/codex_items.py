@@ -57,6 +57,11 @@ _PREAMBLE = re.compile(
 _NOTICE = re.compile(
     r"\s*<(?:turn_aborted|user_shell_command|skill|subagent_notification|user_action)>"
 )
+_OF_EDITOR = re.compile(
+    r"\s*# Context from my IDE setup:\n.*?\n## My request for Codex:\n", re.DOTALL
+)
+"""What the extension of an editor puts before the person's words."""
+
 _CWD = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: ([^\n]{1,4096})")
 
 
@@ -109,6 +114,14 @@ def is_preamble(text: str) -> bool:
 def is_notice(text: str) -> bool:
     """Whether a message of the person's is a notice of the program about what happened."""
     return _NOTICE.match(text) is not None
+
+
+def split_from_editor(text: str) -> tuple[str, str]:
+    """What an editor told the model with a message, and the person's words."""
+    found = _OF_EDITOR.match(text)
+    if found is None or not text[found.end() :].strip():
+        return "", text
+    return found[0].strip(), text[found.end() :].strip()
 
 
 def folder_in(text: str) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from agent_tui.errors import SessionError
 from agent_tui.safe_paths import is_file
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import CompactionEntry, Entry, Header
+from agent_tui.sessions.format.parse import ParsedSession
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import as_object
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
@@ -22,13 +23,31 @@ _MOST_SESSIONS_FOUND = 3
 
 @dataclass(frozen=True, slots=True)
 class KnownSession:
-    """One session of a chain; `parent` is the path or id it names, empty where it has none."""
+    """One session of a chain, as it was when it was read; a session in memory has no `path`."""
 
-    id: str
+    header: Header
     path: Path | None
     entries: tuple[Entry, ...]
-    parent: str
-    cwd: str = ""
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.header.id
+
+    @property
+    def parent(self) -> str:
+        """The path or id of the session it goes on from; empty where it names none."""
+        return self.header.parent_session or ""
+
+    @property
+    def cwd(self) -> str:
+        """The folder it works in; empty where the file does not say."""
+        return self.header.cwd
+
+    @property
+    def begins_compacted(self) -> bool:
+        """Whether it goes on from another session that was compacted."""
+        return bool(self.parent) and isinstance(next(iter(self.entries), None), CompactionEntry)
 
 
 class PastSessions:
@@ -47,20 +66,45 @@ class PastSessions:
 
         Its file need not be read again; a session that lives in memory only has none.
         """
-        session = _session_of(log)
+        session = known_session(log)
         self._known[session.id] = session
         if session.path is not None:
             self._known[str(session.path)] = session
 
     def parent_of(self, session: KnownSession) -> KnownSession | None:
         """The session that `session` goes on from; None where it cannot be found or read."""
+        parent = self._known.get(session.parent) or self._read_parent(session)
+        if parent is not None:
+            self._known[session.parent] = parent
+        return parent
+
+    def compacted_from(self, session: KnownSession) -> KnownSession | None:
+        """The session that `session` was compacted from; None where there is none to be read.
+
+        A fork begins with copies of all that was before it, so what it was forked from is passed
+        over. It is read anew, because it may have been gone on with, and not kept. Reads files.
+        """
+        if not session.begins_compacted:
+            return None
+        first, walked = session.entries[0].id, {session.id}
+        parent = self._parent_now(session)
+        while parent is not None and parent.id not in walked:
+            if all(entry.id != first for entry in parent.entries[:1]):
+                return parent
+            walked.add(parent.id)
+            parent = self._parent_now(parent)
+        return None
+
+    def _parent_now(self, session: KnownSession) -> KnownSession | None:
         known = self._known.get(session.parent)
-        if known is None:
-            path = parent_file(session.parent, session.path, self._store)
-            known = _read(path) if path is not None else None
-            if known is not None:
-                self._known[session.parent] = known
-        return known
+        is_in_memory = known is not None and known.path is None
+        return known if is_in_memory else self._read_parent(session)
+
+    def _read_parent(self, session: KnownSession) -> KnownSession | None:
+        if not session.parent:
+            return None
+        path = parent_file(session.parent, session.path, self._store)
+        return _read(path) if path is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +162,7 @@ class SessionChain:
     def __init__(
         self, log: SessionLog, past: PastSessions, project: ProjectSessions | None = None
     ) -> None:
-        self._own = _session_of(log)
+        self._own = known_session(log)
         self._project = project
         self._walked: set[str] = set()
         self._past = past
@@ -213,10 +257,15 @@ def _id_in_name(path: Path) -> str:
     return path.stem.rpartition("_")[2]
 
 
-def _session_of(log: SessionLog) -> KnownSession:
-    header = log.header
-    parent = header.parent_session or ""
-    return KnownSession(header.id, log.path, log.entries, parent, header.cwd)
+def known_session(log: SessionLog) -> KnownSession:
+    """What `log` holds now. For the thread that uses the log."""
+    return KnownSession(log.header, log.path, log.entries)
+
+
+def read_known(session: KnownSession) -> SessionLog:
+    """`session` as a log that is not written to a file."""
+    parsed = ParsedSession(session.header, session.entries, (), True, True, True)
+    return SessionLog(session.path, session.header, None, parsed)
 
 
 def _read(path: Path) -> KnownSession | None:
@@ -224,9 +273,7 @@ def _read(path: Path) -> KnownSession | None:
     try:
         if is_of_another_program(path):
             foreign = read_foreign(path)
-            parent = foreign.header.parent_session or ""
-            header = foreign.header
-            return KnownSession(header.id, path, foreign.entries, parent, header.cwd)
-        return _session_of(SessionLog.open(path, read_only=True))
+            return KnownSession(foreign.header, path, tuple(foreign.entries))
+        return known_session(SessionLog.open(path, read_only=True))
     except SessionError:
         return None

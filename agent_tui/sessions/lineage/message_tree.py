@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
+from agent_tui.attachments import without_attachments
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -249,7 +250,7 @@ def row_text(entry: TreeEntry, most_chars: int) -> str:
 def _message_text(message: Message, most_chars: int) -> str:
     match message:
         case UserMessage():
-            text = message.text[:most_chars]
+            text = without_attachments(message.text)[:most_chars]
             return text if text.strip() or not message.images else "(image)"
         case AssistantMessage():
             if (text := message.text[:most_chars]).strip():

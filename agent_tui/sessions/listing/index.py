@@ -14,7 +14,7 @@ from agent_tui.sessions.file.chunks import checksum
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken, open_database
 from agent_tui.sessions.listing.summary import SessionSummary, extend_summary, read_summary
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]

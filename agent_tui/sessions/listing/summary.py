@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from agent_tui.attachments import without_attachments
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import (
@@ -133,7 +134,7 @@ def _first_prompt(data: bytes) -> str:
     for _, found in zip(range(_MOST_TRIES), _USER_ROLE.finditer(data), strict=False):
         entry = _read(_line_around(data, found.start()))
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return printable_line(entry.message.text)
+            return printable_line(without_attachments(entry.message.text))
     return ""
 
 

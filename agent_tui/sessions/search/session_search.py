@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
 
+from agent_tui.attachments import without_tags
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.chunks import MAX_LINE_BYTES, read_chunks
@@ -312,5 +313,6 @@ def _snippet(text: str, place: int) -> str:
     start = max(at - _CHARS_BEFORE, 0)
     if start:
         start = next((i + 1 for i in range(start, at) if text[i].isspace()), start)
-    shown = printable_line(text[start:], _CHARS_SHOWN)
+    part = without_tags(text, start, start + 4 * _CHARS_SHOWN)
+    shown = printable_line(part, _CHARS_SHOWN)
     return f"…{shown}" if start and shown else shown

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
 """difflib's time grows faster than its input; beyond this the changed middle is one hunk."""
+_COMPARED_CHARS = 1 << 16
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -27,13 +28,12 @@ class Diff:
 
 def unified_diff(before: str, after: str, label: str) -> Diff:
     """The change from `before` to `after`; `label` names the file in the diff's header."""
-    old, new = _lines(before), _lines(after)
-    if old == new:
+    if before == after:
         return Diff("", 0, 0)
-    if len(old) + len(new) <= _MAX_COMPARED_LINES:
-        body = list(difflib.unified_diff(old, new, n=_CONTEXT_LINES))[2:]
+    if before.count("\n") + after.count("\n") <= _MAX_COMPARED_LINES:
+        body = list(difflib.unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))[2:]
     else:
-        body = _one_hunk(old, new)
+        body = _one_hunk(*_changed_part(before, after))
     added = sum(line.startswith("+") for line in body)
     removed = sum(line.startswith("-") for line in body)
     text = "".join(map(_ended, [f"--- {label}\n", f"+++ {label}\n", *body]))
@@ -151,8 +151,52 @@ def _lines(text: str) -> list[str]:
     return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-def _one_hunk(old: list[str], new: list[str]) -> list[str]:
-    """A diff that replaces everything between the common beginning and the common end."""
+def _changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
+    """The lines of both that differ, with those around them, and how many lines are above.
+
+    What is the same is not split into lines: of a large file these take ten times its size.
+    """
+    start = _common_start(before, after)
+    end = _common_end(before, after, min(len(before), len(after)) - start)
+    for _ in range(_CONTEXT_LINES + 1):
+        start = before.rfind("\n", 0, max(start - 1, 0)) + 1
+    for _ in range(_CONTEXT_LINES + 2):
+        newline = before.find("\n", len(before) - end)
+        end = len(before) - newline - 1 if newline >= 0 else 0
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    return _lines(old), _lines(new), before.count("\n", 0, start)
+
+
+def _common_start(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    same, step = 0, _COMPARED_CHARS
+    while step:
+        while one[same : same + step] == other[same : same + step] and same < len(one):
+            same += step
+        step //= 2
+    return min(same, len(one), len(other))
+
+
+def _common_end(one: str, other: str, most: int) -> int:
+    """How many characters, at most `most`, both end with."""
+    same, step = 0, _COMPARED_CHARS
+    while step:
+        while same + step <= most and _end(one, same, step) == _end(other, same, step):
+            same += step
+        step //= 2
+    return same
+
+
+def _end(text: str, after: int, count: int) -> str:
+    """`count` characters of `text`, before its last `after` ones."""
+    return text[len(text) - after - count : len(text) - after]
+
+
+def _one_hunk(old: list[str], new: list[str], above: int) -> list[str]:
+    """A diff that replaces everything between the common beginning and the common end.
+
+    `above` is how many lines stand above both.
+    """
     shorter = min(len(old), len(new))
     start = 0
     while start < shorter and old[start] == new[start]:
@@ -166,7 +210,7 @@ def _one_hunk(old: list[str], new: list[str]) -> list[str]:
     old_count = old_end + len(trailing) - first
     new_count = new_end + len(trailing) - first
     return [
-        f"@@ -{first + 1},{old_count} +{first + 1},{new_count} @@\n",
+        f"@@ -{above + first + 1},{old_count} +{above + first + 1},{new_count} @@\n",
         *(f" {line}" for line in old[first:start]),
         *(f"-{line}" for line in old[start:old_end]),
         *(f"+{line}" for line in new[start:new_end]),

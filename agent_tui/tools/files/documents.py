@@ -11,10 +11,16 @@ from pydantic import JsonValue
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 
+_PDF = b"%PDF"
 _MAX_PAGES = 300
 """A page takes some 50 ms."""
 _MAX_OUTPUT_CHARS = 2_000
 """Of each output of a notebook's cell."""
+
+
+def is_document(path: Path, beginning: bytes) -> bool:
+    """Whether the file at `path`, which begins so, may be one of these."""
+    return beginning.startswith(_PDF) or path.suffix == ".ipynb"
 
 
 def document_text(path: Path, content: bytes) -> str | None:
@@ -23,7 +29,7 @@ def document_text(path: Path, content: bytes) -> str | None:
     Raises:
         ToolError: it is one, and its text cannot be had.
     """
-    if content.startswith(b"%PDF"):
+    if content.startswith(_PDF):
         return _pdf_text(path.name, content)
     return _notebook_text(content) if path.suffix == ".ipynb" else None
 

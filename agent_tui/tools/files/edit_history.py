@@ -17,6 +17,8 @@ from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.command_changes import completed_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
 
+_MOST_FILE_BYTES = 5_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
@@ -121,8 +123,13 @@ def _changed(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
 
 
 def _text_of(path: Path) -> str | None:
-    """The file's text with plain newlines; empty where there is none, None for no text."""
+    """The file's text with plain newlines; empty where there is none, None for no text.
+
+    None for a large one, too: no diff of it could be looked at.
+    """
     try:
+        if path.stat().st_size > _MOST_FILE_BYTES:
+            return None
         return read_regular_file(path).decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except FileNotFoundError:
         return ""

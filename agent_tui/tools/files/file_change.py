@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent_tui.tools.base import Intent, ToolContext
 from agent_tui.tools.files.diffs import Diff
+from agent_tui.tools.files.memory import digest_of
 from agent_tui.tools.files.text_files import content_fingerprint, remove_file, replace_file
 
 
@@ -42,7 +43,7 @@ class FileChange:
             remove_file(self.path, context.shown(self.path))
             return
         replace_file(self.path, self.after, context)
-        context.files.remember(self.path, self.after)
+        context.files.remember(self.path, digest_of(self.after))
 
 
 def combined_intent(title: str, changes: Sequence[FileChange]) -> Intent:

@@ -15,6 +15,7 @@ MAX_IMAGE_BYTES = 3_750_000
 MAX_IMAGE_SIDE = 2_000
 """Pixels. More is refused by Anthropic where a request has many images, and no model sees it."""
 _MAX_FILE_BYTES = 50_000_000
+_SIGNATURE_BYTES = 64
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -45,10 +46,11 @@ def read_image(path: Path) -> ImageFile | None:
         if not path.is_file():
             return None
         with open_regular_file(path) as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
+            data = file.read(_SIGNATURE_BYTES)
+            if not image_type(data):
+                return None
+            data += file.read(_MAX_FILE_BYTES + 1)
     except (OSError, ValueError):
-        return None
-    if not image_type(data):
         return None
     fitted = fit_image(data)
     if not fitted:

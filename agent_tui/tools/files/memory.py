@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from agent_tui.regular_files import read_regular_file
+from agent_tui.regular_files import open_regular_file, read_regular_file
 from agent_tui.safe_paths import is_folder
 
 _Stat: TypeAlias = tuple[int, int, int]
@@ -27,9 +27,9 @@ class FileMemory:
     seen: dict[Path, str] = field(default_factory=dict[Path, str])
     _stats: dict[Path, _Stat] = field(default_factory=dict[Path, _Stat])
 
-    def remember(self, path: Path, content: bytes) -> None:
-        """The model knows that `path` now holds `content`."""
-        self.seen[path] = digest_of(content)
+    def remember(self, path: Path, digest: str) -> None:
+        """The model knows that `path` now holds what has this digest."""
+        self.seen[path] = digest
         self._stats[path] = _stat(path)
 
     def known_as_they_are(self) -> tuple[Path, ...]:
@@ -59,19 +59,19 @@ class FileMemory:
             content = _content(path)
             text = content.decode("utf-8", "replace").replace("\r\n", "\n").strip("\n")
             if text and any(f"\n{text}\n" in shown for shown in (lines, unnumbered)):
-                self.remember(path, content)
+                self.remember(path, digest_of(content))
 
     def _is_as_seen(self, path: Path) -> bool:
         if self._stats.get(path) == (found := _stat(path)) != _NOTHING:
             return True
-        if found == _NOTHING or digest_of(_content(path)) != self.seen[path]:
+        if found == _NOTHING or _file_digest(path) != self.seen[path]:
             return False
         self._stats[path] = found
         return True
 
     def _remember_present(self, path: Path) -> None:
         if _stat(path) != _NOTHING:
-            self.remember(path, _content(path))
+            self.remember(path, _file_digest(path))
 
 
 def digest_of(content: bytes) -> str:
@@ -88,6 +88,14 @@ def _stat(path: Path) -> _Stat:
     except OSError:
         return _NOTHING
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        with open_regular_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return digest_of(b"")
 
 
 def _content(path: Path) -> bytes:

@@ -4,7 +4,7 @@ import codecs
 import os
 import stat
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SNIFFED_BYTES = 8_192
-_GUESSED_BYTES = 200_000
+GUESSED_BYTES = 200_000
+"""So much of the beginning is looked at where an encoding has to be guessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +120,30 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
 def decode(content: bytes) -> TextFile | None:
     """`content` as text, or None where it is binary.
 
-    A byte order mark decides; else UTF-8; else what charset-normalizer finds likeliest. Only
-    encodings that give the very same bytes back are taken.
+    Only encodings that give the very same bytes back are taken.
     """
-    digest = digest_of(content)
+    for encoding, bom in likely_encodings(content):
+        text = _decoded_exactly(content[len(bom) :], encoding)
+        if text is not None:
+            return TextFile(text, encoding, bom, digest_of(content))
+    return None
+
+
+def likely_encodings(beginning: bytes) -> Iterator[tuple[str, bytes]]:
+    """Encodings to try for a file that begins so, likeliest first, each with its byte order mark.
+
+    A byte order mark decides; else UTF-8; else what charset-normalizer finds likeliest. None for
+    a binary file.
+    """
     for bom, encoding in _BOMS:
-        if content.startswith(bom):
-            text = _decoded_exactly(content[len(bom) :], encoding)
-            return None if text is None else TextFile(text, encoding, bom, digest)
-    if b"\0" in content[:_SNIFFED_BYTES]:
-        return None
-    if (text := _decoded_exactly(content, "utf-8")) is not None:
-        return TextFile(text, "utf-8", b"", digest)
-    encoding = _guessed_encoding(content)
-    if encoding is None or (text := _decoded_exactly(content, encoding)) is None:
-        return None
-    return TextFile(text, encoding, b"", digest)
+        if beginning.startswith(bom):
+            yield encoding, bom
+            return
+    if b"\0" in beginning[:_SNIFFED_BYTES]:
+        return
+    yield "utf-8", b""
+    if (encoding := _guessed_encoding(beginning)) is not None:
+        yield encoding, b""
 
 
 def _decoded_exactly(content: bytes, encoding: str) -> str | None:
@@ -145,10 +154,10 @@ def _decoded_exactly(content: bytes, encoding: str) -> str | None:
         return None
 
 
-def _guessed_encoding(content: bytes) -> str | None:
+def _guessed_encoding(beginning: bytes) -> str | None:
     from charset_normalizer import from_bytes  # 60 ms, and few files are not UTF-8
 
-    best = from_bytes(content[:_GUESSED_BYTES]).best()
+    best = from_bytes(beginning[:GUESSED_BYTES]).best()
     return None if best is None else best.encoding
 
 

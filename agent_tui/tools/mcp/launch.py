@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.config.addresses import address_problem
+from agent_tui.errors import ToolError
 from agent_tui.tools.mcp.oauth import token_file
 from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -68,6 +70,8 @@ def server_command(spec: ServerSpec, around: ServerContext) -> ServerCommand:
         headers = {name: filled(value) for name, value in spec.headers.items()}
         argv = (sys.executable, *_BRIDGE)
         url = filled(spec.url)
+        if problem := address_problem(url):
+            raise ToolError(f"The address of the MCP server {spec.name} {problem}.")
         environ |= bridge_environ(url, headers)
         if (tokens := token_file(around.tokens, spec.name, url)).exists():
             environ["AGENT_TUI_MCP_TOKENS"] = str(tokens)

@@ -6,13 +6,15 @@ import secrets
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+from agent_tui.omissions import omission_mark
 from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import REMOVED, mask_values
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.shorten import keep_ends, plain_text
+from agent_tui.tools.shorten import Shortened, keep_ends, plain_text
 
 MAX_KEPT_BYTES = 50_000_000
 """Output beyond this is not kept on disk."""
@@ -23,6 +25,14 @@ _TAIL_BYTES = 400_000
 
 _SHOWN_BYTES = 100_000
 """Of the kept file, so much of its end is read to be shown."""
+
+
+class EmitOutput(Protocol):
+    """Takes output as it comes."""
+
+    def __call__(self, text: str, skipped_lines: int = 0, /) -> None:
+        """`text` is what came; `skipped_lines` are left out before it."""
+        ...
 
 
 class CommandOutput:
@@ -45,6 +55,8 @@ class CommandOutput:
         self._may_keep = True
         self._is_over = False
         self._unread = _Ends()
+        self._lines_taken = 0
+        self._total_bytes = 0
 
     @property
     def path(self) -> Path | None:
@@ -54,28 +66,44 @@ class CommandOutput:
     def add(self, chunk: bytes) -> bytes:
         """Take in what was read; gives what of it may be shown now."""
         ready = self._without_secrets(self._withheld + chunk)
-        self._store(ready)
-        self._unread.add(ready)
+        self._take_in(ready)
         return ready
 
     def close(self) -> None:
         """No more is coming."""
         rest, self._withheld = self._withheld, b""
-        self._store(rest)
-        self._unread.add(rest)
+        self._take_in(rest)
         self._is_over = True
         self._close_file()
 
-    def take(self, limits: OutputLimits) -> tuple[str, bool]:
-        """What came since the last time, as the model gets it, and whether some is left out."""
+    @property
+    def unread_lines(self) -> int:
+        """How many lines came since the last `take`; blank ones at the end do not count."""
+        return self._unread.lines
+
+    @property
+    def is_kept_whole(self) -> bool:
+        """Whether the file, where there is one, has all of it."""
+        return self._total_bytes <= MAX_KEPT_BYTES
+
+    def take(self, limits: OutputLimits) -> Shortened:
+        """What came since the last time, as the model gets it; its lines count as in the file."""
         held, missing = self._unread.held()
+        held_back = self._unread.missing_lines
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         decoded = decoder.decode(held, final=self._is_over)
         self._unread = _Ends()
         self._unread.add(decoder.getstate()[0])
         text = mask_values(plain_text(decoded), self._secrets).rstrip("\n")
-        kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
-        return kept.text, kept.is_cut or missing > 0
+        kept = keep_ends(
+            text,
+            max_lines=limits.max_lines,
+            max_bytes=limits.max_bytes,
+            first_line=self._lines_taken + 1,
+            lines_held_back=held_back,
+        )
+        self._lines_taken += held.count(b"\n") + held_back
+        return replace(kept, omitted_bytes=kept.omitted_bytes + missing)
 
     def last_lines(self) -> str:
         """The end of all of it, for the person. Reads the file: blocking.
@@ -106,6 +134,11 @@ class CommandOutput:
         self._withheld = piece[len(piece) - begun :]
         return piece[: len(piece) - begun]
 
+    def _take_in(self, chunk: bytes) -> None:
+        self._total_bytes += len(chunk)
+        self._store(chunk)
+        self._unread.add(chunk)
+
     def _store(self, chunk: bytes) -> None:
         if not (self._may_keep and chunk):
             return
@@ -132,16 +165,19 @@ class CommandOutput:
 
 
 class _Ends:
-    """Bytes of which the beginning and the end are held."""
+    """Bytes of which the beginning and the end are held, and their lines counted."""
 
     def __init__(self) -> None:
+        self.lines = 0
+        self._newlines = 0
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
-        self._total_bytes = 0
+        self._dropped_bytes = 0
+        self._dropped_lines = 0
 
     def add(self, chunk: bytes) -> None:
-        self._total_bytes += len(chunk)
+        self._count_lines(chunk)
         room = _HEAD_BYTES - len(self._head)
         self._head += chunk[: max(room, 0)]
         if len(chunk) > room:
@@ -150,15 +186,30 @@ class _Ends:
     def held(self) -> tuple[bytes, int]:
         """What is held, with a mark where some is not; how many bytes are not."""
         tail = b"".join(self._tail)
-        missing = self._total_bytes - len(self._head) - len(tail)
-        gap = f"\n[... {missing} bytes left out ...]\n".encode() if missing else b""
+        missing = self._dropped_bytes
+        gap = f"\n{omission_mark(f'{missing} bytes')}\n".encode() if missing else b""
         return b"".join((self._head, gap, tail)), missing
+
+    def _count_lines(self, chunk: bytes) -> None:
+        text = chunk.rstrip(b"\r\n")
+        if text:
+            self.lines = max(self.lines, 1) + self._newlines + text.count(b"\n")
+            self._newlines = 0
+        self._newlines += chunk.count(b"\n", len(text))
+
+    @property
+    def missing_lines(self) -> int:
+        """How many more lines there are than in what is held, which has the mark's two."""
+        return self._dropped_lines - 2 if self._dropped_bytes else 0
 
     def _add_to_tail(self, chunk: bytes) -> None:
         self._tail.append(chunk)
         self._tail_bytes += len(chunk)
         while self._tail_bytes - len(self._tail[0]) >= _TAIL_BYTES:
-            self._tail_bytes -= len(self._tail.popleft())
+            dropped = self._tail.popleft()
+            self._tail_bytes -= len(dropped)
+            self._dropped_bytes += len(dropped)
+            self._dropped_lines += dropped.count(b"\n")
 
 
 def _overlap(piece: bytes, value: bytes) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.environment import shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, Child, ProcessKeeper
-from agent_tui.tools.processes.output import MAX_KEPT_BYTES, CommandOutput
+from agent_tui.tools.processes.output import MAX_KEPT_BYTES, CommandOutput, EmitOutput
 
 _GATHER_S = 0.03
 """Pause after a read, so that many small writes are shown as one."""
@@ -23,6 +23,10 @@ _MAX_SHOWN_CHARS = 8_192
 _LEFTOVERS_S = 1.0
 """How long what a command leaves running may take to end by itself: looks for an update do, and
 servers whose port is in use."""
+
+
+_NO_OUTPUT = "(no output)"
+_WHOLE_OUTPUT = "[whole output"
 
 
 def ending_of(exit_code: int, excess: int) -> str:
@@ -41,8 +45,10 @@ def ending_of(exit_code: int, excess: int) -> str:
 class ShellResult:
     """How a command ended, or how it stands.
 
-    `text` is plain and shortened: what was printed since the last look. `exit_code` is None where
-    it still runs or was stopped. `excess` is `Child.excess`.
+    `text` is plain and shortened: what was printed since the last look, which is `printed_lines`
+    long. `exit_code` is None where it still runs or was stopped. `excess` is `Child.excess`.
+    `left_out` says how to get what of the whole output is not in `text`, and what cut it; empty
+    where nothing did.
     """
 
     text: str
@@ -51,13 +57,14 @@ class ShellResult:
     full_output_path: Path | None
     elapsed_s: float
     excess: int = 0
+    printed_lines: int = 0
+    left_out: str = ""
 
     def for_model(self, ending: str, hint: str = "") -> str:
         """What was printed, where all of it is, and in brackets what else is to be known."""
-        lines = [self.text or "(no output)"]
+        lines = [self.text or _NO_OUTPUT]
         if path := self.full_output_path:
-            at_most = f", at most {MAX_KEPT_BYTES // 1_000_000} MB" if self.is_cut else ""
-            lines.append(f"[whole output{at_most}: {path}]")
+            lines.append(f"{_WHOLE_OUTPUT}: {path}{self.left_out}]")
         if hint:
             lines.append(f"[{hint}]")
         return "\n".join([*lines, f"[{ending}]"])
@@ -68,6 +75,24 @@ class ShellResult:
         if self.exit_code is None:
             return f"timeout: stopped after {self.elapsed_s:.0f} s"
         return ending_of(self.exit_code, self.excess)
+
+
+def printed_part(for_model: str, ending: str) -> str:
+    """What a command printed, out of what `ShellResult.for_model` made of it.
+
+    A hint stays, and so does what others added behind the result.
+
+    Args:
+        for_model: The text of the result.
+        ending: How the ending begins that the result was made with.
+    """
+    printed, mark, rest = f"\n{for_model}".rpartition(f"\n[{ending}")
+    if not mark:
+        return for_model.rstrip("\n")
+    *most, before_last, last = f"\n{printed}".rsplit("\n", 2)
+    kept = [line for line in (before_last, last) if not line.startswith(_WHOLE_OUTPUT)]
+    text = "\n".join([*most, *kept, rest.partition("\n")[2]]).strip("\n")
+    return text.removeprefix(_NO_OUTPUT).lstrip("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +127,12 @@ class ShellCommand:
         emit: Called with output as it comes, until `go_unwatched`.
     """
 
-    def __init__(
-        self, keeper: ProcessKeeper, order: ShellOrder, emit: Callable[[str], None]
-    ) -> None:
+    def __init__(self, keeper: ProcessKeeper, order: ShellOrder, emit: EmitOutput) -> None:
         self.order = order
         self.output = CommandOutput(order.output_dir, order.secrets)
         self.exit_code: int | None = None
         self.excess = 0
-        self._emit: Callable[[str], None] | None = emit
+        self._emit: EmitOutput | None = emit
         self._began = time.monotonic()
         self._ended: float | None = None
         self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -156,9 +179,27 @@ class ShellCommand:
 
     def result(self, limits: OutputLimits) -> ShellResult:
         """What it printed since this was last asked, and how it stands."""
-        text, is_cut = self.output.take(limits)
-        path = self.output.path if is_cut else None
-        return ShellResult(text, self.exit_code, is_cut, path, self.elapsed_s, self.excess)
+        printed_lines = self.output.unread_lines
+        kept = self.output.take(limits)
+        return ShellResult(
+            kept.text,
+            self.exit_code,
+            kept.is_cut,
+            self.output.path if kept.is_cut else None,
+            self.elapsed_s,
+            self.excess,
+            printed_lines,
+            self._left_out(kept.left_out, limits),
+        )
+
+    def _left_out(self, lines: tuple[int, int], limits: OutputLimits) -> str:
+        first, last = lines
+        most_mb = MAX_KEPT_BYTES // 1_000_000
+        notes = [] if self.output.is_kept_whole else [f"its first {most_mb} MB"]
+        if last:
+            notes.append(f"read it with offset={first} limit={last - first + 1} for the rest")
+            notes.append(f"cut at {limits.cap}")
+        return "".join(f"; {note}" for note in notes)
 
     async def _run(self, keeper: ProcessKeeper) -> None:
         order = self.order
@@ -182,7 +223,7 @@ class ShellCommand:
                 async for chunk in chunks:
                     printed = self.output.add(chunk)
                     if self._emit is not None and (text := decoder.decode(printed)):
-                        self._emit(text[-_MAX_SHOWN_CHARS:])
+                        _emit_end(text, self._emit)
                     if self._emit is None or len(chunk) < READ_BYTES:
                         await child.pause(_GATHER_S)
             if self.exit_code is None:
@@ -192,3 +233,11 @@ class ShellCommand:
     def _say_left(self) -> None:
         if not self._left.done():
             self._left.set_result(None)
+
+
+def _emit_end(text: str, emit: EmitOutput) -> None:
+    shown = text[-_MAX_SHOWN_CHARS:]
+    if skipped_lines := text.count("\n", 0, len(text) - len(shown)):
+        emit(shown, skipped_lines)
+    else:
+        emit(shown)

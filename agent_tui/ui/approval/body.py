@@ -2,63 +2,16 @@
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import getters
-from textual.app import App
-from textual.geometry import Size
-from textual.strip import Strip
-from textual.widget import Widget
 
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.styled_lines import Line, prefixed, wrap
-from agent_tui.ui.theme.palette import Palette, palette_of
+from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import AssistantBlock
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
-
-
-def _any_app() -> type[App[object]]:
-    return App
-
-
-class ApprovalBody(Widget):
-    """The body of a request as rows, of which only those in sight are drawn."""
-
-    app = getters.app(_any_app)
-
-    def __init__(self) -> None:
-        super().__init__(id="approval-body")
-        self._request: ApprovalRequest | None = None
-        self._lines: list[Line] = []
-        self._drawn_for: tuple[int, Palette] | None = None
-
-    def on_mount(self) -> None:
-        """Follow the theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _theme: self.refresh())
-
-    def show(self, request: ApprovalRequest) -> None:
-        """Show another request."""
-        self._request, self._drawn_for = request, None
-        self.refresh(layout=True)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """All rows: the panel scrolls."""
-        return len(self._lines_at(width))
-
-    def render_line(self, y: int) -> Strip:
-        """One row."""
-        lines = self._lines_at(self.size.width)
-        segments = lines[y].segments if y < len(lines) else ()
-        return Strip(segments).adjust_cell_length(self.size.width).apply_style(self.rich_style)
-
-    def _lines_at(self, width: int) -> list[Line]:
-        palette = palette_of(self.app)
-        if self._request is not None and self._drawn_for != (width, palette):
-            self._drawn_for = (width, palette)
-            self._lines = approval_lines(self._request, width, palette)
-        return self._lines
 
 
 def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> list[Line]:

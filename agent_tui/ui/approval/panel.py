@@ -1,11 +1,12 @@
 """The question whether a tool may run, docked above the prompt.
 
-Keys go on into the prompt until nothing was typed for a while; only then does the panel take
-the focus. A key or a click that was meant for something else can so never answer it.
+The panel takes the focus once nothing was typed for a while, so that no key or click that was
+meant for something else answers it. Until then writing goes on in the prompt (see `EarlyKeys`).
 """
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -22,53 +23,14 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.approval.body import ApprovalBody
+from agent_tui.ui.approval.answers import PanelAnswer, answers_to, first_mark
+from agent_tui.ui.approval.body import approval_lines
 from agent_tui.ui.keys_line import keys_line
+from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.questions import SCROLL_KEYS
+from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList
+from agent_tui.ui.questions.early_keys import EarlyKeys
 
-Choice = Literal["once", "session", "project", "rule", "edit", "no", "words"]
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One way to answer.
-
-    `makes_rule`: only offered where a rule may be made. `of_plan` is what it says of a plan; empty
-    where it is no answer to one. Without a `label` it is an answer to nothing else.
-    """
-
-    key: str
-    choice: Choice
-    label: str
-    makes_rule: bool = False
-    of_plan: str = ""
-
-    def label_for(self, request: ApprovalRequest) -> str:
-        """What it says of `request`; empty where it is not offered."""
-        if request.body_kind == "plan":
-            return self.of_plan
-        return self.label if request.session_rule or not self.makes_rule else ""
-
-
-OPTIONS = (
-    Option("y", "once", "Yes, once", of_plan="Yes, and ask before each change"),
-    Option(
-        "a",
-        "session",
-        "Yes, for this session",
-        makes_rule=True,
-        of_plan="Yes, and accept edits",
-    ),
-    Option("p", "project", "Yes, always in this project", makes_rule=True),
-    Option("r", "rule", "Yes, by a rule for this session", makes_rule=True),
-    Option("g", "edit", "", of_plan="Change it in the editor first"),
-    Option("n", "no", "No", of_plan="No, not yet"),
-    Option(
-        "e",
-        "words",
-        "No, and say what to do instead",
-        of_plan="No, and say what is missing",
-    ),
-)
 _QUESTIONS = {
     "command": "Run this command?",
     "diff": "Make this change?",
@@ -77,88 +39,29 @@ _QUESTIONS = {
 }
 
 
-class OptionLine(Static):
-    """One answer, clickable."""
-
-    class Clicked(Message):
-        """The line was clicked."""
-
-        def __init__(self, choice: Choice) -> None:
-            super().__init__()
-            self.choice: Choice = choice
-
-    def __init__(self, option: Option) -> None:
-        super().__init__(classes="approval-option", markup=False)
-        self.option = option
-        self._label = ""
-        self._rest = ""
-        self._is_marked = False
-
-    def show(self, request: ApprovalRequest) -> None:
-        """Draw the line, with what would be allowed from then on, whole."""
-        self._label = self.option.label_for(request)
-        self.display = bool(self._label)
-        self._rest = f"   {safe_text(self._granted(request), keep_newlines=False)}"
-        self._draw()
-
-    def mark(self, is_marked: bool) -> None:
-        """Show whether Enter gives this answer."""
-        self.set_class(is_marked, "-marked")
-        self._is_marked = is_marked
-        self._draw()
-
-    def _draw(self) -> None:
-        sign = "›" if self._is_marked else " "
-        key, label = f"{sign}{self.option.key} ", f" {self._label}"
-        self.update(
-            Content.assemble((key, "bold $primary"), label, (self._rest, "$foreground-muted"))
-        )
-
-    def _granted(self, request: ApprovalRequest) -> str:
-        if request.body_kind == "plan":
-            return ""
-        match self.option.choice:
-            case "session" | "project" if request.session_rule.startswith("bash(= "):
-                return "exactly this command"
-            case "session" | "project":
-                return request.session_rule
-            case "rule" if request.wider_rule:
-                return f"{request.wider_rule}, to be edited"
-            case "rule":
-                return "to be written"
-            case _:
-                return ""
-
-    def on_click(self, event: events.Click) -> None:
-        """Tell the panel."""
-        event.stop()
-        self.post_message(self.Clicked(self.option.choice))
-
-
 class ApprovalPanel(Vertical, can_focus=True):
     """Shows one request at a time; others wait behind it.
 
     Args:
         quiet_s: Seconds without a key before the panel takes keys and clicks.
+        early: Tells answers that come too early from writing.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(o.key, f"answer('{o.choice}')", o.label, show=False) for o in OPTIONS),
         Binding("up", "mark(-1)", "The answer above", show=False),
         Binding("down", "mark(1)", "The answer below", show=False),
-        Binding("enter", "answer_marked", "Give the marked answer", show=False),
-        *(Binding(f"{n}", f"answer_number({n})", show=False) for n in range(1, 7)),
         Binding("k", "scroll_body(-1)", "Scroll up", show=False),
         Binding("j", "scroll_body(1)", "Scroll down", show=False),
     ]
 
     class Answered(Message):
-        """The person answered."""
+        """The person answered; `key` did it, or none."""
 
-        def __init__(self, request_id: str, answer: ApprovalAnswer) -> None:
+        def __init__(self, request_id: str, answer: ApprovalAnswer, key: str = "") -> None:
             super().__init__()
             self.request_id = request_id
             self.answer = answer
+            self.key = key
 
     class PlanToEdit(Message):
         """The person wants to change a plan before they answer; see `change_plan`."""
@@ -170,20 +73,24 @@ class ApprovalPanel(Vertical, can_focus=True):
     class UnboundLetter(Message):
         """A key was typed that answers nothing; it belongs to the prompt."""
 
-        def __init__(self, character: str) -> None:
+        def __init__(self, event: events.Key) -> None:
             super().__init__()
-            self.character = character
+            self.event = event
+
+    class SendWanted(Message):
+        """Enter was pressed behind a message that was written while the question stood."""
 
     class Closed(Message):
         """No request is open any more."""
 
-    def __init__(self, quiet_s: float) -> None:
+    def __init__(self, quiet_s: float, early: EarlyKeys) -> None:
         super().__init__(id="approval")
         self._quiet_s = quiet_s
+        self._early = early
         self._requests: list[ApprovalRequest] = []
+        self._answers: tuple[PanelAnswer, ...] = ()
         self._timer: Timer | None = None
         self._drop_next_click = False
-        self._marked: int | None = None
         self._writes_rule = False
         self.is_armed = False
         self.display = False
@@ -192,10 +99,9 @@ class ApprovalPanel(Vertical, can_focus=True):
         """The question, what would happen, why it is asked, the answers."""
         yield Static(id="approval-title", markup=False)
         with VerticalScroll(id="approval-scroll", can_focus=False):
-            yield ApprovalBody()
+            yield PaintedLines(id="approval-body")
         yield Static(id="approval-reason", markup=False)
-        for option in OPTIONS:
-            yield OptionLine(option)
+        yield AnswerList()
         yield Input(id="approval-words", placeholder="What should be done instead? (esc: back)")
 
     @property
@@ -220,6 +126,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._requests = [request for request in self._requests if request.id != request_id]
         if self.request is None:
             self._disarm()
+            self._early.end()
             self.display = False
             self.post_message(self.Closed())
         elif self.request is not shown:
@@ -247,38 +154,53 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         self.is_armed = True
         self.add_class("-armed")
+        self._early.pause()
+        does = "answers"
+        if self._early.is_message_written:
+            self._list.mark(None)
+            does = "sends your message"
+        elif self._list.marked is None:
+            self._list.mark(first_mark(self.request))
         stops = keys_in_force().hint("interrupt", "stops")
-        self._hint(f"{stops} · ↑↓ move · enter answers · j/k scroll")
+        self._hint(f"{stops} · ↑↓ move · enter {does} · j/k scroll")
         self.focus(scroll_visible=False)
 
-    def action_answer(self, choice: Choice) -> None:
-        """Answer the request that is shown."""
+    def holds(self, event: events.Key) -> bool:
+        """Whether a key that was pressed in the prompt is used up here; asked before it writes."""
+        if self.request is None or self._words.display or not self._early.holds(event):
+            return False
+        self.postpone()
+        return True
+
+    def write_held(self) -> None:
+        """What is held goes into the prompt: something that is no answer comes behind it."""
+        self._early.write_held()
+
+    def edit_plan(self) -> None:
+        """Let the person change the plan that is asked about in their editor."""
+        if self.asks_about_plan and (request := self.request) is not None:
+            self.post_message(self.PlanToEdit(request.body))
+
+    def _give(self, answer: PanelAnswer, key: str = "") -> None:
+        """Answer the request that is shown, by `key` or a click."""
         request = self.request
         if not self.is_armed or request is None:
             return
         is_plan = request.body_kind == "plan"
-        match choice:
+        match answer.choice:
             case "edit":
-                if is_plan:
-                    self.post_message(self.PlanToEdit(request.body))
+                self.edit_plan()
             case "words":
                 asked = "What is missing?" if is_plan else "What should be done instead?"
                 self._write("", f"{asked} (esc: back)")
             case "rule":
-                if request.session_rule:
-                    rule = request.wider_rule or request.session_rule
-                    self._write(rule, "bash(pytest *)", is_rule=True)
-            case "once" | "no":
-                self._answer(request, choice)
-            case "session" | "project":
-                if request.session_rule or (is_plan and choice == "session"):
-                    self._answer(request, choice)
-
-    def _answer(
-        self, request: ApprovalRequest, choice: Literal["once", "session", "project", "no"]
-    ) -> None:
-        plan = request.body if request.body_kind == "plan" else ""
-        self.post_message(self.Answered(request.id, ApprovalAnswer(choice, plan=plan)))
+                rule = request.wider_rule or request.session_rule
+                self._write(rule, "bash(pytest *)", is_rule=True)
+            case "once" | "session" | "project" | "no":
+                given = ApprovalAnswer(answer.choice, plan=request.body if is_plan else "")
+                self.is_armed = False  # what is typed before it is gone belongs to the prompt
+                self._early.end()
+                self.post_message(self.Answered(request.id, given, key))
 
     def change_plan(self, plan: str) -> None:
         """Ask about `plan` instead, which the person made of the one that is shown."""
@@ -287,32 +209,9 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._show(self._requests[0])
 
     def action_mark(self, step: int) -> None:
-        """Mark the next answer; nothing is marked until then, so that Enter answers nothing."""
-        if not self.is_armed:
-            return
-        lines = self._offered
-        at = self._marked
-        at = (0 if step > 0 else len(lines) - 1) if at is None else (at + step) % len(lines)
-        self._mark(at)
-
-    def action_answer_marked(self) -> None:
-        """Enter: the marked answer, where one is."""
-        if self._marked is not None:
-            self.action_answer(self._offered[self._marked].option.choice)
-
-    def action_answer_number(self, number: int) -> None:
-        """A digit: the answer in that line."""
-        if number <= len(self._offered):
-            self.action_answer(self._offered[number - 1].option.choice)
-
-    @property
-    def _offered(self) -> list[OptionLine]:
-        return [line for line in self.query(OptionLine) if line.display]
-
-    def _mark(self, at: int | None) -> None:
-        self._marked = at
-        for number, line in enumerate(self._offered):
-            line.mark(number == at)
+        """Mark the answer above or below."""
+        if self.is_armed:
+            self._list.move(step)
 
     def _write(self, text: str, placeholder: str, *, is_rule: bool = False) -> None:
         """Let the person write words, or a rule."""
@@ -330,13 +229,13 @@ class ApprovalPanel(Vertical, can_focus=True):
         moved = self if self.max_scroll_y else body
         moved.scroll_relative(y=step, animate=False)
 
-    @on(OptionLine.Clicked)
-    def _clicked(self, event: OptionLine.Clicked) -> None:
+    @on(AnswerLine.Clicked)
+    def _clicked(self, event: AnswerLine.Clicked) -> None:
         event.stop()
         if self._drop_next_click:
             self._drop_next_click = False
-        elif self.is_armed:
-            self.action_answer(event.choice)
+        else:
+            self._give(self._answers[event.number])
 
     @on(Input.Submitted)
     def _words_written(self, event: Input.Submitted) -> None:
@@ -345,31 +244,36 @@ class ApprovalPanel(Vertical, can_focus=True):
         if request is None:
             return
         if not self._writes_rule:
-            self.post_message(self.Answered(request.id, ApprovalAnswer("no", words)))
+            self.post_message(self.Answered(request.id, ApprovalAnswer("no", words), "enter"))
         elif why := _why_no_rule(words):
             self._hint(why)
         else:
-            self.post_message(self.Answered(request.id, ApprovalAnswer("session", rule=words)))
+            by_rule = ApprovalAnswer("session", rule=words)
+            self.post_message(self.Answered(request.id, by_rule, "enter"))
 
     def on_key(self, event: events.Key) -> None:
-        """Esc leaves the words; a letter that answers nothing goes on to the prompt."""
+        """Give the answer of a key. A letter that answers nothing goes on to the prompt."""
         self._drop_next_click = False
         if self._words.display:
             if event.key == "escape":
                 event.stop()
                 self._hide_words()
                 self.arm()
-        elif event.character and event.is_printable and not self._answers(event.key):
+        elif self.is_armed and (number := self._list.number_for(event.key)) is not None:
+            event.stop()
+            self._give(self._answers[number], event.key)
+        elif self.is_armed and event.key == "enter":
+            event.stop()
+            self.post_message(self.SendWanted())
+        elif event.character and event.is_printable and not self._scrolls(event.key):
             # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
             self.postpone()
-            self.post_message(self.UnboundLetter(event.character))
+            if not self._early.holds(event):
+                self.post_message(self.UnboundLetter(event))
 
-    def _answers(self, key: str) -> bool:
-        is_plan = self.request is not None and self.request.body_kind == "plan"
-        answers = (option.key for option in OPTIONS if option.label or is_plan)
-        letters = {*answers, "j", "k", *"123456"}
-        return self.is_armed and key in letters
+    def _scrolls(self, key: str) -> bool:
+        return self.is_armed and key in SCROLL_KEYS
 
     @property
     def _is_typed_elsewhere(self) -> bool:
@@ -381,6 +285,10 @@ class ApprovalPanel(Vertical, can_focus=True):
     def _words(self) -> Input:
         return self.query_one("#approval-words", Input)
 
+    @property
+    def _list(self) -> AnswerList:
+        return self.query_one(AnswerList)
+
     def _show(self, request: ApprovalRequest) -> None:
         question = _QUESTIONS[request.body_kind]
         # A command is shown whole below; what a change is made to is not.
@@ -391,14 +299,14 @@ class ApprovalPanel(Vertical, can_focus=True):
                 (f"  {safe_text(title, keep_newlines=False)}", "$foreground"),
             )
         )
-        self.query_one(ApprovalBody).show(request)
+        self.query_one(PaintedLines).show(partial(approval_lines, request))
         why = self.query_one("#approval-reason", Static)
         why.display = bool(request.reason)
         why.update(f"Why it asks: {safe_text(request.reason, keep_newlines=False)}")
         self.set_class(request.body_kind == "plan", "-plan")
-        for line in self.query(OptionLine):
-            line.show(request)
-        self._mark(None)
+        self._answers = answers_to(request)
+        self._list.show([answer.row for answer in self._answers], first_mark(request))
+        self._early.begin(self._list.keys)
         self.query_one("#approval-scroll").scroll_home(animate=False)
         self._hide_words()
         self.display = True

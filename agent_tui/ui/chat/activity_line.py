@@ -8,6 +8,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
+from agent_tui.durations import elapsed
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import keys_line
@@ -28,6 +29,7 @@ class ActivityState:
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
     last, where it may be cut off. `can_stop`: Esc ends it. `round` says where in a loop it is.
     While the person is waited for, since `paused_at`, no time passes; 0 while something runs.
+    `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
     """
 
     label: str
@@ -38,6 +40,7 @@ class ActivityState:
     can_stop: bool = True
     round: str = ""
     paused_at: float = 0.0
+    awaited_since: float = 0.0
 
     def paused(self, now: float) -> "ActivityState":
         """The same while the person is waited for."""
@@ -53,6 +56,8 @@ def activity_text(state: ActivityState, now: float) -> str:
     """``Writing… · 12s · ↓340 tokens · esc to interrupt``, or a count down."""
     if state.until > now:
         parts = [f"{state.label} in {state.until - now:.0f} s…"]
+    elif state.awaited_since:
+        parts = [f"{state.label} {elapsed(now - state.awaited_since)}…"]
     else:
         parts = [f"{state.label}…", elapsed((state.paused_at or now) - state.started_at)]
     if state.round:
@@ -64,16 +69,6 @@ def activity_text(state: ActivityState, now: float) -> str:
     if state.detail:
         parts.append(state.detail)
     return " · ".join(parts)
-
-
-def elapsed(seconds: float) -> str:
-    """``12s``, ``3m 05s``, ``1h 02m``."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02}s"
-    return f"{whole // 3600}h {whole // 60 % 60:02}m"
 
 
 class ActivityLine(Widget):

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.command_output import command_output
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -16,6 +16,7 @@ from agent_tui.messages import (
     StopReason,
     TextContent,
     ThinkingContent,
+    Todo,
     ToolCall,
     ToolResultMessage,
     UserMessage,
@@ -29,9 +30,12 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.jobs import jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import mark_of
+from agent_tui.sessions.replay.turn_facts import turn_facts_in
+from agent_tui.tools.processes.shell import printed_part
 from agent_tui.ui.chat.compaction_blocks import change_block, readable_summary, summary_block
 from agent_tui.ui.chat.scope_blocks import mark_blocks
 from agent_tui.ui.transcript.blocks import (
@@ -44,6 +48,7 @@ from agent_tui.ui.transcript.blocks import (
     ThinkingBlock,
     ToolBlock,
     ToolStatus,
+    TurnBlock,
     UserBlock,
 )
 
@@ -54,44 +59,65 @@ REPLY_MARKS: dict[StopReason, ReplyMark] = {
     "error": "error",
     "aborted": "interrupted",
 }
-_ENDED_WELL, _NO_OUTPUT = "exit code 0", "(no output)"
-"""What `tools.processes.shell.ShellResult` says of a command."""
 _TITLE_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "focus")
 
 
 def blocks_of(entries: Sequence[Entry]) -> list[Block]:
-    """The blocks that a person saw when these entries were written."""
+    """The blocks that a person saw when these entries were written.
+
+    What a session kept from before the compaction that it begins with was there before that.
+    """
+    if entries and isinstance(entries[0], CompactionEntry):
+        kept = kept_behind(entries)
+        entries = (*kept, entries[0], *entries[1 + len(kept) :])
     blocks: list[Block] = []
     calls: dict[str, int] = {}
+    plan: tuple[Todo, ...] = ()
     for entry in entries:
         match entry:
             case MessageEntry():
-                _add_message(entry.id, entry.message, blocks, calls)
+                plan = _add_message(entry.id, entry.message, blocks, calls, plan)
             case CompactionEntry():
                 blocks.append(summary_block(entry))
             case BranchSummaryEntry():
                 said = readable_summary(entry.summary)
                 blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
-            case CustomMessageEntry() if mark := mark_of(entry):
-                blocks.extend(mark_blocks(entry.id, mark))
-            case CustomMessageEntry() if pin := pin_of(entry):
-                blocks.append(NoticeBlock("info", pinned_line(pin)))
-            case CustomMessageEntry() if entry.text and (entry.display or jobs_in(entry)):
-                blocks.append(NoticeBlock("info", entry.text))
+            case CustomMessageEntry():
+                blocks.extend(_custom_message_blocks(entry))
             case CustomEntry() if block := change_block(entry):
                 blocks.append(block)
+            case CustomEntry() if facts := turn_facts_in(entry):
+                blocks.append(TurnBlock(facts))
             case _:
                 pass
     return blocks
 
 
+def _custom_message_blocks(entry: CustomMessageEntry) -> Sequence[Block]:
+    if mark := mark_of(entry):
+        return mark_blocks(entry.id, mark)
+    if pin := pin_of(entry):
+        return [NoticeBlock("info", pinned_line(pin))]
+    if entry.text and (entry.display or jobs_in(entry)):
+        return [NoticeBlock("info", entry.text)]
+    return []
+
+
 def _add_message(
-    entry_id: str, message: Message, blocks: list[Block], calls: dict[str, int]
-) -> None:
+    entry_id: str,
+    message: Message,
+    blocks: list[Block],
+    calls: dict[str, int],
+    plan: tuple[Todo, ...],
+) -> tuple[Todo, ...]:
+    """Add what `message` is shown as; returns the plan, `plan` before it, as it is then."""
     match message:
         case UserMessage():
             blocks.append(user_block(message))
         case AssistantMessage():
+            last = blocks[-1] if blocks else None
+            if isinstance(last, AssistantBlock) and last.mark == "error":  # it was gone on from
+                blocks[-1] = replace(last, mark="", note="")
             for block in _reply_blocks(message):
                 if isinstance(block, ToolBlock):
                     calls[block.call_id] = len(blocks)
@@ -100,9 +126,11 @@ def _add_message(
             place = calls.get(message.tool_call_id)
             block = blocks[place] if place is not None else None
             if place is not None and isinstance(block, ToolBlock):
-                blocks[place] = finished_tool(block, message)
+                blocks[place] = finished_tool(block, message, plan)
+                return message.tool_details.todos or plan
         case BashExecutionMessage():
             blocks.append(bash_block(entry_id, message))
+    return plan
 
 
 def user_block(message: UserMessage) -> UserBlock:
@@ -134,36 +162,28 @@ def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:
 
 
 def finished_tool(
-    block: ToolBlock,
-    message: ToolResultMessage,
-    *,
-    elapsed_s: float | None = None,
+    block: ToolBlock, message: ToolResultMessage, plan: tuple[Todo, ...] = ()
 ) -> ToolBlock:
-    """`block` with its result."""
+    """`block` with its result. `plan` is what the plan was before."""
     details = message.tool_details
-    output, summary = _told_once(message.text, details.summary)
+    if (printed := command_output(message)) is not None:
+        output, summary = printed.text, printed.result
+    else:
+        output, summary = message.text, details.summary
+    todos = (details.todos or ()) if message.tool_name == "todo" else ()
     return replace(
         block,
         status=_status_of(message),
         output=output,
         diff=details.diff or "",
         summary=summary,
-        elapsed_s=elapsed_s,
+        elapsed_s=details.elapsed_ms / 1_000 or None,
         images=tuple(image.data for image in images_in(message.content)),
+        printed_lines=None if printed is None else printed.lines,
+        kept_at=details.full_output_path or "",
+        todos=todos,
+        is_new_plan=[todo.text for todo in todos] != [todo.text for todo in plan],
     )
-
-
-def _told_once(output: str, summary: str) -> tuple[str, str]:
-    """A result's output and the words beside its title, neither of which says what the other does.
-
-    That a command ended well is seen by its mark, so it is told how much it printed instead.
-    """
-    output = output.removesuffix(f"[{summary}]").rstrip("\n") if summary else output
-    if summary != _ENDED_WELL:
-        return output, summary
-    if output == _NO_OUTPUT:
-        return "", "no output"
-    return output, counted(output.count("\n") + 1, "line")
 
 
 def _status_of(message: ToolResultMessage) -> ToolStatus:
@@ -183,9 +203,11 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
         call_id,
         message.command,
         status="cancelled" if message.cancelled else status,
-        output=message.output.removesuffix(f"[exit code {message.exit_code}]").rstrip("\n"),
+        output=printed_part(message.output, f"exit code {message.exit_code}]"),
         exit_code=message.exit_code,
         in_context=not message.exclude_from_context,
+        printed_lines=message.printed_lines,
+        kept_at=message.full_output_path or "",
     )
 
 

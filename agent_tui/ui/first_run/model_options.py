@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Literal, TypeAlias, assert_never
 
 from textual.content import Content
@@ -47,7 +46,8 @@ def first_run_options(
     """
     ready = sorted(found, key=_rank)
     shown: list[FoundModel] = []
-    for _, models in groupby(ready, key=lambda model: model.via):
+    for via in dict.fromkeys(model.via for model in ready):
+        models = (model for model in ready if model.via == via)
         loaded_first = sorted(models, key=lambda model: model.state != _LOADED)
         shown += loaded_first[:SHOWN_PER_SOURCE]
     hidden = (AllModels(len(ready) - len(shown)),) if len(ready) > len(shown) else ()

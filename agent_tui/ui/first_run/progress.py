@@ -4,8 +4,8 @@ from collections import deque
 
 from textual.content import Content
 
+from agent_tui.durations import elapsed
 from agent_tui.local_models.model import PullProgress, size_text
-from agent_tui.ui.chat.activity_line import elapsed
 
 PACE_OVER_S = 5.0
 """The pace is the mean of this long: shorter jumps about, longer lags behind."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from textual import events, getters
 from textual.app import App
@@ -16,6 +16,7 @@ from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bound
 from agent_tui.ui.prompt.paste_detector import PasteDetector
+from agent_tui.ui.prompt.repeated_key import RepeatedKey
 from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005
@@ -24,6 +25,18 @@ _FORWARDING_S = 0.005
 
 def _any_app() -> type[App[object]]:
     return App
+
+
+class HoldsKeys(Protocol):
+    """Holds back keys that may be the answer to a question."""
+
+    def holds(self, event: events.Key) -> bool:
+        """Whether `event` is used up."""
+        ...
+
+    def write_held(self) -> None:
+        """What is held is writing: something that is none of the answers comes behind it."""
+        ...
 
 
 class PromptArea(TextArea):
@@ -36,6 +49,8 @@ class PromptArea(TextArea):
 
     Attributes:
         vim: The modes of vi, where they are wanted.
+        repeated: What becomes of an answer that is pressed twice.
+        early: Offered every key first while a question waits to take keys.
     """
 
     app = getters.app(_any_app)
@@ -58,6 +73,8 @@ class PromptArea(TextArea):
         self._take_key = take_key
         self._take_paste = take_paste
         self.vim: VimKeys | None = None
+        self.early: HoldsKeys | None = None
+        self.repeated = RepeatedKey(self.write)
         self._keys_waiting = 0
         self._burst = PasteDetector(self._has_keys_waiting)
 
@@ -124,7 +141,10 @@ class PromptArea(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         self._keys_waiting -= 1
         if await self._burst.is_pasted(event.key, event.time):
+            self._write_held()
             self.insert("\t" if event.key == "tab" else "\n")
+        elif self._is_held(event):
+            pass
         elif not (self.vim and self.vim.take(event)) and not self._take_key(event.key):
             if keys_in_force().action(event.key) == "newline":
                 self.insert("\n")
@@ -132,6 +152,29 @@ class PromptArea(TextArea):
                 return
         event.stop()
         event.prevent_default()
+
+    def answered_by(self, key: str) -> None:
+        """`key` answered a question: pressed once more, it is neither writing nor a command."""
+        self.repeated.begin(key)
+
+    def take_letter(self, event: events.Key) -> None:
+        """Write a letter that was typed elsewhere."""
+        if not self._is_held(event):
+            self.write(event)
+
+    def write(self, event: events.Key) -> None:
+        """Do what a letter does that was held back until now."""
+        if event.character and not (self.vim and self.vim.take(event)):
+            self.replace(event.character, *self.selection, maintain_selection_offset=False)
+
+    def _is_held(self, event: events.Key) -> bool:
+        early = self.early
+        return self.repeated.holds(event) or (early is not None and early.holds(event))
+
+    def _write_held(self) -> None:
+        self.repeated.write_held()
+        if self.early is not None:
+            self.early.write_held()
 
     async def _edits(self, key: str) -> bool:
         """Run what `key` is bound to here, if anything.
@@ -147,6 +190,7 @@ class PromptArea(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        self._write_held()
         text = await self._take_paste(event.text)
         start, end = self.selection
         self.replace(text, start, end, maintain_selection_offset=False)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -40,7 +41,11 @@ _PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
 
 
 class Prompt(Vertical):
-    """Where the person writes."""
+    """Where the person writes.
+
+    Attributes:
+        changed_at: When the text changed last, in monotonic seconds.
+    """
 
     class Submitted(Message):
         """Enter was pressed on something that can be dispatched; the prompt is empty again."""
@@ -84,6 +89,7 @@ class Prompt(Vertical):
         self._query: Query | None = None
         self._answered: Query | None = None
         self._suggested = ""
+        self.changed_at = float("-inf")
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, _PLACEHOLDER)
 
@@ -105,8 +111,16 @@ class Prompt(Vertical):
         """What stands in the prompt."""
         return self._attachments.draft(self.area.text)
 
-    def load(self, draft: Draft, *, cursor_at_start: bool = False) -> None:
-        """Put `draft` in place of what stands there, without opening a menu."""
+    def load(
+        self, draft: Draft, *, cursor_at_start: bool = False, is_selected: bool = False
+    ) -> None:
+        """Put `draft` in place of what stands there, without opening a menu.
+
+        Args:
+            draft: What is put there.
+            cursor_at_start: The cursor goes before it instead of behind it.
+            is_selected: What is typed next replaces it. With the keys of vi nothing is selected.
+        """
         self._attachments.load(draft)
         self._loaded_text = draft.text
         self._menu_dismissed = False
@@ -115,6 +129,8 @@ class Prompt(Vertical):
             self.area.move_cursor(self.area.document.end)
         if self.area.vim is not None:
             self.area.vim.begin()
+        elif is_selected:
+            self.area.select_all()
         self._close_menu()
 
     def clear(self) -> None:
@@ -188,7 +204,7 @@ class Prompt(Vertical):
             return True
         if self._sources is None and key == "ctrl+j":
             # An Enter from before the terminal was ours comes in as a line feed.
-            self._enter()
+            self.send()
             return True
         if key == "tab":
             self._menu_dismissed, self._loaded_text = False, ""
@@ -204,9 +220,9 @@ class Prompt(Vertical):
         sources, area = self._sources, self.area
         match action:
             case "submit":
-                self._enter()
+                self.send()
             case "history_older" if not is_arrow or (
-                area.is_on_first_row and area.selection.is_empty
+                area.is_on_first_row and area.selected_text in ("", area.text)
             ):
                 self._walk_history(older=True)
             case "history_newer" if self._walk and (not is_arrow or area.is_on_last_row):
@@ -240,7 +256,7 @@ class Prompt(Vertical):
                 item = self.menu.current
                 self._insert_current()
                 if item is not None and item.runs:
-                    self._enter()
+                    self.send()
             case _:
                 return False
         return True
@@ -268,7 +284,8 @@ class Prompt(Vertical):
             return item is not None
         return self.menu.was_moved or (item.stands_for and bool(self._query.typed.strip()))
 
-    def _enter(self) -> None:
+    def send(self) -> None:
+        """Enter: send what is written, or what is suggested; begin a new line behind ``\\``."""
         if self.area.text_before_cursor.endswith("\\"):
             self.area.replace_before_cursor(1, "\n")
             return
@@ -355,6 +372,7 @@ class Prompt(Vertical):
     @on(TextArea.Changed)
     def _text_changed(self, event: TextArea.Changed) -> None:
         event.stop()
+        self.changed_at = time.monotonic()
         if length := report_length(self.area.text_before_cursor):
             self.area.replace_before_cursor(length, "")
             return

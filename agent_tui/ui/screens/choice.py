@@ -1,11 +1,13 @@
-"""Asks one question with a few answers, each with a key of its own."""
+"""Asks one question with a few answers."""
 
+import time
+from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
 from textual.events import Key
 from textual.types import CSSPathType
 from textual.widgets import Static
@@ -13,6 +15,9 @@ from textual.widgets import Static
 from agent_tui.commands.core.questions import Question
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
+from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
+from agent_tui.ui.questions.early_keys import EarlyKeys
 from agent_tui.ui.screens.modal import Modal
 
 AnswerT = TypeVar("AnswerT")
@@ -21,51 +26,109 @@ AnswerT = TypeVar("AnswerT")
 class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
-    Enter answers nothing, as it is typed by habit.
+    Enter gives the marked answer once nothing was typed for a moment: a second Enter behind a
+    command must not answer what the command asks.
+
+    Args:
+        question: What is asked.
+        early: Where letters must wait for that moment, too: what becomes of those that do not.
+        quiet_s: How long that moment is, in seconds.
+        clock: Monotonic seconds.
+        answered_by: Told the key that answers, as it may be pressed twice.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = [
-        "page.tcss",
-        "confirm.tcss",
-        "choice.tcss",
-    ]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "choice.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
-        Binding("up", "scroll(-1)", "Up", show=False),
-        Binding("down", "scroll(1)", "Down", show=False),
+        Binding("up", "mark(-1)", "The answer above", show=False),
+        Binding("down", "mark(1)", "The answer below", show=False),
+        Binding("k", "scroll(-1)", "Scroll up", show=False),
+        Binding("j", "scroll(1)", "Scroll down", show=False),
         Binding("pageup", "scroll(-8)", "Page up", show=False),
         Binding("pagedown", "scroll(8)", "Page down", show=False),
     ]
 
-    def __init__(self, question: Question[AnswerT]) -> None:
+    def __init__(
+        self,
+        question: Question[AnswerT],
+        early: EarlyKeys | None = None,
+        *,
+        quiet_s: float = QUIET_S,
+        clock: Callable[[], float] = time.monotonic,
+        answered_by: Callable[[str], object] = str,
+    ) -> None:
         super().__init__()
         self.question = question
+        self._early = early
+        self._quiet_s = quiet_s
+        self._clock = clock
+        self._quiet_since_s = clock()
+        self._answered_by = answered_by
 
     def compose(self) -> ComposeResult:
         """The facts scroll, so that the answers stay in sight however much there is to know."""
         question = self.question
-        lines = [
-            Content.assemble((f" {choice.key} ", "bold $primary"), f" {choice.label}")
-            for choice in question.choices
-        ]
-        with Vertical(id="confirm"):
+        rows = [AnswerRow(choice.key, choice.label) for choice in question.choices]
+        with Vertical(id="choice"):
             yield Static(safe_text(question.title), id="page-title", markup=False)
-            with VerticalScroll(id="confirm-scroll", can_focus=False):
+            with VerticalScroll(id="choice-scroll", can_focus=False):
                 facts = safe_text("\n".join(question.facts))
-                yield Static(facts, id="confirm-text", markup=False)
-            yield Static(Content("\n").join(lines), id="confirm-choices", markup=False)
-            yield KeysLine(f"esc {question.unanswered}", id="page-keys")
+                yield Static(facts, id="choice-facts", markup=False)
+            yield AnswerList(rows, question.marked)
+            yield KeysLine(f"↑↓ move · enter answers · esc {question.unanswered}", id="page-keys")
+
+    def on_mount(self) -> None:
+        """Take a letter out of the prompt that was the answer already."""
+        if self._early is not None:
+            self._early.begin(self._list.keys)
+
+    def on_unmount(self) -> None:
+        """What is held was an answer."""
+        if self._early is not None:
+            self._early.end()
 
     def on_key(self, event: Key) -> None:
-        """A key of an answer gives it."""
-        for choice in self.question.choices:
-            if event.key == choice.key:
-                event.stop()
-                self.dismiss(choice.value)
+        """Give the answer of a key; what was typed too early, or answers nothing, goes on."""
+        early, is_quiet = self._early, self._is_quiet
+        number = self._list.number_for(event.key)
+        if number is not None and (is_quiet or (early is None and event.key != "enter")):
+            event.stop()
+            self._answered_by(event.key)
+            self._answer(number)
+        elif early is not None and event.is_printable and event.character:
+            if is_quiet:
+                early.pause()
+                if event.key in SCROLL_KEYS:
+                    return
+            event.stop()
+            event.prevent_default()
+            self._quiet_since_s = self._clock()
+            early.take_letter(event)
+
+    @on(AnswerLine.Clicked)
+    def _clicked(self, event: AnswerLine.Clicked) -> None:
+        event.stop()
+        if self._early is None or self._is_quiet:
+            self._answer(event.number)
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self._clock() - self._quiet_since_s >= self._quiet_s
+
+    @property
+    def _list(self) -> AnswerList:
+        return self.query_one(AnswerList)
+
+    def _answer(self, number: int) -> None:
+        self.dismiss(self.question.choices[number].value)
+
+    def action_mark(self, step: int) -> None:
+        """Mark the answer above or below."""
+        self._list.move(step)
 
     def action_scroll(self, step: int) -> None:
         """Scroll the facts."""
-        self.query_one("#confirm-scroll").scroll_relative(y=step, animate=False)
+        self.query_one("#choice-scroll").scroll_relative(y=step, animate=False)
 
     def action_cancel(self) -> None:
         """Close without an answer."""

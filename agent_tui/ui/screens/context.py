@@ -114,7 +114,7 @@ class ContextScreen(ReadingScreen):
         title = Content.assemble(
             ("Context window", "bold"),
             (
-                f"   {about}{usage.used:,} of {usage.window:,} tokens, {usage.percent}%",
+                f"   {about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}",
                 "$foreground-muted",
             ),
         )

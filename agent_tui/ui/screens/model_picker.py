@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from agent_tui.commands.core.front import ModelSource
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.model import facts_of
+from agent_tui.commands.model import facts_of, found_with, is_same
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
@@ -47,9 +47,9 @@ class ModelPicker(PickerScreen[ModelRef]):
         return "↑↓ move · enter choose · ctrl+s mark as a favourite · esc close"
 
     async def load_rows(self) -> Sequence[PickerRow[ModelRef]]:
-        """The models found: the present one, favourites, the last ones, then what is nearest."""
+        """The models found: the present one, favourites, those chosen last, then the others."""
         await asyncio.to_thread(self._known.load)
-        self._found = await self._models.found()
+        self._found = await found_with(self._models, self._present)
         if self.size.width < _WIDTH_FOR_PRICES:
             self.column_titles = type(self).column_titles[1:]
         return self._ordered()
@@ -58,7 +58,7 @@ class ModelPicker(PickerScreen[ModelRef]):
         rows = [
             model_row(
                 model,
-                is_present=_is_same(model.ref, self._present),
+                is_present=is_same(model.ref, self._present),
                 is_favourite=self._known.is_favourite(model.ref),
             )
             for model in self._found
@@ -67,7 +67,7 @@ class ModelPicker(PickerScreen[ModelRef]):
         rows = [replace(row, columns=row.columns[-columns:]) for row in rows]
         return sorted(
             rows,
-            key=lambda row: (not _is_same(row.value, self._present), self._known.place(row.value)),
+            key=lambda row: (not is_same(row.value, self._present), self._known.place(row.value)),
         )
 
     async def action_mark(self) -> None:
@@ -83,17 +83,11 @@ def model_row(
     """A model as a line; one at a server has the name it has there."""
     mark = "● " if is_present else "★ " if is_favourite else "  "
     facts = facts_of(model)
-    columns = (facts.prices, facts.window, facts.state, facts.via)
+    state = facts.state or ("in use" if is_present else "")
+    columns = (facts.prices, facts.window, state, facts.via)
     title = _name_at_server(model.ref) if model.ref.base_url else model.ref.name
     search = f"{model.ref.name} {model.via}"
     return PickerRow(model.ref, mark + title, columns, search)
-
-
-def _is_same(ref: ModelRef, present: ModelRef) -> bool:
-    """Whether both lead to one model; one at a server may be asked for by two names."""
-    if ref.base_url != present.base_url:
-        return False
-    return present.name in ((ref.name, ref.model_id) if ref.base_url else (ref.name,))
 
 
 def _name_at_server(ref: ModelRef) -> str:

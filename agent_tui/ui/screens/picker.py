@@ -217,6 +217,9 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
     def row_highlighted(self, row: PickerRow[ValueT]) -> None:
         """A row became the current one; for pickers that show its effect."""
 
+    def nothing_highlighted(self) -> None:
+        """No row is left; for pickers that show more of one than its preview."""
+
     @on(PickerList.Resized)
     def _fit(self, event: PickerList.Resized) -> None:
         event.stop()
@@ -270,6 +273,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
             self._list.highlighted = place
         elif self.has_preview:
             self.query_one("#picker-preview-text", Static).update("")
+            self.nothing_highlighted()
         self._show_headings(widths, width)
         self._show_message()
 

@@ -18,9 +18,10 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.questions import loss_question
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
-from agent_tui.safe_text import printable_line, safe_text
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
@@ -32,7 +33,8 @@ from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.screens.confirm import ConfirmScreen
+from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
     TYPING_PAUSE_S,
@@ -40,13 +42,14 @@ from agent_tui.ui.screens.picker import (
     PickerScreen,
     search_rows,
 )
+from agent_tui.ui.screens.session_preview import last_blocks, preview_lines
 from agent_tui.ui.screens.session_rows import (
-    end_of,
     foreign_facts,
     foreign_rows,
     session_facts,
     session_rows,
 )
+from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
@@ -123,6 +126,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     def on_mount(self) -> None:
         """Bring the search up to date beside the list, which the base loads."""
+        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
         self._name_what_is_shown()
         self.run_worker(self._update_search, group="search-index", exit_on_error=False)
 
@@ -225,17 +229,13 @@ class SessionPicker(PickerScreen[PickedSession]):
     # The preview
 
     def preview_of(self, row: PickerRow[PickedSession]) -> Content:
-        """Its facts, and what was looked for in its surroundings."""
+        """Its facts."""
         path = row.value.path
         parts: list[Content] = []
         if (summary := self._sessions.get(path)) is not None:
             parts.append(session_facts(summary, self._now))
         elif (file := self._foreign.get(path)) is not None:
             parts.append(foreign_facts(file, self._now))
-        hit = self._hits.get(path) if self._hits_for == self.wanted else None
-        if hit is not None and hit.snippet:
-            quoted = safe_text(hit.snippet, keep_newlines=False)
-            parts.append(Content.assemble(("… ", "$text-accent"), (quoted, "italic")))
         return Content("\n\n").join(parts)
 
     def row_highlighted(self, row: PickerRow[PickedSession]) -> None:
@@ -244,12 +244,19 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     async def _show_end(self, row: PickerRow[PickedSession]) -> None:
         try:
-            end = await asyncio.to_thread(_read_end, row.value)
+            blocks = await asyncio.to_thread(_read_end, row.value)
         except (SessionError, OSError) as error:
-            end = Content.assemble((safe_text(str(error)), "$text-error"))
+            blocks = (NoticeBlock("error", str(error)),)
         # None where the screen was left meanwhile.
-        for preview in self.query("#picker-preview-text").results(Static):
-            preview.update(Content("\n\n").join([self.preview_of(row), end]))
+        for end in self.query("#picker-preview-end").results(PaintedLines):
+            hit = self._hits.get(row.value.path) if self._hits_for == self.wanted else None
+            snippet = hit.snippet if hit is not None else ""
+            end.show(partial(preview_lines, blocks, self.wanted, snippet))
+            self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
+
+    def nothing_highlighted(self) -> None:
+        """Nothing is left to show the end of."""
+        self.query_one("#picker-preview-end", PaintedLines).show()
 
     # Keys
 
@@ -302,7 +309,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     async def _delete(self, summary: SessionSummary) -> None:
         title = session_title(summary)
         facts = f"{title}\n\nIts file goes to the trash folder of the sessions."
-        if not await self._ask(ConfirmScreen("Delete this session?", facts)):
+        if not await self._ask(ChoiceScreen(loss_question("Delete this session?", facts))):
             return
         if await self._done(lambda: self._store.delete(summary.path)):
             del self._sessions[summary.path]
@@ -318,13 +325,13 @@ class SessionPicker(PickerScreen[PickedSession]):
         return True
 
 
-def _read_end(picked: PickedSession) -> Content:
-    """The last messages of a session file, oldest of them first. Blocking.
+def _read_end(picked: PickedSession) -> tuple[Block, ...]:
+    """What was said last in a session file, oldest of it first. Blocking.
 
     Raises:
         SessionError: Another agent's file cannot be read.
         OSError: The file cannot be read.
     """
     if picked.agent is not None:
-        return end_of(read_foreign(picked.path, picked.agent).entries[-_END_ENTRIES:])
-    return end_of(newest_entries(picked.path, _END_ENTRIES))
+        return last_blocks(read_foreign(picked.path, picked.agent).entries[-_END_ENTRIES:])
+    return last_blocks(newest_entries(picked.path, _END_ENTRIES))

@@ -13,16 +13,11 @@ from agent_tui.commands.sessions import (
     age,
     session_title,
 )
-from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.safe_text import safe_text
-from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.importers.discovery import ForeignFile
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.screens.picker import PickerRow
-
-_PREVIEW_MESSAGES = 6
-_PREVIEW_CHARS = 600
 
 
 def session_rows(
@@ -71,12 +66,6 @@ def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     return _titled(_foreign_title(file), [where, size, age(file.modified, now)])
 
 
-def end_of(entries: Sequence[Entry]) -> Content:
-    """The last messages of `entries`, oldest of them first."""
-    shown = [line for entry in entries if (line := _end_line(entry)) is not None]
-    return Content("\n\n").join(shown[-_PREVIEW_MESSAGES:])
-
-
 def _is_here(summary: SessionSummary, cwd: Path) -> bool:
     return cwd in (summary.cwd, summary.launch_cwd)
 
@@ -119,21 +108,3 @@ def _titled(title: str, facts: Iterable[str]) -> Content:
     lines = "\n".join(safe_text(fact, keep_newlines=False) for fact in facts)
     name = safe_text(title, keep_newlines=False)
     return Content.assemble((name, "bold"), "\n", (lines, "$foreground-muted"))
-
-
-def _end_line(entry: Entry) -> Content | None:
-    match entry:
-        case MessageEntry(message=UserMessage() as message) if message.text.strip():
-            return _quote("›", "$primary", message.text, "bold")
-        case MessageEntry(message=AssistantMessage() as message) if message.text.strip():
-            return _quote(" ", "", message.text, "$foreground")
-        case CompactionEntry():
-            return _quote("≡", "$text-accent", entry.summary, "$foreground-muted")
-        case _:
-            return None
-
-
-def _quote(sign: str, sign_style: str, text: str, style: str) -> Content:
-    whole = safe_text(text.strip())
-    short = whole if len(whole) <= _PREVIEW_CHARS else whole[:_PREVIEW_CHARS].rstrip() + " …"
-    return Content.assemble((f"{sign} ", sign_style), (short, style))

@@ -1,7 +1,8 @@
 """The tree of what was said: go back to an earlier message, fork from it, label it."""
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterator
 from typing import ClassVar
 
 from textual import getters, on
@@ -12,11 +13,12 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.agent.session.branches import Branches
 from agent_tui.commands.tree import TreeAction, TreeChoice
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
+from agent_tui.sessions.lineage.joined import JoinedTree
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
-from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.modal import Modal
@@ -45,8 +47,7 @@ class TreeScreen(Modal[TreeChoice]):
     """Returns what is to be done, or nothing.
 
     Args:
-        log: The session.
-        set_label: Puts a label on an entry, or with an empty text takes it off.
+        branches: The session, with those it was compacted from.
     """
 
     app = getters.app(_any_app)
@@ -69,10 +70,9 @@ class TreeScreen(Modal[TreeChoice]):
         Binding("end", "move(1000000)", "Last", show=False),
     ]
 
-    def __init__(self, log: SessionLog, set_label: Callable[[str, str], None]) -> None:
+    def __init__(self, branches: Branches) -> None:
         super().__init__()
-        self._log = log
-        self._set_label = set_label
+        self._branches = branches
         self._tree: MessageTree | None = None
         self._shows_everything = False
 
@@ -94,7 +94,14 @@ class TreeScreen(Modal[TreeChoice]):
         self.run_worker(self._load_tree, group="tree", exclusive=True)
 
     async def _load_tree(self) -> None:
-        self._tree = await asyncio.to_thread(MessageTree, self._log.entries, self._log.leaf_id)
+        """Show the present session at once, and what was before compactions when it is read."""
+        trees = self._branches.trees()
+        await self._show_tree(next(trees))
+        if (whole := await asyncio.to_thread(_last, trees)) is not None:
+            await self._show_tree(whole)
+
+    async def _show_tree(self, tree: JoinedTree) -> None:
+        self._tree = await asyncio.to_thread(MessageTree, tree.entries, tree.leaf_id)
         await self._fill()
 
     async def _fill(self) -> None:
@@ -186,14 +193,15 @@ class TreeScreen(Modal[TreeChoice]):
             self.app.push_screen(screen, lambda text: self._label(row, text))
 
     def _label(self, row: TreeRow, text: str | None) -> None:
-        if text is None or text == row.label:
-            return
+        if text is not None and text != row.label:
+            self.run_worker(self._set_label(row.entry.id, text), group="tree", exclusive=True)
+
+    async def _set_label(self, entry_id: str, text: str) -> None:
         try:
-            self._set_label(row.entry.id, text)
+            await self._branches.label(entry_id, text)
         except AgentTuiError as error:
             self.notify(str(error), severity="error", markup=False)
-            return
-        self.run_worker(self._load_tree, group="tree", exclusive=True)
+        await self._load_tree()
 
     def _show_keys(self, *, is_searching: bool = False) -> None:
         keys = _KEYS.format(filter="less" if self._shows_everything else "all")
@@ -230,6 +238,11 @@ def preview(row: TreeRow, tree: MessageTree) -> Content:
         said = safe_text(_short(answer.strip(), _ANSWER_CHARS))
         parts.append(Content.assemble((said, "$foreground-muted")))
     return Content("\n\n").join(parts)
+
+
+def _last(trees: Iterator[JoinedTree]) -> JoinedTree | None:
+    """The last of `trees`; None where there are no more. Reads files."""
+    return next(iter(deque(trees, maxlen=1)), None)
 
 
 def _short(text: str, most_chars: int) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.config import NotifySetting
+from agent_tui.durations import elapsed
 from agent_tui.events import AgentEvent, ApprovalRequested, TurnFinished, TurnStarted
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.chat.activity_line import elapsed
 
 LONG_TURN_S = 10.0
 """A turn that ends sooner was waited for."""

@@ -134,6 +134,7 @@ class StatusView:
         return {
             "model": fields.model,
             "context_percent": fields.usage.percent,
+            "context_is_estimate": fields.usage.is_estimate,
             "cost_usd": round(fields.cost_usd, 6),
             "input_tokens": fields.input_tokens,
             "output_tokens": fields.output_tokens,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from rich.color import Color as RichColor
 from rich.style import Style
 from textual.app import App
 from textual.color import Color
@@ -20,6 +21,7 @@ _STRIKE = Style(strike=True)
 class Palette:
     """Styles by what they are for. Themes with terminal colours get no backgrounds."""
 
+    ground: Style
     text: Style
     muted: Style
     faint: Style
@@ -87,6 +89,27 @@ def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:
     return _legible(_blended_palette(variables), _parse(variables["background"]))
 
 
+def dimmed(palette: Palette) -> Palette:
+    """`palette` for what is past: every ink nearer to the background, and no bright grounds."""
+    styles: dict[str, Style] = {
+        field.name: getattr(palette, field.name) for field in fields(Palette)
+    }
+    ground = palette.ground.bgcolor
+    if ground is None:
+        return Palette(**{name: style + Style(dim=True) for name, style in styles.items()})
+    background = Color.from_rich_color(ground)
+
+    def nearer(colour: RichColor | None) -> RichColor | None:
+        faded = colour and Color.from_rich_color(colour).blend(background, _FADED)
+        return faded.rich_color if faded else None
+
+    def faded(style: Style) -> Style:
+        ink = Style(color=nearer(style.color), bgcolor=nearer(style.bgcolor))
+        return legible_style(style + ink, background, LINE_CONTRAST)
+
+    return Palette(**{name: faded(style) for name, style in styles.items()})
+
+
 def _legible(palette: Palette, background: Color) -> Palette:
     """`palette` with every style readable on its ground, whatever theme it was mixed from."""
     styles: dict[str, Style] = {
@@ -97,6 +120,9 @@ def _legible(palette: Palette, background: Color) -> Palette:
         styles[name] = legible_style(style, background, least)
     return Palette(**styles)
 
+
+_FADED = 0.5
+"""How much of the background is in the colours of what is past."""
 
 _LEAST_CONTRAST = {
     **dict.fromkeys(("faint", "code_edge", "quote_bar"), LINE_CONTRAST),
@@ -117,6 +143,7 @@ def _blended_palette(variables: Mapping[str, str]) -> Palette:
 
     code = Style(color=foreground.rich_color, bgcolor=background.blend(foreground, 0.05).rich_color)
     return Palette(
+        ground=Style(bgcolor=background.rich_color),
         text=ink("foreground"),
         muted=ink("foreground", 0.62),
         faint=ink("foreground", 0.32),
@@ -168,6 +195,7 @@ def _ansi_palette(variables: Mapping[str, str]) -> Palette:
 
     plain, dim = _PLAIN, Style(dim=True)
     return Palette(
+        ground=plain,
         text=plain,
         muted=dim,
         faint=dim,

@@ -2,16 +2,18 @@
 
 For the app, `Transcript` is all there is (all methods are synchronous):
 
-- ``append(block) -> BlockId``, ``replace(id, block)``, ``remove_block(id)``, ``clear()``,
-  ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
+- ``append(block) -> BlockId``, ``tell(notice)``, ``replace(id, block)``, ``remove_block(id)``,
+  ``clear()``, ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
   ``call_block_id(call_id)``, ``blocks``;
 - ``start_reply() -> BlockId``, ``stream_text(delta)``, ``stream_thinking(delta)``,
   ``finish_reply(mark, note)``, ``discard_reply()``; deltas may come as fast as they like;
-- ``append_tool_output(call_id, text)`` for a running `ToolBlock` or `BashBlock`; a later
-  ``replace`` with the finished block stands for everything that was shown live;
+- ``append_tool_output(call_id, text, skipped_lines)`` for a running `ToolBlock` or `BashBlock`; a
+  later ``replace`` with the finished block stands for everything that was shown live;
 - ``toggle(id)``, ``toggle_details()``, ``show_thinking``;
 - ``follow_end()``, ``is_following``, and the message ``Transcript.FollowChanged(following,
   new_count)``; scrolling is at once (``action_page_up`` and its like);
+- ``prepend(blocks)``, ``dim_above(spoken)``, ``keep_from(id)``, ``offer_earlier(has_earlier)``
+  and the message ``Transcript.EarlierWanted``: what was said before a compaction, dimmed;
 - ``begin_find(tell)``, ``find(text)``, ``find_next(direction)``, ``end_find(stays=)``: the chat
   stands still from the first to the last of them, and ``tell`` gets each `FindState`;
 - ``to_text()``, ``last_reply_text``.
@@ -25,10 +27,12 @@ from agent_tui.ui.transcript.blocks import (
     DividerBlock,
     NoticeBlock,
     ReplyMark,
+    SpokenBlock,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
     ToolStatus,
+    TurnBlock,
     UserBlock,
     WelcomeBlock,
 )
@@ -42,11 +46,13 @@ __all__ = [
     "DividerBlock",
     "NoticeBlock",
     "ReplyMark",
+    "SpokenBlock",
     "SummaryBlock",
     "ThinkingBlock",
     "ToolBlock",
     "ToolStatus",
     "Transcript",
+    "TurnBlock",
     "UserBlock",
     "WelcomeBlock",
 ]

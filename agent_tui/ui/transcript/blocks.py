@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent_tui.messages import Todo, TurnFacts
+
 BlockId: TypeAlias = int
 """Names one block of a transcript; grows from top to bottom, is never used twice."""
 
@@ -46,7 +48,9 @@ class ToolBlock:
 
     `title` is one line for the person, `summary` a short result ("42 lines"), `diff` a
     unified diff. While it runs, `output` holds its last lines, `lines_before` came before them.
-    `images` are in base64.
+    `images` are in base64. Of a command `printed_lines` counts what it printed, of which `output`
+    may lack the middle; None for other calls. `kept_at` is the file with all of it. `todos` are the
+    plan that the call set, `is_new_plan` whether its steps are others than before.
     """
 
     call_id: str
@@ -59,13 +63,19 @@ class ToolBlock:
     elapsed_s: float | None = None
     lines_before: int = 0
     images: tuple[str, ...] = ()
+    printed_lines: int | None = None
+    kept_at: str = ""
+    todos: tuple[Todo, ...] = ()
+    is_new_plan: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BashBlock:
     """A command the person ran with ``!``; `in_context` is false for ``!!``.
 
-    While it runs, `output` holds its last lines, `lines_before` came before them.
+    While it runs, `output` holds its last lines, `lines_before` came before them. `printed_lines`
+    counts what it printed, of which `output` may lack a part; None where that is not known.
+    `kept_at` is the file with all of it.
     """
 
     call_id: str
@@ -75,6 +85,8 @@ class BashBlock:
     exit_code: int | None = None
     in_context: bool = True
     lines_before: int = 0
+    printed_lines: int | None = None
+    kept_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,13 @@ class NoticeBlock:
 
     level: Literal["info", "warning", "error"]
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBlock:
+    """The end of a turn: how long it took, and what it changed."""
+
+    facts: TurnFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +141,13 @@ Block: TypeAlias = (
     | BashBlock
     | SummaryBlock
     | NoticeBlock
+    | TurnBlock
     | DividerBlock
     | WelcomeBlock
 )
 
 DetailedBlock: TypeAlias = UserBlock | ToolBlock | BashBlock | SummaryBlock
 """Blocks that unfold together; thinking has a key of its own."""
+
+SpokenBlock: TypeAlias = UserBlock | AssistantBlock | ToolBlock | BashBlock
+"""Blocks of messages: the same live and from a session, unlike what the program tells."""

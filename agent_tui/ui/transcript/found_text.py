@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
+from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.text_search import SmartCaseText
 from agent_tui.ui.diff.view import parse_diff
@@ -16,6 +17,7 @@ from agent_tui.ui.transcript.blocks import (
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
+    TurnBlock,
     UserBlock,
     WelcomeBlock,
 )
@@ -40,20 +42,18 @@ def count_found(wanted: SmartCaseText, block: Block, text: str) -> int:
 def readable_text(block: Block) -> str:
     """All text of a block, folded or not, made safe as it is when drawn."""
     match block:
-        case UserBlock():
+        case UserBlock() | ThinkingBlock() | NoticeBlock():
             return safe_text(clip(block.text))
         case AssistantBlock():
             return safe_text(clip(f"{block.markdown}\n{block.note}"))
-        case ThinkingBlock():
-            return safe_text(clip(block.text))
         case ToolBlock():
             return _tool(block)
         case BashBlock():
             return f"{safe_text(clip(block.command))}\n{safe_output(clip(block.output))}"
         case SummaryBlock():
             return safe_text(clip(f"{block.note}\n{block.summary}"))
-        case NoticeBlock():
-            return safe_text(clip(block.text))
+        case TurnBlock():
+            return safe_text(turn_facts_line(block.facts, len(block.facts.changed)))
         case DividerBlock():
             return safe_text(clip(block.title))
         case WelcomeBlock():
@@ -78,7 +78,7 @@ def block_label(block: Block) -> str:
             return "your command"
         case SummaryBlock():
             return "a summary"
-        case NoticeBlock() | DividerBlock() | WelcomeBlock():
+        case NoticeBlock() | TurnBlock() | DividerBlock() | WelcomeBlock():
             return "a notice"
         case _:
             assert_never(block)
@@ -127,4 +127,5 @@ def _tool(block: ToolBlock) -> str:
         parts.append(safe_text(clip(block.summary), keep_newlines=False))
     parts += (safe_text(row.text) for row in parse_diff(block.diff) if row.kind != "file")
     parts.append(safe_output(clip(block.output)))
+    parts += (safe_text(clip(todo.text), keep_newlines=False) for todo in block.todos)
     return "\n".join(parts)

@@ -46,14 +46,19 @@ class LiveReply:
                 return None
         return index
 
-    def close(self, mark: ReplyMark, note: str) -> None:
-        """Nothing more comes; `mark` and `note` say how it ended where it did not end well."""
+    def close(self, mark: ReplyMark, note: str) -> list[BlockId]:
+        """Nothing more comes; `mark` and `note` say how it ended where it did not end well.
+
+        Returns:
+            The blocks it had.
+        """
         ids = self.forget()
         if mark and ids and not self._is_text(ids[-1]):
             ids.append(self._add(AssistantBlock("", is_finished=False)).id)
         for block_id in ids:
             is_last = block_id == ids[-1]
             self._finish(block_id, mark if is_last else "", note if is_last else "")
+        return ids
 
     def _live_id(self, kind: PieceKind) -> BlockId:
         """The block that a piece of this kind belongs to, made if need be."""

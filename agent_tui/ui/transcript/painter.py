@@ -8,6 +8,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.commands.command_output import SHOWN_LINES
+from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import (
@@ -19,7 +21,7 @@ from agent_tui.ui.styled_lines import (
     wrap,
     wrap_text,
 )
-from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.theme.palette import Palette, dimmed
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -29,6 +31,7 @@ from agent_tui.ui.transcript.blocks import (
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
+    TurnBlock,
     UserBlock,
     WelcomeBlock,
 )
@@ -65,6 +68,16 @@ class BlockPainter:
         self._measure = min(self._room, _MAX_MEASURE)
         self._code = CodePainter(palette)
         self._markdown = MarkdownPainter(palette, self._code, self._measure, _MARGIN)
+        self._dimmed: BlockPainter | None = None
+
+    @property
+    def dimmed(self) -> "BlockPainter":
+        """The same for what was said before a compaction."""
+        thinks = self.show_thinking
+        if self._dimmed is None or self._dimmed.show_thinking != thinks:
+            palette = dimmed(self.palette)
+            self._dimmed = BlockPainter(palette, self._parser, self.width, show_thinking=thinks)
+        return self._dimmed
 
     def stream(self) -> MarkdownStream:
         """A Markdown text to be fed piece by piece."""
@@ -79,22 +92,26 @@ class BlockPainter:
                 return self._markdown_rows(block.markdown) + self.mark_rows(block)
             case ThinkingBlock():
                 return self._thinking(block, is_expanded=is_expanded)
-            case ToolBlock():
-                measures = Measures(self.width, self._measure)
-                inks = self._code.inks
-                return tool_lines(block, self.palette, inks, measures, is_expanded=is_expanded)
-            case BashBlock():
-                return bash_lines(block, self.palette, self.width, is_expanded=is_expanded)
+            case ToolBlock() | BashBlock():
+                return self._call(block, is_expanded=is_expanded)
             case SummaryBlock():
                 return self._summary(block, is_expanded=is_expanded)
             case NoticeBlock():
                 return self._notice(block)
+            case TurnBlock():
+                return self._turn_end(block)
             case DividerBlock():
                 return self._divider(safe_text(block.title, keep_newlines=False))
             case WelcomeBlock():
                 return self._welcome(block)
             case _:
                 assert_never(block)
+
+    def _call(self, block: ToolBlock | BashBlock, *, is_expanded: bool) -> list[Line]:
+        if isinstance(block, BashBlock):
+            return bash_lines(block, self.palette, self.width, is_expanded=is_expanded)
+        measures = Measures(self.width, self._measure)
+        return tool_lines(block, self.palette, self._code.inks, measures, is_expanded=is_expanded)
 
     def _markdown_rows(self, source: str) -> list[Line]:
         stream = self.stream()
@@ -182,6 +199,16 @@ class BlockPainter:
         rows = wrap_text(safe_text(block.text), style, self._measure)
         return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * _MARGIN)])
 
+    def _turn_end(self, block: TurnBlock) -> list[Line]:
+        """How long a turn took and what it changed, with as many names as fit on a row."""
+        named = len(block.facts.changed)
+        text = turn_facts_line(block.facts, named)
+        while cell_len(text) > self._measure and named > 1:
+            named -= 1
+            text = turn_facts_line(block.facts, named)
+        rows = wrap_text(safe_text(text), self.palette.muted, self._measure)
+        return prefixed(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * _MARGIN)])
+
     def _divider(self, title: str, hint: str = "") -> list[Line]:
         """A rule with `title` in it, and `hint` near its right end where there is room."""
         palette = self.palette
@@ -252,5 +279,7 @@ def estimate_rows(block: Block, width: int) -> int:
             return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():
             return 2 + len(block.facts) + len(block.hints)
+        case ToolBlock(printed_lines=int(printed)):
+            return 1 + min(printed, SHOWN_LINES + 1)
         case _:
             return 1

@@ -2,6 +2,8 @@
 
 from typing import assert_never
 
+from agent_tui.commands.command_output import excerpt, excerpt_lines
+from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.ui.styled_lines import clip
 from agent_tui.ui.transcript.blocks import (
@@ -13,6 +15,7 @@ from agent_tui.ui.transcript.blocks import (
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
+    TurnBlock,
     UserBlock,
     WelcomeBlock,
 )
@@ -33,6 +36,8 @@ def plain_text(block: Block) -> str:
             return f"--- context compacted ---\n{safe_text(block.summary)}"
         case NoticeBlock():
             return safe_text(block.text)
+        case TurnBlock():
+            return safe_text(turn_facts_line(block.facts))
         case DividerBlock():
             return f"--- {safe_text(block.title, keep_newlines=False)} ---"
         case ThinkingBlock() | WelcomeBlock():
@@ -48,4 +53,9 @@ def _tool(block: ToolBlock) -> str:
         head += f"  {safe_text(clip(block.summary), keep_newlines=False)}"
     if block.status not in ("ok", "running"):
         head += f"  ({block.status})"
-    return "\n".join(part for part in (head, safe_text(block.diff).rstrip("\n")) if part)
+    parts = [head, safe_text(block.diff).rstrip("\n")]
+    if block.printed_lines is not None:
+        has_failed = block.status == "error"
+        found = excerpt(block.output, lines=block.printed_lines, has_failed=has_failed)
+        parts += (f"    {line}" for line in excerpt_lines(found))
+    return "\n".join(filter(None, parts))

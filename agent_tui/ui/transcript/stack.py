@@ -10,12 +10,16 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     BlockId,
     ToolBlock,
+    TurnBlock,
 )
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.painter import BlockPainter, estimate_rows
 
 _TRAILING_ROWS = 1
 """Blank rows below the last block."""
+
+_FIRST_ID: BlockId = 1 << 30
+"""Blocks that are put above the first one have smaller ids, which stay positive."""
 
 _MAX_KEPT_ROWS = 3_000
 """Drawn rows kept in memory; blocks far from the screen are drawn again when seen.
@@ -30,6 +34,7 @@ class Item:
     """A block and what is known of its drawing.
 
     `height` is exact when `is_measured`, a guess before; `rows` may be dropped and drawn again.
+    What `is_past` was said before a compaction that began another session: it is dimmed.
     """
 
     id: BlockId
@@ -37,6 +42,7 @@ class Item:
     height: int
     is_expanded: bool = False
     is_measured: bool = False
+    is_past: bool = False
     rows: list[Line] | None = None
     stream: MarkdownStream | None = None
 
@@ -65,7 +71,8 @@ class BlockStack:
         self._gaps: list[int] = []
         self._valid = 0
         self._total = 0
-        self._next_id: BlockId = 1
+        self._next_id: BlockId = _FIRST_ID
+        self._lowest_id: BlockId = _FIRST_ID
         self._kept_rows = 0
         self.version = 0
         """Grows whenever a block comes, goes or becomes another."""
@@ -108,6 +115,36 @@ class BlockStack:
         self._ids.append(item.id)
         self.version += 1
         return item
+
+    def prepend(self, blocks: Sequence[Block]) -> Sequence[Item]:
+        """Put blocks of the past above all others."""
+        first = self._lowest_id - len(blocks)
+        width = self._painter.width
+        items = [
+            Item(first + number, block, estimate_rows(block, width), is_past=True)
+            for number, block in enumerate(blocks)
+        ]
+        self._items[:0] = items
+        self._ids[:0] = [item.id for item in items]
+        self._lowest_id = first
+        self._valid = 0
+        self.version += 1
+        return items
+
+    def remove_above(self, index: int) -> None:
+        """Take out all blocks above the one at `index`."""
+        for item in self._items[:index]:
+            self._forget_rows(item)
+        del self._items[:index], self._ids[:index]
+        self._valid = 0
+        self.version += 1
+
+    def dim_above(self, index: int) -> None:
+        """Let all blocks above the one at `index` be past; their heights stay."""
+        for item in self._items[:index]:
+            if not item.is_past:
+                item.is_past = True
+                self._forget_rows(item)
 
     @property
     def first_id(self) -> BlockId | None:
@@ -168,14 +205,15 @@ class BlockStack:
         """Draw a block in bounded steps; a caller short of time may stop between two."""
         item = self._items[index]
         block = item.block
+        painter = self._painter.dimmed if item.is_past else self._painter
         if isinstance(block, AssistantBlock):
-            stream = item.stream or self._painter.stream()
+            stream = item.stream or painter.stream()
             if item.stream is None:
                 stream.feed(block.markdown)
             yield from stream.steps()
-            rows = stream.rows(is_end=item.stream is None) + self._painter.mark_rows(block)
+            rows = stream.rows(is_end=item.stream is None) + painter.mark_rows(block)
         else:
-            rows = self._painter.paint(block, is_expanded=item.is_expanded)
+            rows = painter.paint(block, is_expanded=item.is_expanded)
         self.set_rows(index, rows)
 
     def set_rows(self, index: int, rows: list[Line]) -> None:
@@ -289,5 +327,5 @@ def _gap(above: Item | None, item: Item) -> int:
 def can_toggle(block: Block) -> bool:
     """Whether there is more to see of a block than it shows at first."""
     if isinstance(block, ToolBlock):
-        return bool(block.output or block.diff)
-    return not isinstance(block, AssistantBlock)
+        return bool(block.output or block.diff or block.todos)
+    return not isinstance(block, AssistantBlock | TurnBlock)

@@ -38,6 +38,9 @@ _NEAR_SCREENS = 4
 
 _MAX_CACHED_STRIPS = 500
 
+_EARLIER_SCREENS = 2
+"""What was said earlier is asked for when so many screens are left above."""
+
 
 class RowMarks(Protocol):
     """What is to stand out on the rows, whatever their blocks are."""
@@ -91,8 +94,13 @@ class StackView(ScrollView, can_focus=False):
         following: bool
         new_count: int
 
+    @dataclass
+    class EarlierWanted(Message):
+        """The person is near the top, and what was said earlier is not there yet."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self._has_earlier = False
         self._parser = markdown_parser()
         self._palette = plain_palette()
         self._stack = BlockStack(self._painter(80))
@@ -116,6 +124,18 @@ class StackView(ScrollView, can_focus=False):
         """Go to the end and stay there."""
         self._set_following(True)
         self._settle()
+
+    def offer_earlier(self, has_earlier: bool) -> None:
+        """Say whether there is more above; `EarlierWanted` asks for it once."""
+        self._has_earlier = has_earlier
+        self._ask_for_earlier()
+
+    def _ask_for_earlier(self) -> None:
+        height = self.scrollable_content_region.height
+        is_near = self.scroll_offset.y < _EARLIER_SCREENS * height and self._marks is None
+        if self._has_earlier and is_near and self._place is not None:
+            self._has_earlier = False
+            self.post_message(self.EarlierWanted())
 
     def on_mount(self) -> None:
         """Take over the theme and get ready to draw ahead."""
@@ -247,6 +267,7 @@ class StackView(ScrollView, can_focus=False):
         if place is not None and text_of is not None and place.id == text_of.id:
             place = replace(place, offset=text_of.offset)
         self._place = place
+        self._ask_for_earlier()
 
     def _take_size(self) -> None:
         """Tell the scroll bar how long the chat is.

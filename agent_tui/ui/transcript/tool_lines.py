@@ -7,7 +7,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.commands.command_output import SHOWN_LINES, excerpt
+from agent_tui.commands.core.short_words import counted, short_time
 from agent_tui.key_actions import keys_in_force
+from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, diff_width, parse_diff
 from agent_tui.ui.styled_lines import (
@@ -22,20 +25,16 @@ from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
 from agent_tui.ui.transcript.thumbnail import picture_lines
 
-_LIVE_LINES = 5
-"""Last lines of output that show while a command runs."""
-
 _LIVE_HELPER_LINES = 1
 """Of a helper what it does now: several may run."""
 
-_FOLDED_ERROR_LINES = 4
 _FOLDED_BASH_LINES = 10
+"""Of a command that the person ran to see what it prints."""
+
+_FOLDED_STEPS = 10
 _FOLDED_DIFF_LINES = 12
 _UNFOLDED_LINES = 2_000
 """Lines drawn when unfolded; tools are capped at as many."""
-
-_FOLDED_LINE_CHARS = 400
-"""Characters of one long line while its output is folded: a few rows."""
 
 MAX_TITLE_CHARS = 1_000
 """Longer titles are cut before anything else: one row is all they get."""
@@ -58,19 +57,21 @@ class Measures:
 def tool_lines(
     block: ToolBlock, palette: Palette, inks: Inks, measures: Measures, *, is_expanded: bool
 ) -> list[Line]:
-    """A tool call: its head line, then the diff or the output as far as it is unfolded."""
+    """A tool call: its head line, then the diff, output or plan as far as it is unfolded."""
     body: list[Line] = []
     width = measures.width
     if block.diff:
         body += _diff(block.diff, palette, inks, measures, is_expanded=is_expanded)
     if is_expanded:
-        body += _output(block, palette, width, _UNFOLDED_LINES)
+        body += _unfolded_output(block, palette, width)
         body += prefixed(picture_lines(block.images, measures.column, palette), [_BODY])
     elif block.status == "running":
-        is_helper = block.name == "explore"
-        body += _output(block, palette, width, _LIVE_HELPER_LINES if is_helper else _LIVE_LINES)
-    elif block.status in ("error", "denied"):
-        body += _output(block, palette, width, _FOLDED_ERROR_LINES)
+        limit = _LIVE_HELPER_LINES if block.name == "explore" else SHOWN_LINES
+        body += _folded_output(block, palette, width, limit)
+    elif block.status in ("error", "denied") or block.printed_lines is not None:
+        body += _folded_output(block, palette, width, SHOWN_LINES)
+    if block.todos and (is_expanded or block.is_new_plan):
+        body += _plan(block.todos, palette, measures, is_expanded=is_expanded)
     return [_tool_head(block, palette, width), *body]
 
 
@@ -84,9 +85,7 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
         [_BODY],
     )
     head = [replace(line, toggles=True) for line in head]
-    limit = _UNFOLDED_LINES if is_expanded else _FOLDED_BASH_LINES
-    if block.status == "running" and not is_expanded:
-        limit = _LIVE_LINES
+    limit = SHOWN_LINES if block.status == "running" else _FOLDED_BASH_LINES
     notes: list[str] = []
     if block.status == "cancelled":
         notes.append("cancelled")
@@ -94,7 +93,10 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
         notes.append(f"exit {block.exit_code}")
     if not block.in_context:
         notes.append("not in the model's context")
-    rows = [*head, *_output(block, palette, width, limit)]
+    if is_expanded:
+        rows = [*head, *_unfolded_output(block, palette, width)]
+    else:
+        rows = [*head, *_folded_output(block, palette, width, limit)]
     if notes:
         note = wrap_text(" · ".join(notes), palette.muted, max(10, width - 5))
         rows += prefixed(note, [_BODY])
@@ -164,25 +166,80 @@ def _diff(
     return lines
 
 
-def _output(block: ToolBlock | BashBlock, palette: Palette, width: int, limit: int) -> list[Line]:
-    """The last `limit` lines of an output, with a line that says how many are folded."""
+def _unfolded_output(block: ToolBlock | BashBlock, palette: Palette, width: int) -> list[Line]:
+    """As much of the end of an output as may be drawn, below how many lines are not."""
     output = block.output.rstrip()
     if not output:
         return []
-    is_expanded = limit == _UNFOLDED_LINES
-    hidden = output.count("\n") + 1 - limit
+    hidden = output.count("\n") + 1 - _UNFOLDED_LINES
     if hidden > 1:
-        output = "\n".join(output.rsplit("\n", limit)[1:])
-    output = clip(output, MAX_LINE_CHARS if is_expanded else _FOLDED_LINE_CHARS)
-    rows = wrap_text(safe_output(output), palette.muted, max(10, width - 7), words=False)
-    lines = prefixed(rows, [_BODY, Segment("│ ", palette.faint)])
-    hidden = (hidden if hidden > 1 else 0) + block.lines_before
-    return [_fold(hidden, palette, is_expanded=is_expanded), *lines] if hidden else lines
+        output = "\n".join(output.rsplit("\n", _UNFOLDED_LINES)[1:])
+    text = safe_output(clip(output, MAX_LINE_CHARS))
+    rows = wrap_text(text, palette.muted, max(10, width - 7), words=False)
+    lines = prefixed(rows, _edge(palette))
+    if hidden := max(hidden, 0) + block.lines_before:
+        lines.insert(0, _fold(hidden, palette, is_expanded=True))
+    if block.kept_at:
+        where = safe_text(f"whole output: {block.kept_at}", keep_newlines=False)
+        lines += prefixed(wrap_text(where, palette.muted, max(10, width - 5)), [_BODY])
+    return lines
 
 
-def _fold(hidden: int, palette: Palette, *, is_expanded: bool) -> Line:
+def _folded_output(
+    block: ToolBlock | BashBlock, palette: Palette, width: int, limit: int
+) -> list[Line]:
+    """A few lines of an output, with a line that says how many are folded where they would be."""
+    printed = block.printed_lines or 0
+    if block.lines_before:
+        printed = block.lines_before + block.output.rstrip().count("\n") + 1
+    has_failed = block.status == "error"
+    found = excerpt(block.output, lines=printed, most=limit, has_failed=has_failed)
+    texts = [safe_output(line[:MAX_LINE_CHARS]) for line in (*found.first, *found.last)]
+    room = max(10, width - 7)
+    lines = [wrap_text(text, palette.muted, room, words=False) for text in texts]
+    if sum(map(len, lines)) > limit + 1:
+        lines = [[_cut(rows[0], palette)] if len(rows) > 1 else rows for rows in lines]
+    rows = [prefixed(each, _edge(palette)) for each in lines]
+    if found.hidden:
+        rows.insert(len(found.first), [_fold(found.hidden, palette, is_expanded=False)])
+    return [row for each in rows for row in each]
+
+
+def _cut(row: Line, palette: Palette) -> Line:
+    """The first row of a line that goes on."""
+    text = set_cell_size(row.text, max(1, row.cells - 1)).rstrip()
+    return Line((Segment(text, palette.muted), Segment("…", palette.faint)), tail=1)
+
+
+def _edge(palette: Palette) -> list[Segment]:
+    return [_BODY, Segment("│ ", palette.faint)]
+
+
+def _plan(
+    todos: tuple[Todo, ...], palette: Palette, measures: Measures, *, is_expanded: bool
+) -> list[Line]:
+    """The steps of a plan, each with a sign of how far it is."""
+    signs = {
+        "completed": ("✓ ", palette.success, palette.muted),
+        "in_progress": ("▸ ", palette.accent, palette.strong),
+        "pending": ("· ", palette.muted, palette.text),
+    }
+    limit = _UNFOLDED_LINES if is_expanded else _FOLDED_STEPS
+    shown = todos if len(todos) <= limit + 1 else todos[:limit]
+    lines: list[Line] = []
+    for todo in shown:
+        sign, sign_style, style = signs[todo.status]
+        text = safe_text(clip(todo.text), keep_newlines=False)
+        rows = wrap_text(text, style, max(10, measures.column - 2))
+        lines += prefixed(rows, [_BODY, Segment(sign, sign_style)], [_BODY, Segment("  ")])
+    if hidden := len(todos) - len(shown):
+        lines.append(_fold(hidden, palette, is_expanded=is_expanded, what="step"))
+    return lines
+
+
+def _fold(hidden: int, palette: Palette, *, is_expanded: bool, what: str = "line") -> Line:
     """What is not drawn; where it can be had by unfolding, by which key."""
-    text = f"… +{hidden:,} line{'s' * (hidden > 1)}" + ("" if is_expanded else unfold_hint())
+    text = f"… +{counted(hidden, what)}" + ("" if is_expanded else unfold_hint())
     segments = (_BODY, Segment(text, palette.muted))
     return Line(segments, is_decoration=True, toggles=not is_expanded)
 
@@ -191,12 +248,3 @@ def unfold_hint() -> str:
     """The key that unfolds, behind what is said to be folded."""
     key = keys_in_force().shown("toggle_details")
     return f" · {key}" if key else ""
-
-
-def short_time(seconds: float) -> str:
-    """A duration for the eye: ``3.2s``, ``47s``, ``2m 05s``."""
-    if seconds < 10:
-        return f"{seconds:.1f}s"
-    if seconds < 60:
-        return f"{seconds:.0f}s"
-    return f"{int(seconds) // 60}m {int(seconds) % 60:02d}s"

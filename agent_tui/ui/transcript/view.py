@@ -16,7 +16,9 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     BlockId,
     DetailedBlock,
+    NoticeBlock,
     ReplyMark,
+    SpokenBlock,
     ThinkingBlock,
     ToolBlock,
 )
@@ -49,7 +51,7 @@ class Transcript(FindingView):
         self._details_expanded = False
         self._reply = LiveReply(self._stack)
         self._arrived: list[tuple[PieceKind, str]] = []
-        self._live_output: dict[str, list[str]] = {}
+        self._live_output: dict[str, list[tuple[str, int]]] = {}
         self._flush_timer: Timer | None = None
         self._next_flush_s = 0.0
         self._pressed_at: Offset | None = None
@@ -64,6 +66,16 @@ class Transcript(FindingView):
             self.post_message(self.FollowChanged(False, self._new_count))
         self._settle_changed()
         return item.id
+
+    def tell(self, notice: NoticeBlock) -> None:
+        """Put a notice at the end; one with its words among the newest notices gives way."""
+        for item in reversed(list(self._stack)):
+            if not isinstance(item.block, NoticeBlock):
+                break
+            if item.block.text == notice.text:
+                self.remove_block(item.id)
+                break
+        self.append(notice)
 
     def replace(self, block_id: BlockId, block: Block) -> None:
         """Show other data in the place of a block. A block that is gone stays gone."""
@@ -96,6 +108,35 @@ class Transcript(FindingView):
         for block in blocks:
             self._add(block)
         self._settle_changed()
+
+    def prepend(self, blocks: Sequence[Block]) -> None:
+        """Put what was said before a compaction on top, dimmed; the screen stays as it is."""
+        for item in self._stack.prepend(blocks):
+            item.is_expanded = self._details_expanded and isinstance(item.block, DetailedBlock)
+        self._shift()
+        self._wake()
+
+    def dim_above(self, spoken: int) -> None:
+        """Dim all but the newest blocks: so many of what was said, and what stands between."""
+        index = len(self._stack)
+        while index:
+            is_spoken = isinstance(self._stack[index - 1].block, SpokenBlock)
+            if is_spoken and not spoken:
+                break
+            index -= 1
+            spoken -= is_spoken
+        self._stack.dim_above(index)
+        self._settle_changed()
+
+    def keep_from(self, block_id: BlockId) -> None:
+        """Let go of all above a block, out of sight."""
+        self._stack.remove_above(self._stack.nearest(block_id))
+        self._settle_changed()
+
+    @property
+    def first_id(self) -> BlockId | None:
+        """The block at the top."""
+        return self._stack.first_id
 
     def block(self, block_id: BlockId) -> Block | None:
         """The data of a block, or None when it is gone."""
@@ -142,11 +183,16 @@ class Transcript(FindingView):
         self._arrived.append(("thinking", delta))
         self._wake_flush()
 
-    def finish_reply(self, mark: ReplyMark = "", note: str = "") -> None:
-        """The reply is over; `mark` and `note` say so where it did not end well."""
+    def finish_reply(self, mark: ReplyMark = "", note: str = "") -> Sequence[BlockId]:
+        """The reply is over; `mark` and `note` say so where it did not end well.
+
+        Returns:
+            Its blocks.
+        """
         self._flush()
-        self._reply.close(mark, note)
+        blocks = self._reply.close(mark, note)
         self._settle_changed()
+        return blocks
 
     def discard_reply(self) -> None:
         """Nothing of the present reply is to stay."""
@@ -154,9 +200,12 @@ class Transcript(FindingView):
         for block_id in self._reply.forget():
             self.remove_block(block_id)
 
-    def append_tool_output(self, call_id: str, text: str) -> None:
-        """More output of a running tool or command; its last lines are shown."""
-        self._live_output.setdefault(call_id, []).append(text)
+    def append_tool_output(self, call_id: str, text: str, skipped_lines: int = 0) -> None:
+        """More output of a running tool or command; its last lines are shown.
+
+        `skipped_lines` came before `text`, and are only counted.
+        """
+        self._live_output.setdefault(call_id, []).append((text, skipped_lines))
         self._wake_flush()
 
     # Folding -----------------------------------------------------------------------------
@@ -276,11 +325,12 @@ class Transcript(FindingView):
                 self._redraw(index)
         outputs, self._live_output = self._live_output, {}
         for call_id, parts in outputs.items():
-            self._extend_output(call_id, "".join(parts))
+            text = "".join(text for text, _ in parts)
+            self._extend_output(call_id, text, sum(skipped for _, skipped in parts))
         now_s = perf_counter()
         self._next_flush_s = now_s + _FLUSH_SHARE * (now_s - started_s)
 
-    def _extend_output(self, call_id: str, text: str) -> None:
+    def _extend_output(self, call_id: str, text: str, skipped_lines: int) -> None:
         index = self._stack.index(self._by_call.get(call_id, 0))
         if index is None:
             return
@@ -289,7 +339,7 @@ class Transcript(FindingView):
             output = whole = block.output + text
             if len(output) > _MAX_LIVE_CHARS:
                 output = output[-_MAX_LIVE_CHARS:].partition("\n")[2] or output[-_MAX_LIVE_CHARS:]
-            cut = whole.count("\n") - output.count("\n")
+            cut = whole.count("\n") - output.count("\n") + skipped_lines
             grown = replace(block, output=output, lines_before=block.lines_before + cut)
             self._stack.grow(index, grown)
             self._redraw(index)

@@ -11,6 +11,7 @@ from agent_tui.config import PermissionSettings
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
+    ReplyAwaited,
     ToolFinished,
     ToolOutputDelta,
     ToolStarted,
@@ -19,9 +20,11 @@ from agent_tui.events import (
 from agent_tui.messages import Cost, ToolCall, ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.providers.silence import Wait
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import Stage, collect, of_kind, only
+from tests.support.waiting import WaitingProvider
 
 TASK = "Where is the greeting made?"
 USED = Usage(input=100, output=10, total_tokens=110, cost=Cost(total=0.01))
@@ -86,6 +89,14 @@ async def test_only_the_answer_comes_back_and_what_it_did_is_shown(stage: Stage)
     assert [event.text for event in of_kind(events, ToolOutputDelta)] == ["grep hello in .\n"]
     assert [event.name for event in of_kind(events, ToolStarted)] == ["explore"]
     assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_its_waiting_for_the_model_is_told(stage: Stage):
+    provider = WaitingProvider(script(two_steps), (Wait(65, 2),))
+    events = await collect(stage.runtime(provider).submit("go"))
+    assert of_kind(events, ReplyAwaited) == [ReplyAwaited(65, True)] * len(provider.requests)
+    said = [event.text for event in of_kind(events, ToolOutputDelta)]
+    assert "waiting for the model for 1m 05s\n" in said
 
 
 async def test_its_context_is_its_own(stage: Stage):

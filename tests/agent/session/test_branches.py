@@ -215,7 +215,7 @@ async def test_an_unknown_entry_is_refused(stage: Stage):
         with pytest.raises(SessionError, match="no entry nothere"):
             await refused
     with pytest.raises(SessionError, match="no entry nothere"):
-        runtime.branches.label("nothere", "x")
+        await runtime.branches.label("nothere", "x")
 
 
 # A summary of what is left
@@ -386,11 +386,11 @@ async def test_labels_are_set_changed_and_taken_off(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     first = runtime.conversation.log.path_entries()[0].id
     before = sent(runtime)
-    runtime.branches.label(first, "  start ")
+    await runtime.branches.label(first, "  start ")
     assert labels_of(runtime.conversation.log.entries) == {first: "start"}
-    runtime.branches.label(first, "begin")
+    await runtime.branches.label(first, "begin")
     assert labels_of(runtime.conversation.log.entries) == {first: "begin"}
-    runtime.branches.label(first, "")
+    await runtime.branches.label(first, "")
     assert labels_of(runtime.conversation.log.entries) == {}
     assert sent(runtime) == before
 
@@ -400,7 +400,7 @@ async def test_labels_are_set_changed_and_taken_off(stage: Stage):
 
 async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: Stage):
     owner = await spoken(stage, "one", "two")
-    owner.branches.label(id_of(owner, "one"), "start")
+    await owner.branches.label(id_of(owner, "one"), "start")
     reader = stage.runtime(speaking)
     ref = str(owner.conversation.log.path)
     with pytest.raises(SessionError, match="is open in another agent-tui"):
@@ -420,13 +420,16 @@ async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: St
             await collect(activity)
     for change in (
         lambda: reader.sessions.rename("x"),
-        lambda: reader.branches.label(entry, "x"),
         lambda: reader.set_model(ModelRef("scripted/other")),
         lambda: reader.set_thinking("high"),
     ):
         with pytest.raises(SessionError, match=r"open read-only.*/fork"):
             change()
-    for step in (reader.branches.go_back(entry), reader.sessions.undo_compaction()):
+    for step in (
+        reader.branches.go_back(entry),
+        reader.branches.label(entry, "x"),
+        reader.sessions.undo_compaction(),
+    ):
         with pytest.raises(SessionError, match=r"open read-only.*/fork"):
             await step
     assert lines_of(owner) == before

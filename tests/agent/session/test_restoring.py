@@ -18,6 +18,8 @@ from agent_tui.messages import ToolCall
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, kept_folder
+from agent_tui.sessions.lineage.chain import known_session
+from agent_tui.sessions.lineage.joined import Place
 from agent_tui.sessions.replay.file_changes import (
     NOT_KEPT,
     SOMEBODY_ELSE,
@@ -64,7 +66,13 @@ def said(runtime: AgentRuntime, number: int) -> str:
 
 
 async def back_to(runtime: AgentRuntime, number: int) -> RestorePlan:
-    return await runtime.files.plan_for(runtime.branches.leaf_for(said(runtime, number)))
+    return await runtime.files.plan_for(await runtime.branches.place_of(said(runtime, number)))
+
+
+def behind(runtime: AgentRuntime, leaf_id: str | None) -> Place:
+    """The place where `leaf_id` was the newest entry."""
+    log = runtime.conversation.log
+    return Place(known_session(log), log.entries[0], leaf_id)
 
 
 def notices(events: tuple[AgentEvent, ...]) -> list[str]:
@@ -167,8 +175,8 @@ async def test_talk_alone_leaves_the_files_and_they_can_still_go_back_later(stag
     first = said(runtime, 0)
     await runtime.branches.go_back(first)
     await collect(runtime.submit("Otherwise."))
-    leaf = runtime.branches.leaf_for(first)
-    await runtime.files.carry_out(await runtime.files.plan_for(leaf))
+    place = await runtime.branches.place_of(first)
+    await runtime.files.carry_out(await runtime.files.plan_for(place))
     assert not (stage.workspace / "a.txt").exists()
 
 
@@ -184,7 +192,7 @@ async def test_another_branch_has_its_files_again(stage: Stage):
     await collect(runtime.submit("Otherwise."))
     assert file.read_text() == "right"
     assert tip is not None
-    await runtime.files.carry_out(await runtime.files.plan_for(tip))
+    await runtime.files.carry_out(await runtime.files.plan_for(behind(runtime, tip)))
     assert file.read_text() == "left"
 
 
@@ -296,7 +304,7 @@ async def test_what_a_command_changed_in_a_repository_goes_back(
     else:
         leaf = runtime.conversation.log.leaf_id
         await collect(runtime.run_bash(COMMAND, in_context=True))
-    plan = await runtime.files.plan_for(leaf)
+    plan = await runtime.files.plan_for(behind(runtime, leaf))
     names = {"clean.txt", "run.sh", "dirty.txt", "new.txt", "link"}
     assert {Path(r.path).name for r in plan.restores} - {"trapped"} == names
     await runtime.files.carry_out(plan)
@@ -317,7 +325,7 @@ async def test_what_the_person_changes_between_commands_is_not_the_commands(
     await collect(runtime.run_bash("echo 1 > one.txt", in_context=True))
     (folder / "clean.txt").write_text("mine")
     await collect(runtime.run_bash("echo 2 > two.txt", in_context=True))
-    plan = await runtime.files.plan_for(None)
+    plan = await runtime.files.plan_for(behind(runtime, None))
     assert {Path(r.path).name for r in plan.restores} == {"one.txt", "two.txt"}
 
 
@@ -448,7 +456,7 @@ async def main(folder, session):
     runtime = Stage(Path(folder)).runtime([])
     await runtime.sessions.open(session)
     print("ready", flush=True)
-    await runtime.files.carry_out(await runtime.files.plan_for(None))
+    await runtime.files.carry_out(await runtime.files.plan_for(behind(runtime, None)))
 
 asyncio.run(main(*sys.argv[1:]))
 """

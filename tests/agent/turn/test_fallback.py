@@ -48,7 +48,7 @@ async def test_where_neither_answers_the_turn_fails(stage: Stage):
     runtime = stage.runtime(failing(MODEL.name, SECOND.name), sleep=no_sleep, fallback_model=SECOND)
     events = await collect(runtime.submit("go"))
     assert only(events, TurnFinished).error == "It is overloaded."
-    assert len(of_kind(events, RetryScheduled)) == 6
+    assert len(of_kind(events, RetryScheduled)) == 3 + 9
 
 
 @pytest.mark.parametrize(("kind", "is_tried"), [("quota", True), ("auth", False)])

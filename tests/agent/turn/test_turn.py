@@ -11,6 +11,7 @@ from agent_tui.events import (
     ContextChanged,
     Notice,
     QueueChanged,
+    ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
     ReplyStarted,
@@ -25,10 +26,12 @@ from agent_tui.events import (
 from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
 from agent_tui.providers.base import NoticeChunk, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.providers.silence import Wait
 from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import collect, of_kind, only, roles
+from tests.support.waiting import WaitingProvider
 from tests.support.wire_rules import openai_problems
 
 
@@ -211,20 +214,15 @@ async def test_a_reply_cut_in_mid_stream_is_kept_and_gone_on_from(stage):
     assert stage.model.requests[-1].messages[-1].text == "half a rep"
 
 
-@pytest.mark.parametrize("is_watched", [True, False])
-async def test_a_steady_outage_ends_with_its_reason_and_later_when_nobody_watches(
-    stage, is_watched
-):
+async def test_a_steady_outage_ends_with_its_reason_after_minutes(stage):
     waits = Waits()
     outage = ProviderError("overloaded", "It is overloaded.")
-    runtime = stage.runtime(
-        lambda _request: Reply(error=outage), sleep=waits.sleep, is_interactive=is_watched
-    )
+    runtime = stage.runtime(lambda _request: Reply(error=outage), sleep=waits.sleep)
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert (end.outcome, end.can_continue) == ("error", True)
     assert "It is overloaded." in end.error
-    assert len(waits.delays_s) == (3 if is_watched else 9)
-    assert (sum(waits.delays_s) > 180) != is_watched
+    assert len(waits.delays_s) == 9
+    assert sum(waits.delays_s) > 180
 
 
 async def test_the_calls_beside_a_broken_one_are_run(stage):
@@ -282,6 +280,24 @@ async def test_what_a_provider_tells_of_a_request_is_said_and_no_part_of_the_rep
     events = await collect(runtime.submit("hi"))
     assert Notice("info", "The server takes no 'field': it is left out.") in events
     assert only(events, ReplyFinished).message.text == "Hello."
+
+
+async def test_waiting_for_words_is_told_by_the_minute(stage):
+    waits = (Wait(30, 1), Wait(61, 1), Wait(75, 75), Wait(122, 122))
+    runtime = stage.runtime(WaitingProvider([Reply(text="Hello.")], waits))
+    events = await collect(runtime.submit("hi"))
+    assert of_kind(events, ReplyAwaited) == [ReplyAwaited(61, True), ReplyAwaited(122, False)]
+    assert only(events, ReplyFinished).message.text == "Hello."
+
+
+async def test_a_silent_server_is_asked_once_more_and_no_oftener(stage):
+    waits, silent = Waits(), ProviderError("timeout", "It went silent.")
+    provider = ScriptedProvider(lambda _request: Reply(error=silent))
+    runtime = stage.runtime(provider, sleep=waits.sleep, is_interactive=False)
+    events = await collect(runtime.submit("hi"))
+    assert len(provider.requests) == 2
+    retry = only(events, RetryScheduled)
+    assert (retry.attempt, retry.max_attempts) == (1, 1)
 
 
 async def test_a_filtered_reply_is_said_and_not_repeated(stage):

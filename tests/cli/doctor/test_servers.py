@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_tui.cli.doctor import models
+from agent_tui.cli.doctor import configuration, models
 from agent_tui.cli.doctor.check import read_environment
 from agent_tui.providers.servers.kinds import ServerAddress
 from tests.cli.doctor.conftest import CANARY
@@ -102,8 +102,9 @@ def test_a_server_that_wants_a_key_says_so(environment, find, config):
 @pytest.mark.parametrize("url", ["nonsense", "http://host:port/v1", "ftp://x/v1", "http://:80"])
 def test_what_is_no_address_is_bad(environment, find, config, url):
     config.write_text(f'base_url = "{url}"\n')
-    check = find(models.check_base_urls(environment()))["base_url"]
+    check = find(configuration.check_settings(environment()))["base_url"]
     assert check.state == "bad"
+    assert url in check.found
     assert "Write it whole" in check.advice
 
 

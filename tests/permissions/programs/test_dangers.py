@@ -18,6 +18,11 @@ _PATHS = ProtectedPaths(
 )
 
 
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+
+
 def _danger(command: str, *folders: str) -> str:
     bases = [Path(folder) for folder in folders] or [_WORKSPACE]
     return danger_of(part_of(command), bases, _PATHS)

@@ -231,6 +231,7 @@ def test_a_compaction_keeps_what_the_person_said(tmp_path: Path) -> None:
     assert len(context.messages) == 2
     history = [
         said(ENVIRONMENT)["payload"],
+        said("<turn_aborted>The user interrupted.</turn_aborted>")["payload"],
         said("two")["payload"],
         said(summary)["payload"],
     ]
@@ -241,6 +242,13 @@ def test_a_compaction_keeps_what_the_person_said(tmp_path: Path) -> None:
         said("go on"),
     )
     assert build_context(listed.entries).summary.endswith("word for word\n\ntwo")
+
+
+def test_what_an_editor_puts_before_the_persons_words_is_not_theirs(tmp_path: Path) -> None:
+    of_editor = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n"
+    session = read(tmp_path, head(), said(f"{of_editor}Fix it.\n"), replied("Done."))
+    assert said_in(session) == ["Fix it."]
+    assert notes(session) == [of_editor.strip()]
 
 
 def test_a_compaction_that_cannot_be_read_leaves_the_history_in_place(tmp_path: Path) -> None:

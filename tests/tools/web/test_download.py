@@ -1,4 +1,3 @@
-import datetime
 import gzip
 import socket
 import ssl
@@ -10,6 +9,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.tools.web.download import MAX_TEXT_BYTES, Downloader, Page
 from agent_tui.tools.web.exchange import Moved
+from tests.support.certificates import certificate_of
 from tests.support.web_site import Answer, WebSite, html, redirect
 
 
@@ -169,7 +169,7 @@ def test_a_proxy_is_given_the_name_and_private_addresses_stay_refused(site: WebS
 def test_a_certificate_must_be_that_of_the_name_not_of_the_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    certificate = _certificate_of("site.test", tmp_path)
+    certificate = certificate_of("site.test", tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
@@ -182,32 +182,3 @@ def test_a_certificate_must_be_that_of_the_name_not_of_the_address(
         assert page.content == b"safe"
         with pytest.raises(ToolError, match="CERTIFICATE_VERIFY_FAILED"):
             downloader.get(f"https://other.test:{site.port}/")
-
-
-def _certificate_of(name: str, folder: Path) -> Path:
-    """A file with a certificate signed by itself, and its key."""
-    x509 = pytest.importorskip("cryptography.x509")
-    hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")
-    forms = pytest.importorskip("cryptography.hazmat.primitives.serialization")
-    ec = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(forms.Encoding.PEM) + key.private_bytes(
-        forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()
-    )
-    path = folder / "certificate.pem"
-    path.write_bytes(pem)
-    return path

@@ -84,7 +84,7 @@ def test_a_match_goes_on_over_wrapped_rows_without_their_bars():
 def test_matches_follow_each_other_in_the_order_of_the_chat():
     search = finder(UserBlock("a b a"), AssistantBlock("nothing"), UserBlock("a"))
     assert counted(search, "a") == 3
-    search.start_at(2)
+    search.start_at(search._stack[1].id)
     assert search.state().number == 3
     numbers: list[int] = []
     for direction in (1, 1, 1, -1, -1):
@@ -106,8 +106,9 @@ def test_only_blocks_that_changed_are_read_again():
     for _ in search.counting():
         pass
     assert search.state().total == 3
-    assert search._texts[1] is texts[1]
-    search.start_at(2)
+    first, second = (item.id for item in stack)
+    assert search._texts[first] is texts[first]
+    search.start_at(second)
     stack.remove(1)
     for _ in search.counting():
         pass

@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
+from agent_tui.commands.core.short_words import short_time
+from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import (
@@ -15,12 +19,12 @@ from agent_tui.ui.transcript.blocks import (
     ThinkingBlock,
     ToolBlock,
     ToolStatus,
+    TurnBlock,
     UserBlock,
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter, short_tokens
-from agent_tui.ui.transcript.tool_lines import short_time
 
 PALETTE = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()
@@ -42,6 +46,19 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(
         ToolBlock, hostile, hostile, hostile, statuses, hostile, hostile, hostile, st.just(2.0)
     ),
+    st.builds(
+        ToolBlock,
+        hostile,
+        hostile,
+        hostile,
+        statuses,
+        hostile,
+        printed_lines=st.integers(0, 999),
+        kept_at=hostile,
+        todos=st.tuples(st.builds(Todo, text=hostile)),
+        is_new_plan=st.booleans(),
+    ),
+    st.builds(TurnBlock, st.builds(TurnFacts, changed=st.tuples(hostile, hostile))),
     st.builds(BashBlock, hostile, hostile, statuses, hostile, st.integers(0, 3), st.booleans()),
     st.builds(SummaryBlock, hostile, st.just(10), st.just(5), hostile),
     st.builds(NoticeBlock, st.just("warning"), hostile),
@@ -89,8 +106,67 @@ def test_each_status_can_be_told_without_colour(status: ToolStatus, head: str):
 def test_a_failed_call_shows_the_end_of_its_output():
     output = "\n".join(f"line {n}" for n in range(20))
     shown = rows(ToolBlock("1", "bash", "bash x", "error", output, summary="exit 1"))
-    assert shown[:2] == [" ✗ bash x  exit 1", "   … +16 lines · ctrl+o"]
+    assert shown[:2] == [" ✗ bash x  exit 1", "   … +15 lines · ctrl+o"]
     assert shown[-1] == "   │ line 19"
+
+
+def test_five_lines_of_what_a_command_printed_stand_below_its_call():
+    printed = "\n".join(f"line {n}" for n in range(40))
+    block = ToolBlock("1", "bash", "make", "ok", printed, summary="40 lines", printed_lines=40)
+    assert rows(block) == [
+        " ● bash make  40 lines",
+        "   … +35 lines · ctrl+o",
+        *(f"   │ line {n}" for n in range(35, 40)),
+    ]
+    short = ToolBlock("1", "bash", "make", "ok", "a\nb", summary="2 lines", printed_lines=2)
+    assert rows(short)[1:] == ["   │ a", "   │ b"]
+    assert rows(block, expanded=True)[1:] == [f"   │ line {n}" for n in range(40)]
+
+
+def test_lines_that_the_model_did_not_get_are_counted_and_where_they_are_is_told():
+    printed = "1\n2\n3\n[... 4307 lines, 20000 bytes left out ...]\n4311\n4312\n" + "x\n" * 9
+    block = ToolBlock("1", "bash", "seq", "ok", printed, printed_lines=4_321, kept_at="/o/b.log")
+    assert rows(block)[1] == "   … +4,316 lines · ctrl+o"
+    assert rows(block, expanded=True)[-1] == "   whole output: /o/b.log"
+    own = BashBlock("1", "seq", "ok", printed, 0, printed_lines=4_321)
+    assert "   … +4,311 lines · ctrl+o" in rows(own)
+
+
+def test_of_a_failed_command_the_error_comes_first_and_then_the_end():
+    printed = "\n".join(["cc a.c", "a.c:3: error: no foo", *(f"note {n}" for n in range(40))])
+    block = ToolBlock("1", "bash", "make", "error", printed, printed_lines=42)
+    assert rows(block)[1:4] == [
+        "   │ a.c:3: error: no foo",
+        "   … +37 lines · ctrl+o",
+        "   │ note 36",
+    ]
+    told = ToolBlock("1", "bash", "make", "error", f"{printed}\nError: gone", printed_lines=43)
+    assert rows(told)[1] == "   … +38 lines · ctrl+o"
+    assert rows(told)[-1] == "   │ Error: gone"
+
+
+def test_a_new_plan_is_shown_with_its_steps_and_one_that_only_goes_on_is_not():
+    todos = (
+        Todo(text="Read", status="completed"),
+        Todo(text="Write", status="in_progress"),
+        Todo(text="Test"),
+    )
+    block = ToolBlock("1", "todo", "plan: 1 of 3 done", "ok", todos=todos, is_new_plan=True)
+    steps = ["   ✓ Read", "   ▸ Write", "   · Test"]
+    assert rows(block) == [" ● todo plan: 1 of 3 done", *steps]
+    ticked = replace(block, is_new_plan=False)
+    assert rows(ticked) == [" ● todo plan: 1 of 3 done"]
+    assert rows(ticked, expanded=True)[1:] == steps
+    long = replace(block, todos=todos * 5)
+    assert rows(long)[-1] == "   … +5 steps · ctrl+o"
+
+
+def test_the_end_of_a_turn_names_as_many_files_as_fit_on_a_row():
+    facts = TurnFacts(elapsed_ms=125_000, changed=("src/a.py", "tests/test_a.py", "b.py"), more=2)
+    assert rows(TurnBlock(facts), 40) == [" ─ 2m 05s · changed src/a.py +4"]
+    everything = " ─ 2m 05s · changed src/a.py, tests/test_a.py, b.py +2"
+    assert rows(TurnBlock(facts), 80) == [everything]
+    assert rows(TurnBlock(TurnFacts(elapsed_ms=47_400))) == [" ─ 47s"]
 
 
 def test_a_long_diff_is_folded_and_counted():
@@ -123,12 +199,12 @@ def test_a_single_line_of_ten_megabytes_is_bounded():
         assert 0 < len(rows(block, 80)) < 500
 
 
-def test_a_long_line_of_a_folded_output_takes_a_few_rows_and_says_what_is_missing():
-    block = ToolBlock("1", "bash", "bash x", "error", "y" * 1_000 + "\nend")
-    shown = rows(block, 80)
-    assert len(shown) < 10
-    assert shown[-2].endswith(" … +600 characters")
-    assert len(rows(block, 80, expanded=True)) > len(shown)
+def test_where_folded_lines_take_too_many_rows_each_is_cut_to_one():
+    short = ToolBlock("1", "bash", "bash x", "error", "y" * 200 + "\nend")
+    assert len(rows(short, 80)) == 5
+    long = ToolBlock("1", "bash", "bash x", "error", "y" * 1_000 + "\nend")
+    assert rows(long, 80)[1:] == [f"   │ {'y' * 72}…", "   │ end"]
+    assert len(rows(long, 80, expanded=True)) > 10
 
 
 def test_what_no_key_unfolds_names_no_key():

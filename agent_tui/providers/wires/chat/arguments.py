@@ -15,8 +15,8 @@ from agent_tui.providers.wires.fields import count_at
 from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
 
 _GEMINI_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
-_TIMEOUT_MARGIN_S = 30.0
-"""How much later than ours litellm's own timer fires."""
+_LITELLM_TIMEOUT_S = 86_400.0
+"""How silent a server may be is for us to say: litellm's own timer must not fire before ours."""
 
 
 def request_arguments(
@@ -43,7 +43,7 @@ def request_arguments(
         "stream_options": {"include_usage": True},
         "num_retries": 0,
         "max_retries": 0,
-        "timeout": start.idle_timeout_s + _TIMEOUT_MARGIN_S,
+        "timeout": _LITELLM_TIMEOUT_S,
         "drop_params": True,
     }
     if start.base_url:

@@ -82,7 +82,8 @@ class Reasoning:
         details = [one for one in getattr(delta, "reasoning_details", None) or ()]
         self._details += details
         text = getattr(delta, "reasoning_content", None)
-        if text := text or "".join(str(one.get("text") or "") for one in details):
+        text = text or "".join(str(one.get("text") or "") for one in details)
+        if text or details:
             yield ThinkingChunk(text)
         for block in getattr(delta, "thinking_blocks", None) or ():
             if block.get("type") == "redacted_thinking":
@@ -166,4 +167,4 @@ def counts_of(usage: object) -> TokenCounts:
 
 def _count(holder: object, name: str) -> int:
     value = getattr(holder, name, None)
-    return value if isinstance(value, int) else 0
+    return max(value, 0) if isinstance(value, int) else 0

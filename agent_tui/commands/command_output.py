@@ -1,0 +1,116 @@
+"""What a person is shown of a command that the model ran: how it ended, and a few lines of it."""
+
+import re
+from dataclasses import dataclass
+
+from agent_tui.commands.core.short_words import counted
+from agent_tui.messages import ToolDetails, ToolResultMessage
+from agent_tui.safe_text import safe_output
+from agent_tui.tools.processes.shell import printed_part
+
+SHOWN_LINES = 5
+"""Lines of an output that are shown while it is folded."""
+
+_LINE_CHARS = 200
+_RAN_WELL = "exit 0"
+_LEFT_OUT = re.compile(r"^\[\.\.\. (\d+) lines, \d+ bytes left out \.\.\.\]$", re.MULTILINE)
+_NAMES_ERROR = re.compile(
+    r"^.*(?:\b(?:error|fatal|panic)\b|\w(?:Error|Exception)\b)[^:\n]{0,12}: ?\S.*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""``error: ...``, ``a.c:3:5: fatal error: ...``, ``error[E0308]: ...``, ``ValueError: ...``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """What a command printed.
+
+    Attributes:
+        text: So much of it as the model got.
+        lines: How many lines were printed.
+        result: How it ended and how much it printed, in a few words.
+    """
+
+    text: str
+    lines: int
+    result: str
+
+
+def command_output(message: ToolResultMessage) -> CommandOutput | None:
+    """What the command printed that the result is of; None where the call ran none."""
+    details = message.tool_details
+    is_job_looked_at = message.tool_name == "job" and details.jobs
+    ending = f"job {details.jobs[0].id}: " if is_job_looked_at else details.summary
+    text = printed_part(message.text, ending) if ending else message.text
+    lines = details.printed_lines
+    if lines is None and message.tool_name == "bash" and text != message.text:
+        lines = _counted_lines(text)  # a session of an earlier version
+    return None if lines is None else CommandOutput(text, lines, _result(details, lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A few lines of an output.
+
+    Attributes:
+        first: What is told before the gap: the line that names the error.
+        hidden: How many lines are not shown.
+        last: The end.
+    """
+
+    first: tuple[str, ...]
+    hidden: int
+    last: tuple[str, ...]
+
+
+def excerpt(
+    output: str, *, lines: int = 0, most: int = SHOWN_LINES, has_failed: bool = False
+) -> Excerpt:
+    """The end of `output`; of a command that failed also the first line that names an error.
+
+    One line more than `most` is shown rather than folded.
+
+    Args:
+        output: Of a long one the beginning may be missing.
+        lines: How many lines were printed, where that is more than there are.
+        most: How many lines are shown.
+        has_failed: Whether there may be an error in it.
+    """
+    output = output.rstrip()
+    held = output.count("\n") + 1 if output else 0
+    lines = max(lines, held)
+    if lines <= most + 1 and lines == held:
+        return Excerpt((), 0, tuple(output.split("\n")) if output else ())
+    end = output.rsplit("\n", most)
+    folded = end.pop(0) if len(end) > most else ""
+    hidden = lines - len(end)
+    is_error_shown = not has_failed or _NAMES_ERROR.search("\n".join(end))
+    if not is_error_shown and (named := _NAMES_ERROR.search(folded)):
+        return Excerpt((named[0],), hidden, tuple(end[1:]))
+    return Excerpt((), hidden, tuple(end))
+
+
+def excerpt_lines(found: Excerpt) -> list[str]:
+    """`found` as lines for where nothing can be unfolded, made harmless."""
+    gap = [f"… +{counted(found.hidden, 'line')}"] if found.hidden else []
+    return [*map(_shown, found.first), *gap, *map(_shown, found.last)]
+
+
+def _shown(line: str) -> str:
+    shown = safe_output(line[: 4 * _LINE_CHARS])
+    return shown if len(shown) <= _LINE_CHARS else f"{shown[: _LINE_CHARS - 1]}…"
+
+
+def _counted_lines(text: str) -> int:
+    """How many lines were printed of which `text` has the beginning and the end."""
+    lines = text.count("\n") + 1 if text else 0
+    return lines + sum(int(left_out[1]) - 1 for left_out in _LEFT_OUT.finditer(text))
+
+
+def _result(details: ToolDetails, lines: int) -> str:
+    """``412 lines``, ``exit 1 · 412 lines``, ``no output``; that it went well, the mark says."""
+    ending = details.summary.replace("exit code ", "exit ", 1)
+    if details.jobs:
+        return ending
+    printed = counted(lines, "line") if lines else "no output"
+    return printed if ending in ("", _RAN_WELL) else f"{ending} · {printed}"

@@ -1,0 +1,55 @@
+"""Web addresses that somebody wrote: of model servers and MCP servers."""
+
+import re
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+_SCHEMES: Final = ("http", "https")
+_MAX_PORT: Final = 65_535
+_CREDENTIALS: Final = re.compile(r"(?<=//)[^/@\s]*@")
+
+
+def address_problem(address: str) -> str:
+    """What is wrong with a web address, as words that follow it; empty where nothing is."""
+    if not address.isprintable() or " " in address:
+        return "has a space or a control character in it"
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "is no web address: check its brackets"
+    if parts.scheme not in _SCHEMES:
+        return "must begin with http:// or https://"
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        return f"has a port that is no number from 1 to {_MAX_PORT}"
+    host = parts.hostname or ""
+    return "" if _is_host(host) else "names no host"
+
+
+def check_address(address: str) -> str:
+    """`address` as it is.
+
+    Raises:
+        ValueError: It is no web address; says why.
+    """
+    if problem := address_problem(address):
+        shown = _CREDENTIALS.sub("", address)
+        raise ValueError(f"{shown!r} {problem}")
+    return address
+
+
+def _is_host(host: str) -> bool:
+    if ":" in host or host.replace(".", "").isdecimal():
+        try:
+            ip_address(host)
+        except ValueError:
+            return False
+        return True
+    try:
+        return bool(host.removesuffix(".").encode("idna"))
+    except UnicodeError:
+        return False

@@ -1,0 +1,33 @@
+"""Durations as people read and write them."""
+
+import re
+from typing import Final
+
+_GIVEN: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[smh]?)")
+_UNIT_S: Final = (("h", 3_600.0), ("m", 60.0), ("s", 1.0))
+
+
+def elapsed(seconds: float) -> str:
+    """``12s``, ``3m 05s``, ``1h 02m``."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    return f"{whole // 3600}h {whole // 60 % 60:02}m"
+
+
+def seconds_of(text: str) -> float | None:
+    """The seconds that ``90``, ``90s``, ``10m`` or ``1.5h`` mean; None for anything else, and 0."""
+    given = _GIVEN.fullmatch(text.strip())
+    if given is None:
+        return None
+    return float(given["number"]) * dict(_UNIT_S).get(given["unit"], 1.0) or None
+
+
+def shortest(seconds: float) -> str:
+    """`seconds` as `seconds_of` reads them, in the largest unit that they fill: ``10m``."""
+    for unit, size_s in _UNIT_S:
+        if seconds >= size_s and seconds % size_s == 0:
+            return f"{seconds / size_s:g}{unit}"
+    return f"{seconds:g}s"

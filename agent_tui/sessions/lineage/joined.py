@@ -1,0 +1,200 @@
+"""A session and those it was compacted from as one tree, and where in it one can go on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
+from itertools import takewhile
+
+from agent_tui.attachments import without_attachments
+from agent_tui.errors import SessionError
+from agent_tui.messages import UserMessage
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.lineage.chain import KnownSession, PastSessions
+from agent_tui.sessions.lineage.forking import path_to
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to go on.
+
+    Attributes:
+        session: The session to go on in.
+        entry: What was picked, as it stands there.
+        leaf_id: The entry there that the next one follows; None for none.
+        later: The sessions that go on from it, the present one last. Empty in the present one.
+    """
+
+    session: KnownSession
+    entry: Entry
+    leaf_id: str | None
+    later: tuple[KnownSession, ...] = ()
+
+    @property
+    def said(self) -> UserMessage | None:
+        """The person's message that is taken back there, to be said otherwise."""
+        match self.entry:
+            case MessageEntry(message=UserMessage() as message):
+                return message
+            case _:
+                return None
+
+    @property
+    def text(self) -> str:
+        """What the person typed in that message."""
+        return without_attachments(self.said.text) if self.said else ""
+
+    @property
+    def image_count(self) -> int:
+        """How many images went with it."""
+        return len(self.said.images) if self.said else 0
+
+    def written(self) -> list[Entry]:
+        """All entries of its session and the later ones, each once, as they were written."""
+        each = {
+            entry.id: entry
+            for entry in merge(
+                *(session.entries for session in (self.session, *self.later)),
+                key=lambda entry: entry.timestamp,
+            )
+        }
+        return list(each.values())
+
+
+class JoinedTree:
+    """Sessions that were compacted one into the next, as one tree.
+
+    What a session begins with, its compaction, follows the entry that was compacted up to. The
+    copies it keeps behind that are left out: the originals stand in the session before it.
+
+    Args:
+        sessions: The oldest first, the present one last.
+        leaf_id: Where the present one is.
+        is_whole: Whether nothing comes before them; else copies are told by their times.
+
+    Attributes:
+        entries: The entries of all, parents before children. Ids are unique.
+        leaf_id: Where the conversation is, among them.
+    """
+
+    def __init__(
+        self, sessions: Sequence[KnownSession], leaf_id: str | None, *, is_whole: bool
+    ) -> None:
+        self._sessions = tuple(sessions)
+        self._homes: dict[str, tuple[int, Entry]] = {}
+        self._ends: dict[str, str] = {}
+        self.entries: list[Entry] = []
+        above: str | None = None
+        names: dict[str | None, str | None] = {}
+        for number, session in enumerate(self._sessions):
+            if number:
+                copied = copies(session, self._sessions[number - 1])
+                above = names[left_at(self._sessions[number - 1], session)]
+            else:
+                copied = frozenset[str]() if is_whole else _older_than_compaction(session)
+            names = self._add(number, session, copied, above)
+        self.leaf_id = names[leaf_id]
+
+    def _add(
+        self, number: int, session: KnownSession, copied: frozenset[str], above: str | None
+    ) -> dict[str | None, str | None]:
+        """Take in a session below the entry `above`; its entries by the ids they have there."""
+        names: dict[str | None, str | None] = {None: above}
+        for entry in session.entries:
+            parent = names[entry.parent_id]
+            if entry.id in copied and parent is not None:
+                names[entry.id] = parent
+                self._ends[parent] = entry.id
+                continue
+            name = entry.id if entry.id not in self._homes else f"{entry.id}@{session.id}"
+            names[entry.id] = name
+            self._homes[name] = (number, entry)
+            if (name, parent) != (entry.id, entry.parent_id):
+                entry = entry.model_copy(update={"id": name, "parent_id": parent})
+            self.entries.append(entry)
+        return names
+
+    @cached_property
+    def path(self) -> tuple[Entry, ...]:
+        """From the first entry of all to where the conversation is."""
+        return path_to(self.entries, self.leaf_id)
+
+    def path_to(self, entry_id: str | None) -> tuple[Entry, ...]:
+        """From the first entry of all to `entry_id`."""
+        return path_to(self.entries, entry_id)
+
+    def has(self, entry_id: str) -> bool:
+        """Whether there is such an entry."""
+        return entry_id in self._homes
+
+    def place(self, entry_id: str) -> Place:
+        """Before a message of the person's, which can then be said anew; behind anything else.
+
+        Behind the compaction that began a session is behind what it kept.
+
+        Raises:
+            SessionError: There is no such entry.
+        """
+        if entry_id not in self._homes:
+            raise SessionError(f"Session {self._sessions[-1].id} has no entry {entry_id}.")
+        number, entry = self._homes[entry_id]
+        match entry:
+            case MessageEntry(message=UserMessage()):
+                leaf_id = entry.parent_id
+            case _:
+                leaf_id = self._ends.get(entry_id, entry.id)
+        return Place(self._sessions[number], entry, leaf_id, self._sessions[number + 1 :])
+
+    def last_said(self) -> str | None:
+        """The person's last message on the way to where the conversation is."""
+        for entry in reversed(self.path):
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+                return entry.id
+        return None
+
+
+def joined_trees(
+    present: KnownSession, leaf_id: str | None, past: PastSessions
+) -> Iterator[JoinedTree]:
+    """The tree of `present`, then with each session before it; the last one is whole.
+
+    Before each but the first a file is read: whoever finds what they look for stops there.
+    """
+    sessions = [present]
+    walked = {present.id}
+    while sessions[0].begins_compacted:
+        yield JoinedTree(sessions, leaf_id, is_whole=False)
+        earlier = past.compacted_from(sessions[0])
+        if earlier is None or earlier.id in walked:
+            break
+        walked.add(earlier.id)
+        sessions.insert(0, earlier)
+    yield JoinedTree(sessions, leaf_id, is_whole=True)
+
+
+def copies(session: KnownSession, earlier: KnownSession) -> frozenset[str]:
+    """Ids of what `session` took along from `earlier`, which it was compacted from."""
+    there = {entry.id for entry in earlier.entries}
+    begun = session.entries[0].timestamp
+    return frozenset(e.id for e in session.entries if e.timestamp <= begun and e.id in there)
+
+
+def left_at(earlier: KnownSession, session: KnownSession) -> str | None:
+    """The entry of `earlier` that was the newest when `session` was begun by compacting it."""
+    taken = copies(session, earlier)
+    if kept := [entry.id for entry in session.entries if entry.id in taken]:
+        return kept[-1]
+    begun = session.entries[0].timestamp
+    ids = [entry.id for entry in earlier.entries if entry.timestamp <= begun]
+    return next(reversed(ids or [entry.id for entry in earlier.entries]), None)
+
+
+def kept_behind(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """What a session that begins with the compaction `entries[0]` kept from before it."""
+    begun = entries[0].timestamp
+    return tuple(takewhile(lambda entry: entry.timestamp < begun, entries[1:]))
+
+
+def _older_than_compaction(session: KnownSession) -> frozenset[str]:
+    first, *others = session.entries
+    return frozenset(entry.id for entry in others if entry.timestamp <= first.timestamp)

@@ -1,0 +1,69 @@
+"""The ways to answer a request for approval, in the order of their rows."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_tui.events import ApprovalRequest
+from agent_tui.ui.questions.answer_list import AnswerRow
+
+Choice = Literal["once", "session", "project", "rule", "edit", "no", "words"]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelAnswer:
+    """One way to answer.
+
+    Attributes:
+        key: The letter that gives it.
+        choice: What it does.
+        label: What it says.
+        grants: What is allowed from then on, for the person; empty for nothing.
+    """
+
+    key: str
+    choice: Choice
+    label: str
+    grants: str = ""
+
+    @property
+    def row(self) -> AnswerRow:
+        """How it is shown."""
+        return AnswerRow(self.key, self.label, self.grants)
+
+
+_PLAN_ANSWERS = (
+    PanelAnswer("y", "once", "Yes, and ask before each change"),
+    PanelAnswer("a", "session", "Yes, and accept edits"),
+    PanelAnswer("g", "edit", "Change it in the editor first"),
+    PanelAnswer("n", "no", "No, not yet"),
+    PanelAnswer("e", "words", "No, and say what is missing"),
+)
+
+
+def answers_to(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
+    """All ways to answer `request`; those that make a rule only where one may be made."""
+    if request.body_kind == "plan":
+        return _PLAN_ANSWERS
+    return (
+        PanelAnswer("y", "once", "Yes, once"),
+        *(_rule_answers(request) if request.session_rule else ()),
+        PanelAnswer("n", "no", "No"),
+        PanelAnswer("e", "words", "No, and say what to do instead"),
+    )
+
+
+def first_mark(request: ApprovalRequest) -> int:
+    """Which row is marked at first: the smallest yes, or No where something would be lost."""
+    choices = [answer.choice for answer in answers_to(request)]
+    return choices.index("no" if request.is_loss else "once")
+
+
+def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
+    is_exact = request.session_rule.startswith("bash(= ")
+    granted = "exactly this command" if is_exact else request.session_rule
+    wider = f"{request.wider_rule}, to be edited" if request.wider_rule else "to be written"
+    return (
+        PanelAnswer("a", "session", "Yes, for this session", granted),
+        PanelAnswer("p", "project", "Yes, always in this project", granted),
+        PanelAnswer("r", "rule", "Yes, by a rule for this session", wider),
+    )

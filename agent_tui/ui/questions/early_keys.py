@@ -1,0 +1,100 @@
+"""Keys that are typed before a question takes any: an answer too early, or writing that goes on."""
+
+import time
+from collections.abc import Iterable
+
+from textual.events import Key
+
+from agent_tui.drafts.draft import Draft
+from agent_tui.ui.prompt.prompt import Prompt
+from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
+
+
+class EarlyKeys:
+    """Holds back what may be an answer until it is known to be more.
+
+    One answer letter, however often it is repeated, is held. Another character makes it writing:
+    all of it goes into the prompt, in order. If a pause comes instead, it was an answer given too
+    early and is dropped. While the person is writing already, nothing is held.
+
+    Args:
+        prompt: Where writing goes.
+        quiet_s: How long a pause is, in seconds.
+    """
+
+    def __init__(self, prompt: Prompt, quiet_s: float = QUIET_S) -> None:
+        self._prompt = prompt
+        self._quiet_s = quiet_s
+        self._answers: frozenset[str] = frozenset()
+        self._held = ""
+        self._is_writing = False
+        self._has_written = False
+
+    @property
+    def is_message_written(self) -> bool:
+        """Whether the prompt holds something that was written while the question stood."""
+        return self._has_written and bool(self._prompt.area.text)
+
+    def take_letter(self, event: Key) -> None:
+        """Hold or write a letter that was typed while the prompt did not have the keys."""
+        if not self.holds(event):
+            self._prompt.area.take_letter(event)
+
+    def begin(self, answers: Iterable[str]) -> None:
+        """A question came up that is answered by the characters `answers`.
+
+        A lone answer that was typed just before is taken out of the prompt and held.
+        """
+        self._answers = SCROLL_KEYS.union(answers)
+        self._held = ""
+        text = self._prompt.area.text
+        is_fresh = time.monotonic() - self._prompt.changed_at < self._quiet_s
+        if is_fresh and self._is_answer(text):
+            self._held = text
+            self._prompt.load(Draft())
+        self._is_writing = self._has_written = is_fresh and bool(text) and not self._held
+
+    def pause(self) -> None:
+        """Nothing was typed for a while: what is held was an answer, given too early."""
+        self._held = ""
+        self._is_writing = False
+
+    def end(self) -> None:
+        """Nothing is asked any more."""
+        self.pause()
+        self._answers = frozenset()
+        self._has_written = False
+
+    def holds(self, event: Key) -> bool:
+        """Whether `event` is used up; if not, what was held stands in the prompt before it."""
+        if not self._answers:
+            return False
+        match event.key:
+            case "enter" | "up" | "down":
+                return bool(self._held) or not self._prompt.area.text
+            case "backspace" if self._held:
+                self._held = self._held[:-1]
+                return True
+            case "escape":
+                return False
+            case _:
+                return self._holds_writing(event)
+
+    def write_held(self) -> None:
+        """What is held was writing after all."""
+        held, self._held = self._held, ""
+        for character in held:
+            self._prompt.area.write(Key(character, character))
+
+    def _holds_writing(self, event: Key) -> bool:
+        character = event.character if event.is_printable else None
+        if character and not self._is_writing and self._is_answer(self._held + character):
+            self._held += character
+            return True
+        self.write_held()
+        if character:
+            self._is_writing = self._has_written = True
+        return False
+
+    def _is_answer(self, text: str) -> bool:
+        return len(set(text)) == 1 and text[0] in self._answers

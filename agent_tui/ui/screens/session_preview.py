@@ -1,0 +1,76 @@
+"""The end of a session as the chat draws it, with what is looked for marked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.segment import Segment
+
+from agent_tui.sessions.entries import Entry
+from agent_tui.text_search import SmartCaseText, split_query
+from agent_tui.ui.chat.history_blocks import blocks_of
+from agent_tui.ui.styled_lines import BLANK, Line
+from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.transcript.blocks import AssistantBlock, Block, SummaryBlock, UserBlock
+from agent_tui.ui.transcript.found_text import readable_text, spans_on_rows
+from agent_tui.ui.transcript.markdown import markdown_parser
+from agent_tui.ui.transcript.painter import BlockPainter
+from agent_tui.ui.transcript.selection import highlighted
+
+_MOST_BLOCKS = 6
+_MOST_ROWS = 14
+"""Of one block; a longer one is shown from its first match on."""
+
+_ROWS_BEFORE = 2
+
+
+def last_blocks(entries: Sequence[Entry]) -> tuple[Block, ...]:
+    """What was said last in `entries`, oldest of it first."""
+    said = (
+        block
+        for block in blocks_of(entries)
+        if (isinstance(block, UserBlock) and block.text.strip())
+        or isinstance(block, AssistantBlock | SummaryBlock)
+    )
+    return tuple(said)[-_MOST_BLOCKS:]
+
+
+def preview_lines(
+    blocks: Sequence[Block], wanted: str, snippet: str, width: int, palette: Palette
+) -> Sequence[Line]:
+    """`blocks` as rows of `width` cells, each word of `wanted` marked.
+
+    Where they do not hold all of these words, `snippet` stands before them.
+    """
+    painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
+    words = [SmartCaseText.of(word.lower()) for word, _ in split_query(wanted) if word]
+    read = "\n".join(map(readable_text, blocks))
+    if snippet and not all(map(read.lower().count, (word.text for word in words))):
+        blocks = (AssistantBlock(f"… {snippet}"), *blocks)
+    rows: list[Line] = []
+    for block in blocks:
+        drawn = painter.paint(block, is_expanded=isinstance(block, SummaryBlock))
+        rows += [BLANK, *_part(_marked(drawn, words, palette), drawn, palette)]
+    return rows[1:]
+
+
+def _marked(rows: Sequence[Line], words: Sequence[SmartCaseText], palette: Palette) -> list[Line]:
+    """`rows` with every place of `words` in the colours of what is found."""
+    marked = list(rows)
+    for word in words:
+        for spans in spans_on_rows(rows, word):
+            for row, start, end in spans:
+                segments = highlighted(marked[row], (start, end), palette.found)
+                marked[row] = replace(marked[row], segments=segments)
+    return marked
+
+
+def _part(marked: Sequence[Line], plain: Sequence[Line], palette: Palette) -> list[Line]:
+    """So many rows of a block that they hold its first match."""
+    is_marked = (new is not old for new, old in zip(marked, plain, strict=True))
+    first = next((row for row, found in enumerate(is_marked) if found), 0)
+    start = max(first - _ROWS_BEFORE, 0) if first >= _MOST_ROWS else 0
+    shown = list(marked[start : start + _MOST_ROWS])
+    more = Line((Segment("   …", palette.muted),), is_decoration=True)
+    before = [more] if start else []
+    after = [more] if start + _MOST_ROWS < len(marked) else []
+    return [*before, *shown, *after]

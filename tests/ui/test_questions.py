@@ -1,0 +1,394 @@
+"""What holds for every question: a marked row, one set of keys, answers that come too early."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from agent_tui.commands.core.questions import Choice, Question, loss_question
+from agent_tui.events import ApprovalRequest
+from agent_tui.messages import ToolCall
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.ui.approval.answers import answers_to, first_mark
+from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
+from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.screens.choice import ChoiceScreen
+from tests.ui.app_support import Ui, held, running_app
+
+QUIET_S = 3_600.0
+TOUCH = call("c1", "bash", command="touch made.txt")
+REQUEST = ApprovalRequest("r", "c", "bash", "x", "x", "command", "", "bash(x)", "bash(x *)")
+WAYS = Question(
+    "Which way?",
+    ("one", "two"),
+    (Choice("read", "read it", "r"), Choice("fork", "fork it", "f"), Choice("no", "leave it", "n")),
+)
+
+
+def asks(*calls: ToolCall) -> tuple[Reply, ...]:
+    return (held("", *(calls or (TOUCH,))), Reply(text="Done."))
+
+
+def slow_machine(ui: Ui) -> None:
+    """However long the test takes, keys are pressed one right after the other."""
+    ui.app.prompt.area.repeated.within_s = 3_600.0
+
+
+async def ask(ui: Ui, draft: str = "") -> None:
+    """Send something, write a draft, and have the call asked about."""
+    await ui.send("go")
+    await ui.write(draft)
+    await ui.asked()
+
+
+def is_made(ui: Ui) -> bool:
+    return (ui.workspace / "made.txt").exists()
+
+
+def marked(ui: Ui) -> list[str]:
+    lines = [str(line.render()) for line in ui.app.screen.query(AnswerLine) if line.display]
+    return [line.strip("› ") for line in lines if line.startswith("›")]
+
+
+# Approvals
+
+
+async def test_a_question_marks_once_from_the_start(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        assert not ui.approval.is_armed
+        assert marked(ui) == ["y  Yes, once"]
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.approval.display, "Enter waits for the pause, too"
+        ui.approval.arm()
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.rules == ()
+
+
+async def test_a_loss_is_marked_no(tmp_path: Path):
+    lost = call("c1", "bash", command="git push --force origin main")
+    async with running_app(tmp_path, *asks(lost), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        assert marked(ui) == ["n  No"]
+        ui.approval.arm()
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert not ui.approval.display
+        assert ui.answers == [""]
+
+
+def test_the_mark_is_on_the_smallest_yes_or_on_no():
+    for request in (REQUEST, replace(REQUEST, session_rule="", wider_rule="")):
+        assert answers_to(request)[first_mark(request)].choice == "once"
+        lost = replace(request, is_loss=True)
+        assert answers_to(lost)[first_mark(lost)].choice == "no"
+
+
+@pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j"])
+async def test_an_answer_that_comes_too_early_is_no_answer_and_no_writing(
+    tmp_path: Path, typed: str
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        await ui.write(typed)
+        await ui.pilot.press("enter")
+        await ui.settle()
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.approval.display
+        assert ui.text == ""
+        assert ui.queued == ()
+        await ui.pilot.press("y")
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == ""
+
+
+async def test_an_answer_typed_just_before_the_question_leaves_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, draft="y")
+        assert ui.text == ""
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.approval.display
+        await ui.pilot.press("n")
+        await ui.settle()
+        assert ui.text == ""
+
+
+async def test_a_letter_that_stood_in_the_prompt_for_long_stays(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write("y")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        assert ui.text == "y"
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "any"), ("", "yes"), ("a", "ny"), ("y", " z")])
+async def test_writing_goes_on_letter_by_letter(tmp_path: Path, before: str, after: str):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, draft=before)
+        await ui.write(after)
+        assert ui.text == before + after
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == before + after
+
+
+async def test_a_lone_letter_in_the_middle_of_writing_stays(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, draft="the wa")
+        await ui.write("y")
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == "the way"
+
+
+async def test_an_answer_too_early_is_no_part_of_a_draft_that_rests(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write("my draft")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        await ui.write("y")
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == "my draft"
+        assert ui.approval.display
+
+
+async def test_backspace_and_a_paste_meet_what_is_held(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        await ui.pilot.press("y", "backspace")
+        ui.app.post_message(events.Paste("pasted"))
+        await ui.settle()
+        assert ui.text == "pasted"
+        ui.app.prompt.clear()
+        ui.approval.arm()
+        ui.approval.postpone()
+        await ui.pilot.press("y")
+        ui.app.post_message(events.Paste("es"))
+        await ui.settle()
+        assert ui.text == "yes"
+
+
+async def test_early_arrows_do_not_bring_an_old_prompt_to_be_sent(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        await ui.pilot.press("up", "enter")
+        await ui.settle()
+        assert ui.text == ""
+        assert ui.queued == ()
+
+
+async def test_enter_behind_a_message_sends_it_and_answers_nothing(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        await ui.write("use a branch")
+        ui.approval.arm()
+        await ui.settle()
+        assert marked(ui) == []
+        assert "sends your message" in str(ui.approval.border_subtitle)
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.queued == ("use a branch",)
+        assert ui.approval.display
+        assert not is_made(ui)
+        ui.approval.arm()
+        await ui.settle()
+        assert marked(ui) == ["y  Yes, once"]
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert is_made(ui)
+
+
+async def test_a_draft_from_before_is_not_sent_by_the_answer(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write("my draft")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == "my draft"
+
+
+async def test_an_early_answer_to_the_second_of_two_questions_is_dropped(tmp_path: Path):
+    calls = (TOUCH, call("c2", "bash", command="touch other.txt"))
+    async with running_app(tmp_path, *asks(*calls), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("y")
+        await ui.until(lambda: ui.approval.request and ui.approval.request.call_id == "c2")
+        await ui.pilot.press("y")
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.approval.display
+        assert not (ui.workspace / "other.txt").exists()
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.text == ""
+
+
+@pytest.mark.parametrize("key", ["y", "enter"])
+async def test_a_key_that_is_pressed_twice_answers_once_and_writes_nothing(
+    tmp_path: Path, key: str
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        slow_machine(ui)
+        await ui.send("go")
+        await ui.write("my draft")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.settle()
+        for _ in range(3):
+            ui.app.post_message(events.Key(key, "y" if key == "y" else None))
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == "my draft"
+        assert ui.sent == ["go"]
+
+
+async def test_writing_that_begins_with_the_key_of_the_answer_is_whole(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        slow_machine(ui)
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        for key in "yyes":
+            ui.app.post_message(events.Key(key, key))
+        await ui.settle()
+        assert is_made(ui)
+        assert ui.text == "yes"
+
+
+async def test_in_the_normal_mode_of_vi_an_early_answer_is_no_command(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        ui.app.prompt.use_vim(on=True)
+        await ui.send("go")
+        await ui.write("my draft")
+        await ui.pilot.press("escape")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        await ui.pilot.press("a")
+        ui.approval.arm()
+        await ui.pilot.press("n")
+        await ui.settle()
+        vim = ui.app.prompt.area.vim
+        assert vim is not None
+        assert not vim.is_writing
+        assert ui.text == "my draft"
+
+
+# Questions of commands
+
+
+async def test_arrows_enter_digits_and_letters_answer_any_question(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        answers: list[str | None] = []
+        for keys in (["enter"], ["down", "enter"], ["up", "enter"], ["3"], ["f"], ["escape"]):
+            ui.app.push_screen(ChoiceScreen(WAYS, quiet_s=0.0), answers.append)
+            await ui.until(lambda: ui.app.screen.query(AnswerLine))
+            await ui.settle()
+            assert marked(ui) == ["r  read it"]
+            await ui.pilot.press(*keys)
+            await ui.until(lambda: len(ui.app.screen_stack) == 1)
+        assert answers == ["read", "fork", "no", "no", "fork", None]
+
+
+async def test_a_second_enter_does_not_answer_what_the_first_one_asked(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        now = [0.0]
+        answers: list[str | None] = []
+        screen = ChoiceScreen(WAYS, clock=lambda: now[0])
+        ui.app.push_screen(screen, answers.append)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert answers == []
+        now[0] += 1.0
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert answers == ["read"]
+
+
+async def test_an_answer_that_is_pressed_twice_writes_nothing(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        slow_machine(ui)
+        asking = asyncio.create_task(ui.app.controller.front.ask(WAYS))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("ff")
+        await ui.settle()
+        assert await asking == "fork"
+        assert ui.text == ""
+
+
+async def test_a_row_is_clicked(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        answers: list[bool | None] = []
+        ui.app.push_screen(ChoiceScreen(loss_question("Go?", "It is lost.")), answers.append)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.settle()
+        assert marked(ui) == ["n  no"]
+        await ui.pilot.click(ui.app.screen.query(AnswerLine).first())
+        await ui.settle()
+        assert answers == [True]
+
+
+async def test_a_grave_question_leaves_no_early_answer_in_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        now = [0.0]
+        answers: list[str | None] = []
+        grave = replace(WAYS, is_grave=True)
+        early = EarlyKeys(ui.app.prompt)
+        screen = ChoiceScreen(grave, early, clock=lambda: now[0])
+        ui.app.push_screen(screen, answers.append)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("f")
+        now[0] += 1.0
+        await ui.write("fix")
+        assert answers == ["fork"]
+        assert ui.text == "ix"
+
+
+async def test_writing_that_meets_a_grave_question_is_in_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        screen = ChoiceScreen(replace(WAYS, is_grave=True), EarlyKeys(ui.app.prompt))
+        ui.show(screen)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("run f")
+        assert ui.app.screen is screen
+        assert ui.text == "run f"
+
+
+# The rows
+
+
+async def test_rows_come_from_data_and_may_change(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        answers = AnswerList()
+        await ui.app.query_one("#upper").mount(answers)
+        rows = [AnswerRow("", f"row {number}", "why\nnot") for number in range(1, 12)]
+        answers.show(rows, 3)
+        await ui.drawn()
+        shown = [str(line.render()) for line in answers.query(AnswerLine) if line.display]
+        assert shown[3] == "›4  row 4   why⏎not"
+        assert answers.number_for("enter") == 3
+        assert answers.number_for("9") == 8
+        assert answers.keys == frozenset("123456789")
+        answers.show([AnswerRow("y", "yes"), AnswerRow("n", "no")], 1)
+        await ui.drawn()
+        shown = [str(line.render()) for line in answers.query(AnswerLine) if line.display]
+        assert shown == [" y  yes", "›n  no"]
+        assert [answers.number_for(key) for key in ("y", "n", "1", "2", "3")] == [0, 1, 0, 1, None]
