@@ -15,7 +15,14 @@ from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import follow_links
 
-_RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl", "rimraf", "trash"})
+_RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl"})
+"""Programs that take whole folders, where an option says so."""
+
+_TAKES_FOLDERS = frozenset({"rimraf", "trash"})
+"""Programs that always do."""
+
+_RECURSIVE_OPTION = re.compile(r"--recursive|--no-preserve-root|-[A-Za-z]*[rR][A-Za-z]*")
+_PLAIN_VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[$!?#]|\{[A-Za-z_]\w*(?:[-:+=?%#/^,][^{}`(]*)?\})")
 _TARGET_CHANGER_NAMES = """
     rm rmdir unlink chmod chown chgrp setfacl tee truncate touch mkdir mkfifo mknod
 """
@@ -122,8 +129,10 @@ def _folder_danger(
     values = [word.value or "" for word in part.arguments]
     if name == "find" and "-delete" in values:
         return _broad_delete(_find_roots(part), bases, guard, "find -delete")
-    if name in _RECURSIVE and (_is_recursive(part) or _is_fed_by_search(part)):
+    if name in _TAKES_FOLDERS or (name in _RECURSIVE and _is_recursive(part)):
         return _broad_delete(_targets(part), bases, guard, f"{name} of whole folders")
+    if name in _RECURSIVE and _is_fed_by_search(part):
+        return _broad_delete(_targets(part), bases, guard, f"{name} of all that is found")
     if name == "rsync" and any(value.startswith("--del") for value in values):
         return _broad_delete(_targets(part)[-1:], bases, guard, "rsync --delete")
     if name in _MOVERS - {"rsync"}:
@@ -279,13 +288,20 @@ def _find_roots(part: CommandPart) -> list[Word]:
 
 
 def _is_recursive(part: CommandPart) -> bool:
-    for word in part.arguments:
-        value = word.value
-        if value is None:
-            if not word.source.startswith('"'):
-                return True
-        elif value in ("--recursive", "--no-preserve-root") or re.fullmatch(
-            r"-[A-Za-z]*[rR][A-Za-z]*", value
-        ):
-            return True
-    return False
+    """Whether an option says so, or a word may come to one when the command runs.
+
+    A variable is one file's name, unless something is seen that puts an option into it: without
+    the option the kernel removes no folder.
+    """
+    return any(map(_may_be_recursive_option, part.arguments))
+
+
+def _may_be_recursive_option(word: Word) -> bool:
+    if word.value is not None:
+        return _RECURSIVE_OPTION.fullmatch(word.value) is not None
+    pieces = (piece for guess in word.guesses for piece in (guess, *guess.split()))
+    if any(map(_RECURSIVE_OPTION.fullmatch, pieces)):
+        return True
+    if word.guesses or word.source.startswith('"'):
+        return False
+    return re.search(r"[$`]", _PLAIN_VARIABLE.sub("", word.source)) is not None
