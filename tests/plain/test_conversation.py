@@ -112,8 +112,14 @@ def test_commands_of_the_person_run_with_their_output(stage):
 
 
 def test_a_model_is_chosen_by_number_or_name(stage):
-    text = talk(stage, stage.runtime([]), "/model", "2", "/model scripted/other", "/model", "")
-    assert "2. scripted/two, window ~8.0k · SOME_KEY\n" in text
+    text = talk(stage, stage.runtime([]), "/model", "3", "/model scripted/other", "/model", "")
+    first, _, again = text.partition("Model: scripted/other\n")
+    assert [line for line in first.splitlines() if ". scripted/" in line] == [
+        "1. scripted/test, in use · window ~8.0k",
+        "2. scripted/one, window ~8.0k · SOME_KEY",
+        "3. scripted/two, window ~8.0k · SOME_KEY",
+    ]
+    assert "1. scripted/other, in use · window ~8.0k\n2. scripted/two, " in again
     assert "Model: scripted/two\n" in text
     assert "Model: scripted/other\n" in text
 
