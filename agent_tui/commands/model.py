@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.first_steps import trial_note
 from agent_tui.commands.core.front import Front, ModelSource
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.questions import Choice, Listing
@@ -52,6 +53,8 @@ async def model(front: Front, argument: str) -> None:
     front.show_events(front.runtime.set_model(chosen))
     await asyncio.to_thread(front.services.known_models.chose, chosen)
     front.say(f"Model: {chosen.name}")
+    if note := trial_note(front.runtime.conversation.model_info):
+        front.say(note, "warning")
     if doubt := await _why_it_may_not_be_there(front.services.models, chosen):
         front.say(doubt, "warning")
     front.warm_up()
