@@ -140,10 +140,8 @@ class PickableModels:
     async def listing(self) -> Listing[ModelRef]:
         """The one in use, favourites, those chosen last, then the others, newest first."""
         await asyncio.to_thread(self.known.load)
-        ordered = sorted(
-            await found_with(self.models, self.present),
-            key=lambda each: (not is_same(each.ref, self.present), self.known.place(each.ref)),
-        )
+        found = await found_with(self.models, self.present)
+        ordered = in_order(found, self.present, self.known)
         choices = [Choice(each.ref, each.ref.name, details=self._details(each)) for each in ordered]
         nothing = "No model can be reached: no key is set and no local server answers."
         return Listing("Choose a model", tuple(choices), nothing, typed="a model's name")
@@ -159,6 +157,15 @@ async def found_with(models: ModelSource, present: ModelRef) -> tuple[FoundModel
     if not present.name or any(is_same(model.ref, present) for model in found):
         return found
     return (FoundModel(present, models.info(present)), *found)
+
+
+def in_order(
+    found: Iterable[FoundModel], present: ModelRef, known: KnownModels
+) -> list[FoundModel]:
+    """`found` with the one in use first, then favourites, then those chosen last."""
+    return sorted(
+        found, key=lambda model: (not is_same(model.ref, present), known.place(model.ref))
+    )
 
 
 def is_same(ref: ModelRef, present: ModelRef) -> bool:
