@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.attachments import without_attachments
+from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -36,6 +37,7 @@ _FIRST_SHOWN: frozenset[RowKind] = frozenset({"person", "command", "compaction",
 
 _BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
 _SEARCHED_CHARS = 2_000
+_TITLE_CHARS = 400
 _LEAST_LIKENESS = 75
 
 
@@ -73,7 +75,10 @@ class TreeRow:
             case BranchSummaryEntry():
                 return "summary of a branch that was left"
             case _:
-                return printable_line(row_text(self.entry, _SEARCHED_CHARS)) or "(no text)"
+                text = row_text(self.entry, _TITLE_CHARS)
+                if self.kind == "reply":
+                    text = markdown_words(text)
+                return printable_line(text) or "(no text)"
 
 
 class MessageTree:
