@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from textual.widgets import Static
+
 from agent_tui.cli import screen_command
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.commands.tour import TOUR
@@ -52,7 +54,8 @@ async def test_a_conversation_is_left_for_the_tour_after_a_question(tmp_path: Pa
         await ui.send("hello")
         await ui.submit("/tour")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-        assert any("agent-tui -c" in fact for fact in ui.app.screen.question.facts)
+        facts = ui.app.screen.query_one("#choice-facts", Static)
+        assert "agent-tui -c" in str(facts.render())
         await ui.pilot.press("n")
         await ui.settle()
         assert ui.app.return_value is None

@@ -373,8 +373,10 @@ async def test_every_kind_of_message_has_a_preview(tmp_path: Path):
     used = AssistantMessage(content=(call("c1", "bash", command="cat src/__init__.py"),))
     said(runtime, UserMessage(content="look"), used, result("c1", "It is\n**empty**.", "bash"))
     async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
-        await open_tree(ui)
+        screen = await open_tree(ui)
         await ui.pilot.press("t")
+        await ui.until(lambda: len(screen.query_one(TreeList).rows) == 3)
+        await ui.pilot.press("end")
         await ui.settle()
         assert "**empty**." in painted(ui)
         await ui.pilot.press("up")
