@@ -381,7 +381,9 @@ async def test_every_kind_of_message_has_a_preview(tmp_path: Path):
         assert "**empty**." in painted(ui)
         await ui.pilot.press("up")
         await ui.settle()
-        assert "cat src/__init__.py" in painted(ui)
+        assert "bash cat src/__init__" in painted(ui)
+        assert "**empty**." in painted(ui)
+        assert "cancelled" not in painted(ui)
 
 
 async def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):

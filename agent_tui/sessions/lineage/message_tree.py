@@ -121,6 +121,20 @@ class MessageTree:
             visible = self._found(visible, words)
         return self._laid_out(visible)
 
+    def with_results(self, entry: TreeEntry) -> list[TreeEntry]:
+        """`entry`, and behind a reply the results of its calls."""
+        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
+            return [entry]
+        calls = {call.id for call in entry.message.tool_calls}
+        results = (
+            found
+            for found in (self._shown.values() if calls else ())
+            if isinstance(found, MessageEntry)
+            and isinstance(found.message, ToolResultMessage)
+            and found.message.tool_call_id in calls
+        )
+        return [entry, *results]
+
     def answer_to(self, entry_id: str) -> str:
         """What the model said next after a message, where it is on record; else empty."""
         waiting = {entry_id}

@@ -65,7 +65,7 @@ def preview_lines(
         blocks = (NoticeBlock("info", f"{cut}{snippet}"), *blocks)
     rows: list[Line] = []
     for block in blocks:
-        drawn = painter.paint(block, is_expanded=isinstance(block, SummaryBlock))
+        drawn = painter.paint(block, is_expanded=True)
         rows += [BLANK, *_part(_marked(drawn, words, palette), drawn, most_rows, palette)]
     return rows[1:]
 
