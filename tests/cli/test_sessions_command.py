@@ -368,3 +368,17 @@ def test_show_tells_what_was_typed_and_what_a_reply_says(
     lines = printed(capsys, "show", "3333").splitlines()
     assert lines[-2].endswith("user: See @a.py")
     assert lines[-1].endswith("assistant: Found The parser is slow.")
+
+
+@pytest.mark.parametrize(("no_color", "start", "end"), [("", "\x1b[1m", "\x1b[0m"), ("1", "", "")])
+def test_a_terminal_marks_what_is_searched(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    no_color: str,
+    start: str,
+    end: str,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    found = printed(capsys, "list", "--search", "BOTH files")
+    assert found.splitlines()[-1] == f"          look at {start}both{end} {start}files{end}"
