@@ -37,10 +37,17 @@ def run_screen(arguments: Arguments) -> int:
         )
     outcome = _show(arguments)
     if outcome.wants == "demo":
-        outcome = _show(dataclasses.replace(arguments, is_demo=True))
+        outcome = _show(_for_tour(arguments))
     if outcome.error is not None:
         raise outcome.error
     return outcome.exit_code
+
+
+def _for_tour(arguments: Arguments) -> Arguments:
+    """`arguments` without what they say of the conversation that was left for the tour."""
+    return dataclasses.replace(
+        arguments, is_demo=True, is_local=False, prompt="", continues=False, resume=None
+    )
 
 
 def _show(arguments: Arguments) -> UiOutcome:

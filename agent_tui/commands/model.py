@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.first_steps import trial_note
 from agent_tui.commands.core.front import Front, ModelSource
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.questions import Choice, Listing
@@ -52,6 +53,8 @@ async def model(front: Front, argument: str) -> None:
     front.show_events(front.runtime.set_model(chosen))
     await asyncio.to_thread(front.services.known_models.chose, chosen)
     front.say(f"Model: {chosen.name}")
+    if note := trial_note(front.runtime.conversation.model_info):
+        front.say(note, "warning")
     if doubt := await _why_it_may_not_be_there(front.services.models, chosen):
         front.say(doubt, "warning")
     front.warm_up()
@@ -137,10 +140,8 @@ class PickableModels:
     async def listing(self) -> Listing[ModelRef]:
         """The one in use, favourites, those chosen last, then the others, newest first."""
         await asyncio.to_thread(self.known.load)
-        ordered = sorted(
-            await found_with(self.models, self.present),
-            key=lambda each: (not is_same(each.ref, self.present), self.known.place(each.ref)),
-        )
+        found = await found_with(self.models, self.present)
+        ordered = in_order(found, self.present, self.known)
         choices = [Choice(each.ref, each.ref.name, details=self._details(each)) for each in ordered]
         nothing = "No model can be reached: no key is set and no local server answers."
         return Listing("Choose a model", tuple(choices), nothing, typed="a model's name")
@@ -156,6 +157,15 @@ async def found_with(models: ModelSource, present: ModelRef) -> tuple[FoundModel
     if not present.name or any(is_same(model.ref, present) for model in found):
         return found
     return (FoundModel(present, models.info(present)), *found)
+
+
+def in_order(
+    found: Iterable[FoundModel], present: ModelRef, known: KnownModels
+) -> list[FoundModel]:
+    """`found` with the one in use first, then favourites, then those chosen last."""
+    return sorted(
+        found, key=lambda model: (not is_same(model.ref, present), known.place(model.ref))
+    )
 
 
 def is_same(ref: ModelRef, present: ModelRef) -> bool:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.front import Front, ScreenControls
+from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.events import AgentEvent, ModelChanged, SessionChanged, TurnFinished, TurnStarted
 from agent_tui.key_actions import KEY_ACTIONS, keys_in_force
 from agent_tui.providers.scripted.demo import DEMO_MODEL
@@ -49,7 +50,8 @@ TOUR = (
     TourStep(
         "Make room",
         "Long work fills the context: [ctx: N%] at the lower right says how far. Press {submit}: "
-        "/compact puts a summary in the place of the conversation.",
+        "/compact puts a summary in the place of the conversation. It asks first, as there is "
+        "little to free yet: y compacts.",
         "/compact",
     ),
     TourStep(
@@ -90,9 +92,22 @@ def step_after(step: int, event: AgentEvent) -> int:
 
 @command("[on|off]", completions=lambda _front: ("on", "off"), needs="screen")
 async def tour(front: Front, argument: str) -> None:
-    """Show or hide the steps of the tour."""
+    """Start the tour, or show and hide its steps."""
     assert front.screen is not None
     if argument.lower() not in ("", "on", "off"):
         front.say(f"/tour takes on or off, not {argument}.", "warning")
     elif not front.screen.show_tour({"on": True, "off": False}.get(argument.lower())):
-        front.say("The tour has a scratch folder of its own: agent-tui --demo starts it.")
+        await _offer_tour(front, front.screen)
+
+
+async def _offer_tour(front: Front, screen: ScreenControls) -> None:
+    """Leave for the tour, which is a conversation of its own, if the person wants to."""
+    if front.is_working:
+        front.say("The tour cannot start while the agent works. Use /abort first.", "warning")
+        return
+    facts = [f"It has {len(TOUR)} steps in a scratch folder; the replies are written ahead."]
+    if front.runtime.conversation.log.entries:
+        facts.append("This conversation is kept: agent-tui -c goes on with it.")
+    answers = (Choice(True, "yes", "y"), Choice(False, "no", "n"))
+    if await front.ask(Question("Start the tour?", tuple(facts), answers)):
+        screen.start_tour()

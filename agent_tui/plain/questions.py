@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Listing, Question, TextQuestion
@@ -21,6 +21,16 @@ _QUESTIONS = {
     "text": "allow this",
     "plan": "go by this plan",
 }
+_Choices: TypeAlias = tuple[tuple[str, str], ...]
+"""Answers in their order, each with its letter and what it means."""
+
+_PLAN_CHOICES: _Choices = (
+    ("y", "and ask before each change"),
+    ("a", "and accept edits"),
+    ("g", "change it in the editor"),
+    ("n", "no"),
+    ("e", "no and say what is missing"),
+)
 _INDENT = "    "
 """Before what is asked about, so that no line of it can pass for one of ours."""
 
@@ -44,7 +54,9 @@ class Asker:
         self.lines.lines(approval_lines(request))
         try:
             while True:
-                typed = self.keyboard.line(_approval_prompt(request)).strip()
+                choices = _approval_choices(request)
+                typed = self.keyboard.line(f"{_offered(choices)}: ").strip()
+                typed = _letter(typed, choices)
                 is_plan = request.body_kind == "plan"
                 if is_plan and typed.lower() == "g":
                     request = self._changed_plan(request)
@@ -58,7 +70,7 @@ class Asker:
                     answer = ApprovalAnswer("no", words) if words else None
                 if answer is not None:
                     return replace(answer, plan=request.body) if is_plan else answer
-                self.lines.line(f"{typed!r} is no answer. Type one letter, then Enter.")
+                self.lines.line(f"{typed!r} is no answer. Type its letter or number, then Enter.")
         except EOFError:
             self.lines.line("No answer can come any more: no.")
             return ApprovalAnswer("no")
@@ -78,19 +90,19 @@ class Asker:
         return changed
 
     def question(self, question: Question[ValueT]) -> ValueT | None:
-        """Ask for one of the letters; None after Enter alone or Ctrl+C, or at the end of input."""
+        """Ask for one of the answers; None after Enter alone or Ctrl+C, or at the end of input."""
         if question.is_grave:
             self._drop_typed_ahead()
         self.lines.line(f"Question: {_one_line(question.title)}")
         self.lines.lines(f"{_INDENT}{fact.strip()}" for fact in question.facts if fact.strip())
+        choices = tuple((choice.key, choice.label) for choice in question.choices)
         values = {choice.key: choice.value for choice in question.choices}
-        answers = ", ".join(f"{choice.key} {choice.label}" for choice in question.choices)
-        prompt = f"{answers}; Enter alone: {question.unanswered}: "
+        prompt = f"{_offered(choices)}; Enter alone: {question.unanswered}: "
         try:
             while typed := self.keyboard.line(prompt).strip().lower():
-                if typed in values:
-                    return values[typed]
-                self.lines.line(f"{typed!r} is no answer. Type one letter, then Enter.")
+                if (letter := _letter(typed, choices)) in values:
+                    return values[letter]
+                self.lines.line(f"{typed!r} is no answer. Type its letter or number, then Enter.")
         except (EOFError, KeyboardInterrupt):
             self.lines.line()
         return None
@@ -157,15 +169,22 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
     return lines
 
 
-def _approval_prompt(request: ApprovalRequest) -> str:
+def _approval_choices(request: ApprovalRequest) -> _Choices:
     """The answers there are."""
     if request.body_kind == "plan":
-        return (
-            "y and ask before each change, a and accept edits, g change it in the editor, n no, "
-            "e no and say what is missing: "
-        )
-    rules = ", a session, p project" if request.session_rule else ""
-    return f"y once{rules}, n no, e no with words: "
+        return _PLAN_CHOICES
+    rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
+    return (("y", "once"), *rules, ("n", "no"), ("e", "no with words"))
+
+
+def _offered(choices: _Choices) -> str:
+    return ", ".join(f"{letter} {label}" for letter, label in choices)
+
+
+def _letter(typed: str, choices: _Choices) -> str:
+    """The letter of the answer whose number was typed; else what was typed."""
+    by_number = {str(number): letter for number, (letter, _) in enumerate(choices, start=1)}
+    return by_number.get(typed, typed)
 
 
 def approval_answer(typed: str, *, may_make_rule: bool) -> ApprovalAnswer | None:

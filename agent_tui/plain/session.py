@@ -11,6 +11,7 @@ from typing import TextIO, TypeVar
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.first_steps import first_steps, trial_note
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
@@ -127,6 +128,10 @@ class Conversation:
         front.lines.lines(self._options.notices)
         if not runtime.conversation.model.name:
             front.lines.lines(_WAYS_TO_A_MODEL)
+        if note := trial_note(conversation.model_info):
+            front.lines.lines((note, "Try:"))
+            steps = first_steps(conversation.model_info, "agent-tui --plain --demo")
+            front.lines.lines(f"{step}: {about}" for step, about in steps)
         front.say("Type a message, or /help. Control D leaves.")
         front.warm_up()
 

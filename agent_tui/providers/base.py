@@ -64,7 +64,7 @@ class ModelInfo:
     `source` says where `window` comes from: a setting, the server, litellm's table, a guess.
     `writes_calls`: it may write a tool call as text, so that its replies are looked through for
     one. `takes_schema`, `takes_grammar`: its server holds a reply to a JSON schema, to a grammar
-    in llama.cpp's GBNF.
+    in llama.cpp's GBNF. `is_tiny`: it is too small for real work.
     """
 
     name: str
@@ -79,6 +79,7 @@ class ModelInfo:
     writes_calls: bool = False
     takes_schema: bool = False
     takes_grammar: bool = False
+    is_tiny: bool = False
 
 
 def thinking_effort(level: ThinkingLevel, info: ModelInfo) -> ThinkingEffort:

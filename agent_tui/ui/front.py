@@ -252,6 +252,10 @@ class ScreenFront:
         """Show or hide the steps of the tour."""
         return self._view.widgets.tour.turn(is_shown)
 
+    def start_tour(self) -> None:
+        """Leave this conversation for the tour."""
+        self._window.leave(UiOutcome(wants="demo"))
+
     @property
     def is_mouse_on(self) -> bool:
         """Whether clicks and drags come to the program."""

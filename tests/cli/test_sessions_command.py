@@ -14,7 +14,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import codex_lines
-from tests.support.session_values import conversation
+from tests.support.session_values import conversation, entry, reply, user
 
 FOLDER = Path(__file__).parents[2] / "sessions.example"
 
@@ -357,3 +357,28 @@ def test_a_search_lists_the_sessions_that_hold_the_words(
     assert "1111" in everywhere
     assert "2222" in everywhere
     assert "No session holds" in printed(capsys, "list", "--search", "nowhere")
+
+
+def test_show_tells_what_was_typed_and_what_a_reply_says(
+    capsys: pytest.CaptureFixture[str], store: SessionStore
+) -> None:
+    asked = 'See @a.py\n\n<file path="a.py">\nx\n</file>'
+    with store.create(Header(id="3333", cwd=str(Path.cwd()))) as log:
+        log.append_many([entry(user(asked)), entry(reply("## Found\n\nThe **parser** is slow."))])
+    lines = printed(capsys, "show", "3333").splitlines()
+    assert lines[-2].endswith("user: See @a.py")
+    assert lines[-1].endswith("assistant: Found The parser is slow.")
+
+
+@pytest.mark.parametrize(("no_color", "start", "end"), [("", "\x1b[1m", "\x1b[0m"), ("1", "", "")])
+def test_a_terminal_marks_what_is_searched(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    no_color: str,
+    start: str,
+    end: str,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    found = printed(capsys, "list", "--search", "BOTH files")
+    assert found.splitlines()[-1] == f"          look at {start}both{end} {start}files{end}"

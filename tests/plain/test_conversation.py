@@ -5,11 +5,12 @@ import pytest
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.file_locks import LockOwner
-from agent_tui.providers.base import ModelRef, ProviderError
+from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.file.status import SessionStatus
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
+from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY
 
 WRITE = call("c1", "write", path="a.txt", content="one\n")
@@ -130,8 +131,14 @@ def test_commands_of_the_person_run_with_their_output(stage):
 
 
 def test_a_model_is_chosen_by_number_or_name(stage):
-    text = talk(stage, stage.runtime([]), "/model", "2", "/model scripted/other", "/model", "")
-    assert "2. scripted/two, window ~8.0k · SOME_KEY\n" in text
+    text = talk(stage, stage.runtime([]), "/model", "3", "/model scripted/other", "/model", "")
+    first, _, again = text.partition("Model: scripted/other\n")
+    assert [line for line in first.splitlines() if ". scripted/" in line] == [
+        "1. scripted/test, in use · window ~8.0k",
+        "2. scripted/one, window ~8.0k · SOME_KEY",
+        "3. scripted/two, window ~8.0k · SOME_KEY",
+    ]
+    assert "1. scripted/other, in use · window ~8.0k\n2. scripted/two, " in again
     assert "Model: scripted/two\n" in text
     assert "Model: scripted/other\n" in text
 
@@ -262,3 +269,13 @@ def test_a_session_that_another_host_left_locked_is_taken_over_after_a_question(
     assert "agent-tui: Two." in text
     assert not marker.exists()
     assert runtime.conversation.log.path == path
+
+
+def test_the_greeting_offers_what_a_tiny_model_can_do(stage):
+    tiny = ModelInfo("scripted/test", 8_192, 2_048, is_tiny=True)
+    models = ListedModels(infos={tiny.name: tiny})
+    text = talk(stage, stage.runtime([], models=models))
+    note, _, steps = text.partition("\nTry:\n")
+    assert "scripted/test is for trying the program." in note
+    assert steps.startswith("agent-tui --plain --demo: five steps")
+    assert "What does @FILE say?: " in steps

@@ -71,10 +71,33 @@ def test_where_no_rule_may_be_made_none_is_offered_or_taken():
     assert out.getvalue().count("is no answer") == 2
 
 
+@pytest.mark.parametrize(
+    ("request_", "number", "answer"),
+    [
+        (COMMAND, "1", ApprovalAnswer("once")),
+        (COMMAND, "3", ApprovalAnswer("project")),
+        (COMMAND, "4", ApprovalAnswer("no")),
+        (with_body("rm -r build"), "2", ApprovalAnswer("no")),
+    ],
+)
+def test_an_answer_can_be_given_by_its_number(
+    request_: ApprovalRequest, number: str, answer: ApprovalAnswer
+):
+    ask, out = asker("0", "9", number)
+    assert ask.approval(request_) == answer
+    assert out.getvalue().count("is no answer") == 2
+
+
+def test_a_question_of_a_command_takes_numbers_too():
+    choices = (Choice("read", "read it", "r"), Choice("fork", "fork it", "f"))
+    ask, _ = asker("3", "2")
+    assert ask.question(Question("Which way?", (), choices)) == "fork"
+
+
 def test_an_unknown_answer_asks_again_and_words_are_asked_for():
     ask, out = asker("what", "e", "", "e", "use make")
     assert ask.approval(COMMAND) == ApprovalAnswer("no", "use make")
-    assert "'what' is no answer. Type one letter, then Enter." in out.getvalue()
+    assert "'what' is no answer. Type its letter or number, then Enter." in out.getvalue()
 
 
 def test_no_more_input_is_a_no():

@@ -123,6 +123,20 @@ def test_its_window_is_what_it_was_trained_for_up_to_what_memory_allows(
     assert catalog(library).info(ModelRef("local/nope")).source == "guess"
 
 
+@pytest.mark.parametrize(("size_bytes", "is_tiny"), [(98_362_432, True), (1_300_000_000, False)])
+async def test_a_small_file_is_known_to_be_for_trying_also_once_its_server_runs(
+    tmp_path: Path, size_bytes: int, is_tiny: bool
+) -> None:
+    async def served(name: str) -> ServedLocal:
+        return ServedLocal("http://127.0.0.1:1", 4_096, 8_192, knows_tools=True, has_template=True)
+
+    library = Library(tmp_path, local_model(tmp_path, "some", size_bytes=size_bytes))
+    known, ref = catalog(library, served=served), ModelRef("local/some")
+    assert known.info(ref).is_tiny is is_tiny
+    learned = await known.learn(ref)
+    assert (learned.source, learned.is_tiny) == ("server", is_tiny)
+
+
 @pytest.mark.parametrize(("context", "window"), [(4_096, 4_096), (65_536, 65_536)])
 def test_the_setting_decides_the_window(library: Library, context: int, window: int) -> None:
     settings = Settings(local=LocalSettings(context=context))

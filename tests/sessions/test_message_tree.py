@@ -217,3 +217,13 @@ def test_with_all_shown_every_message_has_one_row_below_its_ancestors(
     assert {row.entry.id for row in rows if row.is_on_path} == on_path & set(shown)
     assert sum(row.is_here for row in rows) == bool(on_path & set(shown))
     assert not any(row.guide for row in rows if row.is_on_path)
+
+
+def test_rows_read_as_messages_are_drawn(log: SessionLog) -> None:
+    asked = 'See @a.py\n\n<file path="a.py">\nx\n</file>'
+    put(log, user(asked), reply("## Found\n\nThe **parser** reads `a.py`."), user("use **bold**"))
+    assert drawn(log, everything=True) == [
+        "* See @a.py",
+        "* Found The parser reads a.py.",
+        "@ use **bold**",
+    ]

@@ -428,3 +428,34 @@ def test_no_query_raises(tmp_path_factory: pytest.TempPathFactory, query: str) -
     store.search(query)
     for term in word_terms(query):
         assert term.text == fold(term.text)
+
+
+def test_a_snippet_of_a_reply_reads_as_it_is_drawn(store: SessionStore) -> None:
+    write_session(
+        store, user("one"), reply("# Found\n\nThe **needle** is in `a.py`.\n\n- *so* it is")
+    )
+    write_session(store, user("two"), reply("see [the manual](http://x/needle.html)"))
+    long = "\n\n".join(f"line **{number}**" for number in range(300))
+    write_session(store, user("three"), reply(f"{long}\n\nA **needle** here.\n\n{long}"))
+    store.update_search()
+    shown = {hit.snippet for hit in store.search("needle")}
+    assert shown == {
+        "Found The needle is in a.py. so it is",
+        "see [the manual](http://x/needle.html)",
+        *(text for text in shown if "A needle here. line 0" in text and text.startswith("…")),
+    }
+    assert len(shown) == 3
+    assert not any("**" in text for text in shown)
+
+
+def test_a_snippet_of_a_command_or_an_output_is_left_as_it_is(store: SessionStore) -> None:
+    path = "src/__init__.py"
+    ran = ToolCall(id="c", name="bash", arguments={"command": f"cat {path}"})
+    said = AssistantMessage(content=(TextContent(text="**Now**"), ran))
+    write_session(store, user("one"), said)
+    write_session(store, user("two"), result("c", f"**{path}** changed"))
+    write_session(store, user(f"three **{path}**"))
+    store.update_search()
+    shown = [hit.snippet for hit in store.search("__init__.py")]
+    assert len(shown) == 3
+    assert all(path in text for text in shown)

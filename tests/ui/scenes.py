@@ -26,8 +26,9 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
+from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.diff import DiffScreen
-from agent_tui.ui.screens.pull import QUIET_S, PullBar
+from agent_tui.ui.screens.pull import PullBar
 from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.long_work import PLAN, long_work
@@ -513,7 +514,7 @@ async def pull_failed(ui: Ui) -> None:
     local = ui.local
     assert isinstance(local, FakeLocal)
     local.fail()
-    await ui.until(lambda: "r or enter" in str(ui.app.screen.query_one("#page-keys").render()))
+    await ui.until(lambda: "disk is full" in str(ui.app.screen.query_one("#pull-status").render()))
 
 
 async def pull_missing(ui: Ui) -> None:

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import ReplyAwaited, TextDelta, ToolStarted
 from agent_tui.messages import ToolCall
-from agent_tui.providers.base import ModelInfo, ProviderError
+from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.activity_line import activity_text
@@ -25,7 +25,7 @@ from agent_tui.ui.transcript import (
     WelcomeBlock,
 )
 from tests.support.images import png
-from tests.support.models import MODEL, ListedModels
+from tests.support.models import LOCAL, MODEL, ListedModels
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, held, running_app, sized
 from tests.ui.scenes import StillClock
@@ -729,3 +729,23 @@ async def test_another_mode_in_the_middle_of_a_reply_loses_nothing_of_it(tmp_pat
         assert ui.drawn_chat.count("sunrise") == 1
         (welcome,) = [block for block in ui.blocks if isinstance(block, WelcomeBlock)]
         assert dict(welcome.facts)["mode"].startswith("accept-edits")
+
+
+async def test_the_first_screen_offers_what_a_tiny_model_can_do(tmp_path: Path):
+    infos = {"local/tiny": ModelInfo("local/tiny", 8_192, 2_048, is_tiny=True)}
+    async with running_app(tmp_path, models=ListedModels(infos=infos)) as ui:
+        assert "What does this project do?" in ui.drawn_chat
+        ui.runtime.set_model(ModelRef("local/tiny"))
+        ui.app.view.status.refresh()
+        await ui.settle()
+        assert "local/tiny is for trying the program." in ui.drawn_chat
+        assert "/tour" in ui.drawn_chat
+        assert "What does this project do?" not in ui.drawn_chat
+
+
+async def test_choosing_a_tiny_model_says_that_it_is_for_trying(tmp_path: Path):
+    infos = {LOCAL.name: ModelInfo(LOCAL.name, 8_192, 2_048, is_tiny=True)}
+    async with running_app(tmp_path, models=ListedModels(infos=infos)) as ui:
+        await ui.send(f"/model {LOCAL.name}")
+        told = f"{LOCAL.name} is for trying the program."
+        assert any(notice.startswith(told) for notice in ui.notices)

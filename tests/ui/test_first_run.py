@@ -1,5 +1,7 @@
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Input, OptionList, Static
@@ -7,6 +9,7 @@ from textual.widgets import Input, OptionList, Static
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
+from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript import WelcomeBlock
@@ -49,6 +52,11 @@ def served(count: int, name: str = "model") -> tuple[FoundModel, ...]:
     )
 
 
+def starting_app(root: Path, **changes: Any) -> AbstractAsyncContextManager[Ui]:
+    """The app, in which Enter need not wait."""
+    return running_app(root, **{"approval_quiet_s": 0.0, **changes})
+
+
 async def chooser(ui: Ui) -> FirstRunScreen:
     await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
     await ui.settle()
@@ -67,7 +75,7 @@ def said(screen: FirstRunScreen, where: str = "#first-run-text") -> str:
 
 async def test_a_key_can_be_pasted(tmp_path: Path):
     kept: dict[str, str] = {}
-    async with running_app(tmp_path, first_run=keeping(kept), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping(kept), models=NOTHING) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("down", "enter")
         assert "OPENAI_API_KEY" in said(screen, "#first-run-note")
@@ -79,9 +87,24 @@ async def test_a_key_can_be_pasted(tmp_path: Path):
         assert ui.model == OTHER
 
 
+async def test_an_enter_meant_for_the_prompt_chooses_nothing(tmp_path: Path):
+    clock = StillClock()
+    options = {"first_run": keeping({}), "clock": clock, "approval_quiet_s": QUIET_S}
+    async with starting_app(tmp_path, **options) as ui:
+        screen = await chooser(ui)
+        await ui.pilot.press("enter")
+        clock.now += QUIET_S
+        await ui.pilot.press("x", "enter")
+        await ui.settle()
+        assert ui.app.screen is screen
+        clock.now += QUIET_S
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.model == OTHER)
+
+
 async def test_an_empty_key_is_not_taken(tmp_path: Path):
     kept: dict[str, str] = {}
-    async with running_app(tmp_path, first_run=keeping(kept), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping(kept), models=NOTHING) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("enter", "enter", "space", "enter")
         await ui.settle()
@@ -90,7 +113,7 @@ async def test_an_empty_key_is_not_taken(tmp_path: Path):
 
 
 async def test_a_found_server_can_be_used(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({})) as ui:
+    async with starting_app(tmp_path, first_run=keeping({})) as ui:
         await chooser(ui)
         await ui.pilot.press("down", "down", "enter")
         await ui.settle()
@@ -98,7 +121,7 @@ async def test_a_found_server_can_be_used(tmp_path: Path):
 
 
 async def test_the_welcome_names_the_chosen_model_and_keeps_what_was_said(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({}), notices=("Mind the gap.",)) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), notices=("Mind the gap.",)) as ui:
         await chooser(ui)
         await ui.pilot.press("3")
         await ui.settle()
@@ -109,7 +132,7 @@ async def test_the_welcome_names_the_chosen_model_and_keeps_what_was_said(tmp_pa
 
 
 async def test_a_digit_chooses_what_stands_beside_it(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({})) as ui:
+    async with starting_app(tmp_path, first_run=keeping({})) as ui:
         screen = await chooser(ui)
         assert rows(screen)[2].startswith("3  Use small-coder")
         await ui.pilot.press("9")
@@ -121,7 +144,7 @@ async def test_a_digit_chooses_what_stands_beside_it(tmp_path: Path):
 
 async def test_digits_wait_until_they_no_longer_change(tmp_path: Path):
     models = SlowModels(served(1))
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=models) as ui:
         screen = await chooser(ui)
         assert "Looking for model servers" in said(screen)
         assert rows(screen)[0].startswith("   Paste a key")
@@ -135,7 +158,7 @@ async def test_digits_wait_until_they_no_longer_change(tmp_path: Path):
 
 
 async def test_a_digit_in_a_key_is_only_text(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("1")
         await ui.write("3r1")
@@ -144,7 +167,7 @@ async def test_a_digit_in_a_key_is_only_text(tmp_path: Path):
 
 async def test_servers_found_late_do_not_move_the_choice(tmp_path: Path):
     models = SlowModels(served(2))
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=models) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("down")
         models.may_answer.set()
@@ -156,7 +179,7 @@ async def test_servers_found_late_do_not_move_the_choice(tmp_path: Path):
 
 async def test_servers_found_late_leave_a_half_pasted_key_alone(tmp_path: Path):
     models = SlowModels(served(2))
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=models) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("enter")
         await ui.write("sk")
@@ -169,7 +192,7 @@ async def test_servers_found_late_leave_a_half_pasted_key_alone(tmp_path: Path):
 async def test_a_choice_that_is_gone_after_looking_again_gives_way_to_the_first(tmp_path: Path):
     models = SlowModels(served(2), ())
     models.may_answer.set()
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=models) as ui:
         screen = await chooser(ui)
         models.may_answer.clear()
         await ui.pilot.press("down", "r")
@@ -185,7 +208,7 @@ async def test_a_choice_that_is_gone_after_looking_again_gives_way_to_the_first(
 async def test_of_many_models_the_rest_is_in_the_picker(tmp_path: Path):
     models = SlowModels(served(8), served(8), served(8))
     models.may_answer.set()
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=models) as ui:
         screen = await chooser(ui)
         assert rows(screen)[3].startswith("4  5 more")
         await ui.pilot.press("4")
@@ -204,7 +227,7 @@ async def test_of_many_models_the_rest_is_in_the_picker(tmp_path: Path):
 
 async def test_another_provider_is_asked_for_its_model_and_its_key(tmp_path: Path):
     kept: dict[str, str] = {}
-    async with running_app(tmp_path, first_run=keeping(kept), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping(kept), models=NOTHING) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("3")
         field = screen.query_one(Input)
@@ -225,7 +248,7 @@ async def test_another_provider_is_asked_for_its_model_and_its_key(tmp_path: Pat
 
 
 async def test_a_provider_whose_key_is_not_known_is_used_as_it_is(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("3")
         screen.query_one(Input).value = "small-coder"
@@ -237,7 +260,7 @@ async def test_a_provider_whose_key_is_not_known_is_used_as_it_is(tmp_path: Path
 async def test_the_built_in_model_can_be_got(tmp_path: Path):
     local = FakeLocal(tmp_path)
     options = {"first_run": keeping({}), "models": NOTHING, "local": local, "clock": StillClock()}
-    async with running_app(tmp_path, **options) as ui:
+    async with starting_app(tmp_path, **options) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("4")
         await ui.until(lambda: isinstance(ui.app.screen, PullScreen))
@@ -263,7 +286,7 @@ async def test_a_pulled_model_that_cannot_run_yet_says_what_is_missing(tmp_path:
     models = SlowModels(found)
     models.may_answer.set()
     local = FakeLocal(tmp_path, "Missing.\npip install it")
-    async with running_app(tmp_path, first_run=keeping({}), models=models, local=local) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=models, local=local) as ui:
         await chooser(ui)
         await ui.pilot.press("1")
         await ui.until(lambda: isinstance(ui.app.screen, PullScreen))
@@ -272,7 +295,7 @@ async def test_a_pulled_model_that_cannot_run_yet_says_what_is_missing(tmp_path:
 
 
 async def test_the_tour_can_be_taken(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         await chooser(ui)
         await ui.pilot.press("end", "enter")
         await ui.until(lambda: ui.app.return_value is not None)
@@ -281,14 +304,14 @@ async def test_the_tour_can_be_taken(tmp_path: Path):
 
 
 async def test_a_double_enter_takes_the_tour_once(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         await chooser(ui)
         await ui.pilot.press("end", "enter", "enter")
         await ui.until(lambda: ui.app.return_value is not None)
 
 
 async def test_a_double_enter_on_a_found_model_sends_nothing(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({})) as ui:
+    async with starting_app(tmp_path, first_run=keeping({})) as ui:
         await chooser(ui)
         await ui.pilot.press("enter", "enter")
         await ui.settle()
@@ -299,7 +322,7 @@ async def test_a_double_enter_on_a_found_model_sends_nothing(tmp_path: Path):
 async def test_the_chooser_can_be_left_and_comes_back_with_model_and_with_a_message(
     tmp_path: Path,
 ):
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         await chooser(ui)
         await ui.pilot.press("enter")
         await ui.pilot.press("escape")
@@ -318,7 +341,7 @@ async def test_the_chooser_can_be_left_and_comes_back_with_model_and_with_a_mess
 
 
 async def test_with_a_model_slash_model_is_the_picker(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         await chooser(ui)
         await ui.pilot.press("escape")
         await ui.settle()
@@ -332,7 +355,7 @@ async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path, size: 
     models.may_answer.set()
     local = FakeLocal(tmp_path)
     options = {"first_run": keeping({}), "models": models, "local": local}
-    async with running_app(tmp_path, size=(100, 36), **options) as ui:
+    async with starting_app(tmp_path, size=(100, 36), **options) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("end")
         await ui.pilot.resize_terminal(*size)
@@ -353,7 +376,7 @@ async def test_without_colours_the_way_in_hand_is_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
+    async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         options = (await chooser(ui)).query_one(OptionList)
         first, second = ([*options.render_line(y)][1].style for y in (0, 1))
         assert first is not None
@@ -363,7 +386,7 @@ async def test_without_colours_the_way_in_hand_is_told_apart(
 
 async def test_at_80x24_nothing_is_cut(tmp_path: Path):
     options = {"first_run": keeping({}), "models": NOTHING, "local": FakeLocal(tmp_path)}
-    async with running_app(tmp_path, **options) as ui:
+    async with starting_app(tmp_path, **options) as ui:
         screen = await chooser(ui)
         options = screen.query_one(OptionList)
         assert options.max_scroll_y == 0

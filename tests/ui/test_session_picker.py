@@ -22,18 +22,17 @@ from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.session_picker import SessionPicker
-from agent_tui.ui.theme.palette import palette_of
 from agent_tui.ui.transcript import UserBlock
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, running_app
 from tests.ui.app_support import answer as reply
+from tests.ui.previews import marked_words, painted
 
 WIDE = (130, 40)
 """Room for the preview."""
@@ -95,17 +94,8 @@ def message(ui: Ui) -> str:
 
 def preview(ui: Ui) -> str:
     """Facts and the end of the session, as they stand beside the list."""
-    end = ui.app.screen.query_one("#picker-preview-end", PaintedLines)
     facts = str(ui.app.screen.query_one("#picker-preview-text", Static).render())
-    return "\n".join([facts, *(end.render_line(y).text.rstrip() for y in range(end.size.height))])
-
-
-def marked(ui: Ui) -> list[str]:
-    """What has the colour of what is found, at the end of the session."""
-    end = ui.app.screen.query_one("#picker-preview-end", PaintedLines)
-    segments = [each for y in range(end.size.height) for each in end.render_line(y)]
-    colour = palette_of(end.app).found.bgcolor
-    return [each.text for each in segments if each.style and each.style.bgcolor == colour]
+    return f"{facts}\n{painted(ui)}"
 
 
 async def test_this_projects_sessions_come_first_and_chains_hang_together(tmp_path: Path):
@@ -146,10 +136,10 @@ async def test_a_preview_is_drawn_as_the_chat_draws_it(tmp_path: Path):
         assert "› Why is @a.py slow?" in " ".join(shown.replace("▌", "›").split())
         assert "The parser reads a.py twice." in shown
         assert not any(mark in shown for mark in ("<", "**", "# ", "`"))
-        assert marked(ui) == []
+        assert marked_words(ui) == []
         ui.app.screen.query_one(Input).value = "PARSER twice"
-        await ui.until(lambda: marked(ui))
-        assert marked(ui) == ["parser", "twice"]
+        await ui.until(lambda: marked_words(ui))
+        assert marked_words(ui) == ["parser", "twice"]
 
 
 async def test_what_was_said_long_ago_is_quoted_above_the_end(tmp_path: Path):
@@ -160,9 +150,9 @@ async def test_what_was_said_long_ago_is_quoted_above_the_end(tmp_path: Path):
             log.append(MessageEntry(message=UserMessage(content=f"later {number}")))
     async with picking(stage, 1, WIDE) as ui:
         ui.app.screen.query_one(Input).value = "quuxific"
-        await ui.until(lambda: marked(ui))
-        assert "… It was the Quuxification of tokens." in " ".join(preview(ui).split())
-        assert marked(ui) == ["Quuxific"]
+        await ui.until(lambda: marked_words(ui))
+        assert "• … It was the Quuxification of tokens." in " ".join(preview(ui).split())
+        assert marked_words(ui) == ["Quuxific"]
 
 
 async def test_a_long_message_is_shown_from_where_the_word_is(tmp_path: Path):
@@ -173,7 +163,7 @@ async def test_a_long_message_is_shown_from_where_the_word_is(tmp_path: Path):
         await ui.until(lambda: "item 3" in preview(ui))
         assert "needle" not in preview(ui)
         ui.app.screen.query_one(Input).value = "needle"
-        await ui.until(lambda: marked(ui))
+        await ui.until(lambda: marked_words(ui))
         assert "item 59" in preview(ui)
         assert "item 40" not in preview(ui)
 

@@ -1,11 +1,18 @@
 """The steps of the tour above the prompt."""
 
+import sys
 from pathlib import Path
 
+from textual.widgets import Static
+
+from agent_tui.cli import screen_command
+from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.commands.tour import TOUR
 from agent_tui.config import Settings
 from agent_tui.providers.scripted.provider import Reply
-from tests.ui.app_support import Ui, running_app
+from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.terminal.outcome import UiOutcome
+from tests.ui.app_support import Ui, held, running_app
 
 
 def step(ui: Ui) -> str:
@@ -41,12 +48,46 @@ async def test_the_tour_can_be_hidden_and_suggests_nothing_then(tmp_path: Path):
         assert "takes on or off" in ui.notices[-1]
 
 
-async def test_there_is_no_tour_in_work_of_the_person_s_own(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+async def test_a_conversation_is_left_for_the_tour_after_a_question(tmp_path: Path):
+    async with running_app(tmp_path, Reply(text="Hi.")) as ui:
         assert step(ui) == ""
+        await ui.send("hello")
+        await ui.submit("/tour")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        facts = ui.app.screen.query_one("#choice-facts", Static)
+        assert "agent-tui -c" in str(facts.render())
+        await ui.pilot.press("n")
+        await ui.settle()
+        assert ui.app.return_value is None
+        await ui.submit("/tour")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("y")
+        await ui.until(lambda: ui.app.return_value == UiOutcome(wants="demo"))
+
+
+async def test_the_tour_does_not_stop_a_running_turn(tmp_path: Path):
+    async with running_app(tmp_path, held("word ")) as ui:
+        await ui.send("hello")
         await ui.send("/tour")
-        assert step(ui) == ""
-        assert "agent-tui --demo" in ui.notices[-1]
+        assert not isinstance(ui.app.screen, ChoiceScreen)
+        assert ui.notices[-1].startswith("The tour cannot start while the agent works.")
+
+
+def test_the_tour_knows_nothing_of_the_conversation_before_it(monkeypatch):
+    shown: list[Arguments] = []
+    outcomes = [UiOutcome(wants="demo"), UiOutcome(exit_code=5)]
+
+    def show(arguments: Arguments) -> UiOutcome:
+        shown.append(arguments)
+        return outcomes.pop(0)
+
+    monkeypatch.setattr(screen_command, "_show", show)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    arguments = parse_arguments(["--local", "-c", "--session-dir", "here", "fix it"])
+    assert screen_command.run_screen(arguments) == 5
+    assert shown == [arguments, parse_arguments(["--demo", "--session-dir", "here"])]
 
 
 async def test_its_texts_name_the_keys_that_are_in_force(tmp_path: Path):

@@ -7,23 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.theme import BUILTIN_THEMES
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.messages import ImageContent, TextContent, UserMessage
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.messages import AssistantMessage, ImageContent, TextContent, UserMessage
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.forking import labels_of
 from agent_tui.sessions.lineage.message_tree import MessageTree
 from agent_tui.ui.controller import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.tree import TreeScreen, preview
+from agent_tui.ui.screens.session_preview import preview_lines
+from agent_tui.ui.screens.tree import TreeScreen, preview_blocks, preview_head
 from agent_tui.ui.screens.tree_list import TreeList, row_content
+from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript import SummaryBlock, UserBlock
 from tests.support.compaction_ways import SUMMARY
 from tests.support.images import png
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
+from tests.support.session_values import result
 from tests.ui.app_support import Ui, answer, asking, held, running_app, said
+from tests.ui.previews import marked_words, painted
 from tests.ui.scenes import StillClock
 
 Open = Callable[..., AbstractAsyncContextManager[Ui]]
@@ -342,9 +347,43 @@ async def test_a_click_moves_there_and_a_second_one_goes_back(opened: Open):
 async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
     async with opened(size=(120, 40)) as ui:
         screen = await open_tree(ui)
-        shown = str(screen.query_one("#picker-preview-text").render())
+        assert str(screen.query_one("#picker-preview-text").render()) == "you"
+        shown = painted(ui)
         assert "three" in shown
         assert "An answer to three." in shown
+
+
+async def test_the_preview_is_drawn_as_the_chat_and_marks_what_is_searched(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = asking(stage)
+    asked = 'Why is @a.py slow?\n\n<file path="a.py">\nthe parser\n</file>'
+    said(runtime, UserMessage(content=asked), answer("# Found\n\nThe **parser** reads `a.py`."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await open_tree(ui)
+        assert "Why is @a.py slow?" in painted(ui)
+        assert "The parser reads a.py." in painted(ui)
+        assert not any(sign in painted(ui) for sign in ("<file", "**", "# ", "`"))
+        await ui.write("/slow")
+        await ui.until(lambda: marked_words(ui) == ["slow"])
+
+
+async def test_every_kind_of_message_has_a_preview(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = asking(stage)
+    used = AssistantMessage(content=(call("c1", "bash", command="cat src/__init__.py"),))
+    said(runtime, UserMessage(content="look"), used, result("c1", "It is\n**empty**.", "bash"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        screen = await open_tree(ui)
+        await ui.pilot.press("t")
+        await ui.until(lambda: len(screen.query_one(TreeList).rows) == 3)
+        await ui.pilot.press("end")
+        await ui.settle()
+        assert "**empty**." in painted(ui)
+        await ui.pilot.press("up")
+        await ui.settle()
+        assert "bash cat src/__init__" in painted(ui)
+        assert "**empty**." in painted(ui)
+        assert "cancelled" not in painted(ui)
 
 
 async def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
@@ -353,7 +392,11 @@ async def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(t
     tree = MessageTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
     (row,) = tree.rows()
     assert "\x1b" not in row_content(row, 60).plain
-    assert "\x1b" not in preview(row, tree).plain
+    assert "\x1b" not in preview_head(row)
+    palette = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
+    lines = preview_lines(preview_blocks(row, tree), "bad", 60, palette)
+    assert lines
+    assert "\x1b" not in "".join(line.text for line in lines)
     assert row_content(row, 60).cell_length == 60
 
 

@@ -72,7 +72,7 @@ def test_each_way_says_what_it_means():
     assert "this machine · 98.4 MB · about 8.2k tokens" in text
     assert "or set ANTHROPIC_API_KEY" in text
     assert "92.9 MB, Apache-2.0, no key" in text
-    assert "no match for real work" in text
+    assert "too small for real work" in text
 
 
 def test_digits_end_with_nine_and_can_be_left_out():

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from agent_tui.cli.output import write_json
@@ -15,11 +16,13 @@ from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
+from agent_tui.text_search import SmartCaseText, split_query
 
 _MOST_HITS = 1_000
 _WIDTH = 120
 """Columns of a line where there is no terminal."""
 _LEAST_TITLE = 20
+_INDENT = " " * 10
 
 LIST_JSON = """\
 With --json, a list, newest first:
@@ -70,7 +73,28 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
         print(f"No session holds {printable_line(query)!r}{_of(cwd)}.")
     for hit in hits:
         _print_summary(sessions[hit.path], guides="", with_folder=cwd is None)
-        print(f"          {printable_line(hit.snippet, 90)}")
+        line = printable_line(hit.snippet, max(_columns() - len(_INDENT), _LEAST_TITLE))
+        print(f"{_INDENT}{_marked(line, query) if _is_styled() else line}")
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size((_WIDTH, 0)).columns
+
+
+def _is_styled() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _marked(line: str, query: str) -> str:
+    """`line` with each word of `query` in bold."""
+    bold: set[int] = set()
+    for word, _ in split_query(query):
+        wanted = SmartCaseText.of(word.lower())
+        for place in wanted.places(line) if word else ():
+            bold.update(range(place, place + len(word)))
+    runs = groupby(enumerate(line), key=lambda each: each[0] in bold)
+    texts = ((is_bold, "".join(letter for _, letter in run)) for is_bold, run in runs)
+    return "".join(f"\x1b[1m{text}\x1b[0m" if is_bold else text for is_bold, text in texts)
 
 
 def _show_progress(done: int, total: int) -> None:
@@ -82,10 +106,10 @@ def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> 
     title = session_title(found)
     when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
     facts = f"{printable_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
-    room = shutil.get_terminal_size((_WIDTH, 0)).columns - len(facts) - len(guides) - 2
+    room = _columns() - len(facts) - len(guides) - 2
     print(f"{facts}  {guides}{printable_line(title, max(room, _LEAST_TITLE))}")
     if with_folder:
-        print(f"          {strip_control_characters(str(found.cwd))}")
+        print(f"{_INDENT}{strip_control_characters(str(found.cwd))}")
 
 
 def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> None:
@@ -111,7 +135,7 @@ def _print_foreign(files: Sequence[ForeignFile], agent: str, cwd: Path | None) -
     for file in files:
         when = file.modified.astimezone().strftime("%Y-%m-%d %H:%M")
         print(f"{when}  {printable_line(file.title or '(no message yet)', 60)}")
-        print(f"          {strip_control_characters(str(file.path))}")
+        print(f"{_INDENT}{strip_control_characters(str(file.path))}")
     if files:
         print("\n`agent-tui sessions import FILE` takes one over.")
 

@@ -4,8 +4,10 @@ import json
 import sys
 from typing import assert_never, cast
 
+from agent_tui.attachments import without_attachments
 from agent_tui.cli.output import write_json
 from agent_tui.commands.event_lines import turn_facts_line
+from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -40,6 +42,8 @@ With --json:
 what is wrong with it, each with its line."""
 
 _LINE_CHARS = 100
+_MARKDOWN_CHARS = 400
+"""Read of a text: its signs are not among those that a line shows."""
 
 
 def print_session(log: SessionLog, *, is_json: bool) -> None:
@@ -74,7 +78,9 @@ def _describe(entry: Entry) -> str:
         case MessageEntry():
             return _describe_message(entry.message)
         case CompactionEntry():
-            return f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens: {entry.summary}"
+            return (
+                f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens: {_words(entry.summary)}"
+            )
         case ModelChangeEntry():
             return f"{entry.provider}/{entry.model_id}"
         case ThinkingLevelChangeEntry():
@@ -82,7 +88,7 @@ def _describe(entry: Entry) -> str:
         case SessionInfoEntry():
             return entry.name or ""
         case BranchSummaryEntry():
-            return entry.summary
+            return _words(entry.summary)
         case CustomMessageEntry():
             return entry.text
         case ContextEditEntry():
@@ -116,10 +122,10 @@ def _describe_replacement(edit: ContextEditEntry) -> str:
 def _describe_message(message: Message) -> str:
     match message:
         case UserMessage():
-            return f"user: {message.text}"
+            return f"user: {without_attachments(message.text)}"
         case AssistantMessage():
             calls = " ".join(f"[{call.name}]" for call in message.tool_calls)
-            return f"assistant: {message.text} {calls}".strip()
+            return f"assistant: {_words(message.text)} {calls}".strip()
         case ToolResultMessage():
             outcome = "failed" if message.is_error else "result"
             return f"{message.tool_name} {outcome}: {message.text}"
@@ -127,6 +133,10 @@ def _describe_message(message: Message) -> str:
             return f"! {message.command}"
         case _:
             assert_never(message)
+
+
+def _words(markdown: str) -> str:
+    return markdown_words(markdown[:_MARKDOWN_CHARS])
 
 
 def _line_json(line: bytes) -> JsonObject:

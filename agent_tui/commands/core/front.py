@@ -95,6 +95,10 @@ class ScreenControls(Protocol):
         """Show or hide the steps of the tour (None: turn it over); false where there is none."""
         ...
 
+    def start_tour(self) -> None:
+        """Leave this conversation for the tour."""
+        ...
+
     @property
     def is_mouse_on(self) -> bool:
         """Whether clicks and drags come to the program."""

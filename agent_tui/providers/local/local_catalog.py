@@ -1,6 +1,7 @@
 """What the catalog knows of ``local/<name>``: the models in this machine's library."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from agent_tui.config import LocalSettings
@@ -87,7 +88,8 @@ class LocalCatalog:
         if model is None:
             return _info(ref.name, self._settings.context or DEFAULT_WINDOW, "native", "guess")
         window = model.window(self._settings.context)
-        return _info(ref.name, window, "native" if model.knows_tools else "text", "table")
+        style: ToolStyle = "native" if model.knows_tools else "text"
+        return replace(_info(ref.name, window, style, "table"), is_tiny=model.is_tiny)
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
         """As `info`, after loading the model; what fails there shows with the request itself."""
@@ -97,7 +99,8 @@ class LocalCatalog:
             except AgentTuiError:
                 return self.info(ref)
             style: ToolStyle = "native" if served.knows_tools else "text"
-            self._served[ref.name] = _info(ref.name, served.window, style, "server")
+            told = _info(ref.name, served.window, style, "server")
+            self._served[ref.name] = replace(told, is_tiny=self.info(ref).is_tiny)
         return self.info(ref)
 
     def found(self) -> tuple[FoundModel, ...]:

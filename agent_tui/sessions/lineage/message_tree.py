@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.attachments import without_attachments
+from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -36,6 +37,7 @@ _FIRST_SHOWN: frozenset[RowKind] = frozenset({"person", "command", "compaction",
 
 _BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
 _SEARCHED_CHARS = 2_000
+_TITLE_CHARS = 400
 _LEAST_LIKENESS = 75
 
 
@@ -73,7 +75,10 @@ class TreeRow:
             case BranchSummaryEntry():
                 return "summary of a branch that was left"
             case _:
-                return printable_line(row_text(self.entry, _SEARCHED_CHARS)) or "(no text)"
+                text = row_text(self.entry, _TITLE_CHARS)
+                if self.kind == "reply":
+                    text = markdown_words(text)
+                return printable_line(text) or "(no text)"
 
 
 class MessageTree:
@@ -115,6 +120,20 @@ class MessageTree:
         if words := wanted.casefold().split():
             visible = self._found(visible, words)
         return self._laid_out(visible)
+
+    def with_results(self, entry: TreeEntry) -> list[TreeEntry]:
+        """`entry`, and behind a reply the results of its calls."""
+        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
+            return [entry]
+        calls = {call.id for call in entry.message.tool_calls}
+        results = (
+            found
+            for found in (self._shown.values() if calls else ())
+            if isinstance(found, MessageEntry)
+            and isinstance(found.message, ToolResultMessage)
+            and found.message.tool_call_id in calls
+        )
+        return [entry, *results]
 
     def answer_to(self, entry_id: str) -> str:
         """What the model said next after a message, where it is on record; else empty."""

@@ -43,6 +43,23 @@ def _texts(entry: JsonObject) -> Iterator[str]:
             return
 
 
+def markdown_length(entry: JsonObject) -> int:
+    """How much of `record_text` of a record is what a model wrote for people; it comes first."""
+    match entry:
+        case {"type": "message", "message": {"role": "assistant", "content": list(content)}}:
+            calls = (number for number, part in enumerate(content) if _is_call(part))
+            said: JsonObject = {"content": content[: next(calls, len(content))]}
+            return len(record_text({"type": "message", "message": said}))
+        case {"type": "compaction" | "branch_summary"}:
+            return len(record_text(entry))
+        case _:
+            return 0
+
+
+def _is_call(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.get("type") == "toolCall"
+
+
 def title_part(entry: JsonObject) -> tuple[str, str]:
     """The name a record gives to its session and the prompt it holds; empty where none."""
     match entry:

@@ -10,12 +10,13 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from agent_tui.attachments import without_tags
+from agent_tui.markdown_text import markdown_words
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.chunks import MAX_LINE_BYTES, read_chunks
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken
-from agent_tui.sessions.search.records import load_record, record_text
+from agent_tui.sessions.search.records import load_record, markdown_length, record_text
 from agent_tui.sessions.search.word_index import FoundFile, WordIndex
 from agent_tui.text_search import (
     WordTerm,
@@ -35,6 +36,9 @@ _MOST_MATCHES = 10
 """More matching entries of one session are not counted."""
 
 _CHARS_BEFORE, _CHARS_SHOWN = 40, 160
+_MOST_MARKDOWN = 4_000
+"""Characters of a reply that are parsed for one snippet."""
+
 _ESCAPED = re.compile(rb"\\u(?:00[c-f]|0[12]|03[0-6]|1e|212|f[bf])", re.IGNORECASE)
 """Such letters, escaped by another program."""
 
@@ -246,20 +250,22 @@ def _scan(chunks: Iterable[bytes], wanted: Sequence[WordTerm], sure: frozenset[i
     """
     sieve = _Sieve(wanted, sure)
     found: set[int] = set()
-    matches, most, best = 0, 0, ("", 0)
+    matches, most, best = 0, 0, _Place()
     for data in chunks:
         for line in sieve.likely_lines(data):
-            text = _text(line)
+            record = load_record(line) or {}
+            text = record_text(record)
             places = _places(text, wanted)
             found |= places.keys()
             matches += bool(places)
             if len(places) > most:
-                most, best = len(places), (text, min(places.values()))
+                most = len(places)
+                best = _Place(text, min(places.values()), markdown_length(record))
             if matches >= _MOST_MATCHES and len(found | sure) == len(wanted):
                 break
         if matches and len(found | sure) == len(wanted):
             break
-    return _Scan(frozenset(found), matches, _snippet(*best))
+    return _Scan(frozenset(found), matches, _snippet(_rendered(best, wanted)))
 
 
 class _Sieve:
@@ -295,11 +301,6 @@ def _has_one(data: bytes, wanted: Sequence[bytes]) -> bool:
     return any(map(data.__contains__, wanted))
 
 
-def _text(line: bytes) -> str:
-    entry = load_record(line)
-    return record_text(entry) if entry is not None else ""
-
-
 def _places(text: str, wanted: Sequence[WordTerm]) -> dict[int, int]:
     """Where in the folded `text` each term begins first, by its number."""
     folded = fold(text)
@@ -307,12 +308,40 @@ def _places(text: str, wanted: Sequence[WordTerm]) -> dict[int, int]:
     return {number: place for number, place in places if place is not None}
 
 
-def _snippet(text: str, place: int) -> str:
-    """One line of `text` around `place`, which counts the characters of the folded text."""
-    at = unfolded_place(text, place)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in `text` something was found, in characters of the folded text.
+
+    The first `markdown_length` characters of the text are Markdown. `is_part`: there is more of the
+    text before it.
+    """
+
+    text: str = ""
+    folded: int = 0
+    markdown_length: int = 0
+    is_part: bool = False
+
+
+def _rendered(found: _Place, wanted: Sequence[WordTerm]) -> _Place:
+    """`found` in the lines around it as they read once drawn, if it is in them then."""
+    at = unfolded_place(found.text, found.folded)
+    if at >= found.markdown_length:
+        return found
+    said = found.text[: found.markdown_length]
+    start = said.rfind("\n", 0, max(at - _CHARS_SHOWN, 0)) + 1
+    end = said.find("\n", at + 2 * _CHARS_SHOWN)
+    text = markdown_words(said[start : end if end >= 0 else None][:_MOST_MARKDOWN])
+    places = _places(text, wanted)
+    return _Place(text, min(places.values()), is_part=start > 0) if places else found
+
+
+def _snippet(found: _Place) -> str:
+    """One line of the text around what was found."""
+    text = found.text
+    at = unfolded_place(text, found.folded)
     start = max(at - _CHARS_BEFORE, 0)
     if start:
         start = next((i + 1 for i in range(start, at) if text[i].isspace()), start)
     part = without_tags(text, start, start + 4 * _CHARS_SHOWN)
     shown = printable_line(part, _CHARS_SHOWN)
-    return f"…{shown}" if start and shown else shown
+    return f"…{shown}" if (start or found.is_part) and shown else shown

@@ -1,11 +1,11 @@
-"""What an empty chat shows: where one is, and three things to try."""
+"""What an empty chat shows: where one is, and what to try."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from agent_tui.commands.core.first_steps import first_steps, trial_note
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.permissions import MODES
-from agent_tui.key_actions import keys_in_force
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript import Block, WelcomeBlock
 
@@ -24,18 +24,9 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
     if conversation.withheld_files:
         names = _names(file.path for file in conversation.withheld_files)
         facts.append(("not in force", f"{names} (/memory says why)"))
-    if options.welcome:
-        facts.append(("note", options.welcome))
-    return WelcomeBlock("agent-tui", tuple(facts), _to_try())
-
-
-def _to_try() -> tuple[tuple[str, str], ...]:
-    found = ("every command and key", keys_in_force().hint("palette", "finds any"))
-    return (
-        ("What does this project do?", "it looks for itself"),
-        ("@ and a file's name", "attaches it to what you ask"),
-        ("/help", "; ".join(filter(None, found))),
-    )
+    if note := options.welcome or trial_note(conversation.model_info):
+        facts.append(("note", note))
+    return WelcomeBlock("agent-tui", tuple(facts), first_steps(conversation.model_info))
 
 
 def renewed_welcome(options: UiOptions, blocks: Sequence[Block]) -> WelcomeBlock | None:

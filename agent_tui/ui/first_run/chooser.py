@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -30,6 +30,7 @@ from agent_tui.ui.first_run.model_options import (
 )
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
+from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.modal import Modal
 
 _LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
@@ -76,6 +77,8 @@ class FirstRunScreen(Modal[FirstRunResult]):
         local: The built-in model, if it is to be offered.
         ask: Shows another screen above this one and returns the model it was left with.
         clock: Monotonic seconds.
+        quiet_s: Seconds without a key before Enter or a click chooses: what was meant for the
+            prompt must not.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/page.tcss", "chooser.tcss"]
@@ -92,9 +95,12 @@ class FirstRunScreen(Modal[FirstRunResult]):
         local: LocalModels | None,
         ask: AskForModel,
         clock: Callable[[], float] = time.monotonic,
+        quiet_s: float = QUIET_S,
     ) -> None:
         super().__init__()
         self._offered = offered
+        self._quiet_s = quiet_s
+        self._quiet_since_s = clock()
         self._models = models
         self._local = local
         self._ask_for_model = ask
@@ -169,12 +175,21 @@ class FirstRunScreen(Modal[FirstRunResult]):
         """Take the option with this digit."""
         if not self._is_looking and number <= len(self._options):
             self._list.highlighted = number - 1
-            self._list.action_select()
+            self._choose(self._options[number - 1])
+
+    def on_key(self, event: events.Key) -> None:
+        """Notice that somebody writes."""
+        if event.is_printable:
+            self._quiet_since_s = self._clock()
 
     @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
+    def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        match self._options[event.option_index]:
+        if self._clock() - self._quiet_since_s >= self._quiet_s:
+            self._choose(self._options[event.option_index])
+
+    def _choose(self, option: FirstRunOption) -> None:
+        match option:
             case KeyChoice() as choice:
                 self._ask(choice)
             case FoundModel(ref) if ref.provider == "local" and self._local_problem:

@@ -42,6 +42,7 @@ class ModelSetup:
             options.local,
             self._window.ask,
             options.clock,
+            options.approval_quiet_s,
         )
         match await self._window.ask(chooser):
             case UseModel(model):

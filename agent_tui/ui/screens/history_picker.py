@@ -1,12 +1,16 @@
 """The search through what was sent before in this project."""
 
 from collections.abc import Sequence
-
-from textual.content import Content
+from functools import partial
 
 from agent_tui.drafts.draft import Draft
-from agent_tui.safe_text import safe_text
+from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+from agent_tui.ui.screens.session_preview import preview_lines
+from agent_tui.ui.transcript.blocks import UserBlock
+
+_MOST_ROWS = 1_000
+"""A longer draft is cut in the preview."""
 
 
 class HistoryPicker(PickerScreen[Draft]):
@@ -28,9 +32,23 @@ class HistoryPicker(PickerScreen[Draft]):
         """Newest first."""
         return [_row(draft) for draft in reversed(self._drafts)]
 
-    def preview_of(self, row: PickerRow[Draft]) -> Content:
-        """The whole draft, as it stood in the prompt."""
-        return Content(safe_text(row.value.text))
+    def on_mount(self) -> None:
+        """Make room for the draft."""
+        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
+
+    def row_highlighted(self, row: PickerRow[Draft]) -> None:
+        """Show the whole draft as the chat shows it."""
+        blocks = (UserBlock(row.value.text),)
+        paint = partial(preview_lines, blocks, self.wanted, most_rows=_MOST_ROWS)
+        self._end.show(paint)
+
+    def nothing_highlighted(self) -> None:
+        """Nothing is left to show."""
+        self._end.show()
+
+    @property
+    def _end(self) -> PaintedLines:
+        return self.query_one("#picker-preview-end", PaintedLines)
 
 
 def _row(draft: Draft) -> PickerRow[Draft]:

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from agent_tui.commands.core.front import ModelSource
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.model import facts_of, found_with, is_same
+from agent_tui.commands.model import facts_of, found_with, in_order, is_same
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
@@ -61,14 +61,10 @@ class ModelPicker(PickerScreen[ModelRef]):
                 is_present=is_same(model.ref, self._present),
                 is_favourite=self._known.is_favourite(model.ref),
             )
-            for model in self._found
+            for model in in_order(self._found, self._present, self._known)
         ]
         columns = len(self.column_titles)
-        rows = [replace(row, columns=row.columns[-columns:]) for row in rows]
-        return sorted(
-            rows,
-            key=lambda row: (not is_same(row.value, self._present), self._known.place(row.value)),
-        )
+        return [replace(row, columns=row.columns[-columns:]) for row in rows]
 
     async def action_mark(self) -> None:
         """Ctrl+S: make the highlighted model a favourite, or no longer."""

@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias, assert_never
+from typing import ClassVar, Literal, TypeAlias
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -25,25 +25,20 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import LocalModels
+from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
+from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
 from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.page import PageRow
 
 _FRAMES_PER_S = 5
-QUIET_S = 0.5
-"""Enter begins nothing this soon after the screen came up or a letter was typed: what was meant
-for the prompt must not start a download."""
-
 _FACT_CELLS = 9
 
 _Stage: TypeAlias = Literal["asks", "pulls", "stops", "stopped", "failed", "cannot"]
-_KEYS: dict[_Stage, str] = {
-    "asks": "enter get it · esc back",
-    "pulls": "esc stop",
-    "stops": "",
-    "stopped": "enter go on · esc back",
-    "failed": "r or enter try again · esc back",
-    "cannot": "esc back",
-}
+_YES: dict[_Stage, str] = {"asks": "get it", "stopped": "go on", "failed": "try again"}
+"""The answer that begins, in each stage that asks."""
+
+_ANSWER_KEYS = "↑↓ move · enter answers · esc back"
+_KEYS: dict[_Stage, str] = {"pulls": "esc stop", "stops": "", "cannot": "esc back"}
 _STOPPED = "Stopped. What came is kept: the next pull goes on from there."
 
 
@@ -77,11 +72,11 @@ class PullScreen(Modal[ModelRef]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "pull.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "pull", "Get it, go on"),
-        Binding("r", "retry", "Try again"),
         Binding("escape", "back", "Stop, or back"),
-        Binding("up,k", "scroll(-1)", "Up", show=False),
-        Binding("down,j", "scroll(1)", "Down", show=False),
+        Binding("up", "mark(-1)", "The answer above", show=False),
+        Binding("down", "mark(1)", "The answer below", show=False),
+        Binding("k", "scroll(-1)", "Scroll up", show=False),
+        Binding("j", "scroll(1)", "Scroll down", show=False),
     ]
 
     def __init__(self, local: LocalModels, clock: Callable[[], float] = time.monotonic) -> None:
@@ -96,7 +91,7 @@ class PullScreen(Modal[ModelRef]):
         self._frames: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """What it is, what it takes, how far it is, a line of keys."""
+        """What it is, what it takes, how far it is, the answers, a line of keys."""
         offer = self._local.offer
         with VerticalScroll(id="page", can_focus=False):
             yield Static("A model on this machine: no key, no server", id="page-title")
@@ -108,6 +103,7 @@ class PullScreen(Modal[ModelRef]):
             bar.display = self._stage != "cannot"
             yield bar
             yield Static(id="pull-status", markup=False)
+            yield AnswerList()
             yield KeysLine(id="page-keys")
 
     def on_mount(self) -> None:
@@ -116,43 +112,58 @@ class PullScreen(Modal[ModelRef]):
         self._enter(self._stage, self._local.problem)
 
     def on_resize(self) -> None:
-        """Keep in sight how the pull goes."""
-        if self._stage != "asks":
-            self.call_after_refresh(self._keep_status_in_sight)
+        """Keep in sight what is asked, or how the pull goes."""
+        self.call_after_refresh(self._keep_end_in_sight)
 
     def on_key(self, event: events.Key) -> None:
-        """Notice that somebody writes."""
-        if event.is_printable:
+        """Give the answer of a key; what was meant for the prompt starts no download."""
+        if self._is_quiet and (number := self._list.number_for(event.key)) is not None:
+            event.stop()
+            self._answer(number)
+        elif event.is_printable and event.key not in SCROLL_KEYS:
             self._quiet_since_s = self._clock()
 
-    def action_pull(self) -> None:
-        """Begin, or go on where a pull ended; does nothing while one runs."""
-        if self._stage == "asks" and self._clock() - self._quiet_since_s < QUIET_S:
-            return
-        if self._stage in ("asks", "stopped", "failed"):
-            self._pace = Pace()
-            self._progress = None
-            self._enter("pulls", "starting")
-            self._pulling = self.run_worker(self._pull(), exclusive=True)
+    @on(AnswerLine.Clicked)
+    def _clicked(self, event: AnswerLine.Clicked) -> None:
+        event.stop()
+        if self._is_quiet:
+            self._answer(event.number)
 
-    def action_retry(self) -> None:
-        """Begin again after an error."""
-        if self._stage == "failed":
-            self.action_pull()
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether nothing was typed for a moment, which the first question alone waits for."""
+        return self._stage != "asks" or self._clock() - self._quiet_since_s >= QUIET_S
+
+    @property
+    def _list(self) -> AnswerList:
+        return self.query_one(AnswerList)
+
+    def _answer(self, number: int) -> None:
+        if self._stage not in _YES:
+            return
+        if number != 0:
+            self.dismiss(None)
+            return
+        self._pace = Pace()
+        self._progress = None
+        self._enter("pulls", "starting")
+        self._pulling = self.run_worker(self._pull(), exclusive=True)
+
+    def action_mark(self, step: int) -> None:
+        """Mark the answer above or below, or scroll where nothing is asked."""
+        if self._stage in _YES:
+            self._list.move(step)
+        else:
+            self.action_scroll(step)
 
     def action_back(self) -> None:
         """Stop the pull, or leave."""
-        match self._stage:
-            case "pulls":
-                assert self._pulling is not None
-                self._enter("stops", "Stopping…")
-                self._pulling.cancel()
-            case "stops":
-                pass
-            case "asks" | "stopped" | "failed" | "cannot":
-                self.dismiss(None)
-            case _:
-                assert_never(self._stage)
+        if self._stage == "pulls":
+            assert self._pulling is not None
+            self._enter("stops", "Stopping…")
+            self._pulling.cancel()
+        elif self._stage != "stops":
+            self.dismiss(None)
 
     def action_scroll(self, step: int) -> None:
         """Scroll the page."""
@@ -192,12 +203,14 @@ class PullScreen(Modal[ModelRef]):
             else:
                 self._frames.pause()
         self.query_one("#pull-status").set_class(stage in ("failed", "cannot"), "-bad")
-        self.query_one("#page-keys", KeysLine).update(_KEYS[stage])
+        self.query_one("#page-keys", KeysLine).update(_KEYS.get(stage, _ANSWER_KEYS))
+        self._list.display = stage in _YES
+        if stage in _YES:
+            self._list.show((AnswerRow("y", _YES[stage]), AnswerRow("n", "not now")))
         self._say(text)
-        if stage != "asks":
-            self.call_after_refresh(self._keep_status_in_sight)
+        self.call_after_refresh(self._keep_end_in_sight)
 
-    def _keep_status_in_sight(self) -> None:
+    def _keep_end_in_sight(self) -> None:
         self.query_one("#page").scroll_end(animate=False)
 
     def _say(self, text: str) -> None:

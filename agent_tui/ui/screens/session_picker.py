@@ -251,7 +251,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         for end in self.query("#picker-preview-end").results(PaintedLines):
             hit = self._hits.get(row.value.path) if self._hits_for == self.wanted else None
             snippet = hit.snippet if hit is not None else ""
-            end.show(partial(preview_lines, blocks, self.wanted, snippet))
+            end.show(partial(preview_lines, blocks, self.wanted, snippet=snippet))
             self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
 
     def nothing_highlighted(self) -> None:

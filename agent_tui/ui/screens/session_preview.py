@@ -1,4 +1,4 @@
-"""The end of a session as the chat draws it, with what is looked for marked."""
+"""Messages beside a list, as the chat draws them, with what is looked for marked."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,13 @@ from agent_tui.text_search import SmartCaseText, split_query
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.styled_lines import BLANK, Line
 from agent_tui.ui.theme.palette import Palette
-from agent_tui.ui.transcript.blocks import AssistantBlock, Block, SummaryBlock, UserBlock
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    Block,
+    NoticeBlock,
+    SummaryBlock,
+    UserBlock,
+)
 from agent_tui.ui.transcript.found_text import readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
@@ -18,8 +24,6 @@ from agent_tui.ui.transcript.selection import highlighted
 
 _MOST_BLOCKS = 6
 _MOST_ROWS = 14
-"""Of one block; a longer one is shown from its first match on."""
-
 _ROWS_BEFORE = 2
 
 
@@ -35,21 +39,34 @@ def last_blocks(entries: Sequence[Entry]) -> tuple[Block, ...]:
 
 
 def preview_lines(
-    blocks: Sequence[Block], wanted: str, snippet: str, width: int, palette: Palette
+    blocks: Sequence[Block],
+    wanted: str,
+    width: int,
+    palette: Palette,
+    *,
+    snippet: str = "",
+    most_rows: int = _MOST_ROWS,
 ) -> Sequence[Line]:
     """`blocks` as rows of `width` cells, each word of `wanted` marked.
 
-    Where they do not hold all of these words, `snippet` stands before them.
+    Args:
+        blocks: What was said.
+        wanted: What stands in the search field.
+        width: In cells.
+        palette: The colours.
+        snippet: One line that stands before `blocks` where they do not hold all of the words.
+        most_rows: Of one block; a longer one is shown from its first match on.
     """
     painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
     words = [SmartCaseText.of(word.lower()) for word, _ in split_query(wanted) if word]
     read = "\n".join(map(readable_text, blocks))
     if snippet and not all(map(read.lower().count, (word.text for word in words))):
-        blocks = (AssistantBlock(f"… {snippet}"), *blocks)
+        cut = "" if snippet.startswith("…") else "… "
+        blocks = (NoticeBlock("info", f"{cut}{snippet}"), *blocks)
     rows: list[Line] = []
     for block in blocks:
-        drawn = painter.paint(block, is_expanded=isinstance(block, SummaryBlock))
-        rows += [BLANK, *_part(_marked(drawn, words, palette), drawn, palette)]
+        drawn = painter.paint(block, is_expanded=True)
+        rows += [BLANK, *_part(_marked(drawn, words, palette), drawn, most_rows, palette)]
     return rows[1:]
 
 
@@ -64,13 +81,15 @@ def _marked(rows: Sequence[Line], words: Sequence[SmartCaseText], palette: Palet
     return marked
 
 
-def _part(marked: Sequence[Line], plain: Sequence[Line], palette: Palette) -> list[Line]:
-    """So many rows of a block that they hold its first match."""
+def _part(
+    marked: Sequence[Line], plain: Sequence[Line], most_rows: int, palette: Palette
+) -> list[Line]:
+    """At most `most_rows` of a block, among them its first match."""
     is_marked = (new is not old for new, old in zip(marked, plain, strict=True))
     first = next((row for row, found in enumerate(is_marked) if found), 0)
-    start = max(first - _ROWS_BEFORE, 0) if first >= _MOST_ROWS else 0
-    shown = list(marked[start : start + _MOST_ROWS])
+    start = max(first - _ROWS_BEFORE, 0) if first >= most_rows else 0
+    shown = list(marked[start : start + most_rows])
     more = Line((Segment("   …", palette.muted),), is_decoration=True)
     before = [more] if start else []
-    after = [more] if start + _MOST_ROWS < len(marked) else []
+    after = [more] if start + most_rows < len(marked) else []
     return [*before, *shown, *after]

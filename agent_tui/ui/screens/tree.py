@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual import getters, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
@@ -19,13 +19,19 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.joined import JoinedTree
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
+from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.screens.tree_list import TreeList
+from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock
 
-_PREVIEW_CHARS = 3_000
-_ANSWER_CHARS = 1_500
+_PREVIEW_ROWS = 60
+"""Of the message, and of its answer."""
+
+_RESULT_CHARS = 3_000
 _KEYS = "enter go back · s sum up · f fork · l label · t {filter} · / find · esc close"
 _SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
 _KIND_NAMES: dict[RowKind, str] = {
@@ -85,6 +91,7 @@ class TreeScreen(Modal[TreeChoice]):
                 yield TreeList(id="picker-list")
                 with VerticalScroll(id="picker-preview", can_focus=False):
                     yield Static(id="picker-preview-text", markup=False)
+                    yield PaintedLines(id="picker-preview-end")
             yield Static("Loading…", id="picker-message", markup=False)
             yield KeysLine(id="picker-keys")
 
@@ -210,8 +217,13 @@ class TreeScreen(Modal[TreeChoice]):
 
     def _show_preview(self) -> None:
         row, tree = self._list.current, self._tree
-        shown = preview(row, tree) if row is not None and tree is not None else Content("")
-        self.query_one("#picker-preview-text", Static).update(shown)
+        head: str = ""
+        blocks: Sequence[Block] = ()
+        if row is not None and tree is not None:
+            head, blocks = preview_head(row), preview_blocks(row, tree)
+        paint = partial(preview_lines, blocks, self._search.value, most_rows=_PREVIEW_ROWS)
+        self.query_one("#picker-preview-text", Static).update(head)
+        self.query_one("#picker-preview-end", PaintedLines).show(paint)
         self.query_one("#picker-preview").scroll_home(animate=False)
 
 
@@ -223,27 +235,25 @@ def _start(rows: list[TreeRow], before: TreeRow | None) -> int:
     return next((i for i, row in enumerate(rows) if row.is_here), len(rows) - 1)
 
 
-def preview(row: TreeRow, tree: MessageTree) -> Content:
-    """The message whole, and for one of the person's what the model answered."""
-    head = _KIND_NAMES[row.kind]
+def preview_head(row: TreeRow) -> str:
+    """Whose message it is, where it stands, and its label."""
+    parts = [_KIND_NAMES[row.kind]]
     if not row.is_on_path:
-        head += " · on another branch"
+        parts.append("on another branch")
     if row.label:
-        head += f" · {row.label}"
-    parts = [
-        Content.assemble((safe_text(head, keep_newlines=False), "$foreground-muted")),
-        Content(safe_text(_short(row_text(row.entry, _PREVIEW_CHARS + 1), _PREVIEW_CHARS))),
-    ]
+        parts.append(row.label)
+    return safe_text(" · ".join(parts), keep_newlines=False)
+
+
+def preview_blocks(row: TreeRow, tree: MessageTree) -> Sequence[Block]:
+    """The message as the chat shows it, and for one of the person's what the model answered."""
+    entries = tree.with_results(row.entry)
+    blocks = blocks_of(entries) or [NoticeBlock("info", row_text(row.entry, _RESULT_CHARS))]
     if row.kind == "person" and (answer := tree.answer_to(row.entry.id)):
-        said = safe_text(_short(answer.strip(), _ANSWER_CHARS))
-        parts.append(Content.assemble((said, "$foreground-muted")))
-    return Content("\n\n").join(parts)
+        blocks.append(AssistantBlock(answer.strip()))
+    return blocks
 
 
 def _last(trees: Iterator[JoinedTree]) -> JoinedTree | None:
     """The last of `trees`; None where there are no more. Reads files."""
     return next(iter(deque(trees, maxlen=1)), None)
-
-
-def _short(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else text[:most_chars].rstrip() + " …"

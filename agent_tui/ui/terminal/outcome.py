@@ -10,7 +10,7 @@ class UiOutcome:
 
     Args:
         exit_code: For the shell.
-        wants: ``demo`` if the person chose the scripted tour at the first run.
+        wants: ``demo`` if the person chose the scripted tour.
         error: Why the program could not start; for whoever ran it.
     """
 

@@ -1,0 +1,35 @@
+"""What an empty conversation proposes, by what the model in use can do."""
+
+from agent_tui.key_actions import keys_in_force
+from agent_tui.providers.base import ModelInfo
+
+
+def trial_note(info: ModelInfo) -> str:
+    """What to know of a model that is too small for work; empty for any other."""
+    if not info.is_tiny:
+        return ""
+    return (
+        f"{info.name} is for trying the program. It is too small for real work, "
+        "and makes up what it does not know."
+    )
+
+
+def first_steps(info: ModelInfo, tour: str = "/tour") -> tuple[tuple[str, str], ...]:
+    """Things to try, each with what comes of it.
+
+    Args:
+        info: The model in use.
+        tour: How the tour starts here.
+    """
+    if info.is_tiny:
+        return (
+            (tour, "five steps with real tools; the replies are written ahead"),
+            ("What does @FILE say?", "a question about one short file, which @ attaches"),
+            ("/model", "chooses a model for real work"),
+        )
+    found = ("every command and key", keys_in_force().hint("palette", "finds any"))
+    return (
+        ("What does this project do?", "it looks for itself"),
+        ("@ and a file's name", "attaches it to what you ask"),
+        ("/help", "; ".join(filter(None, found))),
+    )

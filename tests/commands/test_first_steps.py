@@ -1,0 +1,28 @@
+"""What an empty conversation proposes."""
+
+import pytest
+
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.first_steps import first_steps, trial_note
+from agent_tui.providers.base import ModelInfo
+
+LARGE = ModelInfo("anthropic/claude-sonnet-5", 200_000, 64_000)
+TINY = ModelInfo("local/smollm2", 8_192, 2_048, is_tiny=True)
+
+
+def test_a_tiny_model_is_offered_what_it_can_do_and_said_to_be_for_trying():
+    assert trial_note(TINY).startswith("local/smollm2 is for trying the program.")
+    assert [step for step, _ in first_steps(TINY)] == ["/tour", "What does @FILE say?", "/model"]
+    assert first_steps(TINY, "agent-tui --demo")[0][0] == "agent-tui --demo"
+
+
+def test_a_model_for_work_is_asked_about_the_project():
+    assert trial_note(LARGE) == ""
+    assert first_steps(LARGE)[0][0] == "What does this project do?"
+
+
+@pytest.mark.parametrize("info", [TINY, LARGE])
+def test_every_command_that_is_proposed_exists(info: ModelInfo):
+    commands = [step for step, _ in first_steps(info) if step.startswith("/")]
+    assert commands
+    assert set(commands) <= {f"/{name}" for name in built_in_commands().own_names}
