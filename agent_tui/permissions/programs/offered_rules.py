@@ -1,0 +1,164 @@
+"""The allow rules that are offered for one part of a command: a sensible prefix, or its words.
+
+A prefix holds what decides: a program and its verb, the script that an interpreter runs, the
+program that a runner starts. `power_options` keeps the words behind it from deciding more.
+"""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from agent_tui.permissions.programs.destruction import (
+    RUNNERS,
+    RUNNING_WORDS,
+    SQL_CLIENTS,
+    git_may_lose,
+)
+from agent_tui.permissions.programs.power_options import exceeds_rule
+from agent_tui.permissions.rules import Rule
+from agent_tui.permissions.shell.code import is_interpreter, takes_code
+from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
+from agent_tui.permissions.shell.wrappers import SHELLS, runs_its_words, unwrap
+
+_VERB_PROGRAMS = """
+    cargo go npm pnpm yarn bun uv poetry dotnet make just git docker kubectl gh bundle gradle mvn
+    composer mix swift
+"""
+_CHECKER_NAMES = """
+    pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
+"""
+_CHECKERS = frozenset(_CHECKER_NAMES.split())
+_WITH_VERBS = frozenset(_VERB_PROGRAMS.split())
+
+_MAX_RULE_CHARS = 160
+"""A longer rule is no text that a person would read in a row."""
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*")
+_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
+_INPUT = re.compile(r"@?-|@?/+(?:dev/(?:stdin|fd)|proc)\b.*", re.DOTALL)
+"""Words that stand for what a program reads, which no rule shows."""
+_GOES_ON_READING = re.compile(r"-[A-Za-z]*[is][A-Za-z]*|--interactive")
+"""Options with which an interpreter runs what it reads, too."""
+
+
+def rules_for_part(part: CommandPart) -> Iterator[str]:
+    """The rules that could be offered for `part`, as texts, the wider one first."""
+    if part.kind != "command" or not part.words:
+        return
+    if part.note != "wrapper" and part.is_wrapped_plainly and (prefix := _prefix(part)):
+        yield f"bash({prefix} *)"
+    if exact := _exact(part):
+        yield f"bash({exact})"
+
+
+def _prefix(part: CommandPart) -> str:
+    """The words of `part` that decide what runs; empty where that cannot be told."""
+    words = [word.value if word.is_plain and word.value else "" for word in part.words]
+    fixed = words[: _kept(words)]
+    texts = (*part.assignments, *(word for word in fixed if word != "-m"))
+    if not fixed or not all(map(_PLAIN_WORD.fullmatch, texts)):
+        return ""
+    return " ".join((*part.assignments, *fixed))
+
+
+def _exact(part: CommandPart) -> str:
+    """`part` as it stands; empty where its words do not fix what it does.
+
+    What a program is given to read is in no rule, so that may decide nothing.
+    """
+    known = [word.value for word in part.words if word.value is not None]
+    if part.input or len(known) < len(part.words) or "*" in known:
+        return ""
+    if OUTPUT_OF_A_COMMAND in known or any(map(_INPUT.fullmatch, known)):
+        return ""
+    found = unwrap(part)
+    is_bare = runs_its_words(part.name) and not found.commands
+    tails = (known[at:] for at in range(len(known)))  # a runner's own program, too
+    if found.scripts or is_bare or not all(map(_is_told, tails)):
+        return ""
+    text = " ".join((*part.assignments, *map(_text, part.words)))
+    is_shown = "\n" not in text and len(text) <= _MAX_RULE_CHARS
+    return text if is_shown and not text.endswith(":*") and text[0] != "=" else ""
+
+
+def _text(word: Word) -> str:
+    """A word as a rule has it: as written, or its value where a variable was written."""
+    return shlex.quote(word.value or "") if re.search(r"[$`]", word.source) else word.source
+
+
+def _is_told(words: Sequence[str]) -> bool:
+    """Whether a program that could also read what it does is told so by its words."""
+    name = _base(words[0])
+    told = [word for word in words[1:] if not word.startswith("-")]
+    if _runs_scripts(name):
+        return bool(told) and not any(map(_GOES_ON_READING.fullmatch, words[1:]))
+    reads = (takes_code(name) and name not in _WITH_VERBS) or name in SQL_CLIENTS
+    return len(told) > 1 if reads else True
+
+
+def _kept(words: Sequence[str]) -> int:
+    """How many words decide what runs; 0 where that cannot be told."""
+    name = _base(words[0]) if words else ""
+    verb = words[1] if len(words) > 1 else ""
+    if not name or runs_its_words(name):
+        return 0
+    if _runs_scripts(name) and _is_script(verb):
+        return 2
+    if name.startswith("python") and verb == "-m":
+        return 3 if words[2:3] and words[2] in _CHECKERS else 0
+    if name in _WITH_VERBS:
+        return _kept_verbs(name, verb, words)
+    if _runs_scripts(name):
+        return 0
+    if name in RUNNERS:
+        return _with_wrapped(words, 2 if verb in RUNNING_WORDS else 1)
+    return 1 if name in _CHECKERS or _is_own_program(words[0]) else 0
+
+
+def _kept_verbs(name: str, verb: str, words: Sequence[str]) -> int:
+    """How many words decide what a program with verbs does."""
+    part = CommandPart(" ".join(words), tuple(Word(word, word) for word in words))
+    has_power = exceeds_rule(Rule("allow", "bash", f"{words[0]} *"), part)
+    target = words[2] if len(words) > 2 else ""
+    if verb == "run" and name in RUNNERS and not has_power:
+        return 3 if target and not _runs_others(target) else 0
+    if verb in RUNNING_WORDS and name != "make":
+        return _with_wrapped(words, 2)
+    if not verb or has_power or (name == "git" and git_may_lose(verb)):
+        return 0
+    if verb == "compose":
+        return 3 if target and target not in RUNNING_WORDS else 0
+    return 2
+
+
+def _with_wrapped(words: Sequence[str], before: int) -> int:
+    """The words that decide, where a program of its own follows those `before` it."""
+    wrapped = _kept(words[before:])
+    return before + wrapped if wrapped else 0
+
+
+def _runs_others(name: str) -> bool:
+    return _runs_scripts(_base(name)) or runs_its_words(name)
+
+
+def _is_script(word: str) -> bool:
+    """Whether `word` is a file's name by its look, and no name for what is read."""
+    path = posixpath.normpath(word)
+    is_named = "/" in word or _SUFFIX.search(word) is not None
+    is_odd = word.startswith("-") or ".." in word.split("/") or "://" in word
+    return is_named and not is_odd and _INPUT.fullmatch(path) is None
+
+
+def _is_own_program(word: str) -> bool:
+    """Whether `word` is a program of the project, and not a tool that is installed in it."""
+    folders = word.split("/")[:-1]
+    is_installed = any(folder in ("bin", ".bin") for folder in folders)
+    return bool(folders) and word[0] not in "/~" and ".." not in folders and not is_installed
+
+
+def _runs_scripts(name: str) -> bool:
+    return is_interpreter(name) or name in SHELLS
+
+
+def _base(name: str) -> str:
+    return name.rpartition("/")[2]
