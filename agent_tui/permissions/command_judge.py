@@ -41,8 +41,8 @@ class CommandFacts:
 
     `denied`, `asked`: by a rule. `dangers`: asks in every mode. `unknown`: parts whose effect
     cannot be told from the text. `changing`: parts not known to be read-only. `unlisted`: parts
-    that neither a rule nor the read-only table allows, `asking` the same as parts. `written`: files the shell writes to.
-    `touched`: every file its words name, resolved.
+    that neither a rule nor the read-only table allows; `asking` the parts themselves.
+    `written`: files the shell writes to. `touched`: every file its words name, resolved.
     """
 
     denied: str = ""

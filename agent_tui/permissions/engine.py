@@ -456,7 +456,8 @@ class PermissionEngine:
             if facts.unlisted == (command.strip(),):
                 return "not known to be read-only"
             return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
-        return next(filter(None, map(self._why_output_asks, facts.written)), "")
+        whys = (self._why_output_asks(path) for path in facts.written)
+        return next(filter(None, whys), "")
 
     def _why_output_asks(self, path: Path) -> str:
         """Why the shell may not write `path` unasked."""

@@ -4,6 +4,7 @@ The panel takes the focus once nothing was typed for a while, so that no key or 
 meant for something else answers it. Until then writing goes on in the prompt (see `EarlyKeys`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -250,10 +251,10 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         if not self._writes_rule:
             self.post_message(self.Answered(request.id, ApprovalAnswer("no", words), "enter"))
-        elif why := next(filter(None, map(_why_no_rule, split_rules(words))), ""):
+        elif why := _why_no_rules(rules := split_rules(words)):
             self._hint(why)
         else:
-            by_rule = ApprovalAnswer("session", rules=split_rules(words))
+            by_rule = ApprovalAnswer("session", rules=rules)
             self.post_message(self.Answered(request.id, by_rule, "enter"))
 
     def on_key(self, event: events.Key) -> None:
@@ -333,9 +334,10 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.border_subtitle = keys_line(keys).markup
 
 
-def _why_no_rule(text: str) -> str:
+def _why_no_rules(texts: Sequence[str]) -> str:
     try:
-        parse_rule(text, "allow")
+        for text in texts:
+            parse_rule(text, "allow")
     except ConfigError as error:
         return str(error)
     return ""
