@@ -475,7 +475,11 @@ class PermissionEngine:
         Each is the widest that is sensible and suffices. None where the rules do not suffice, or
         are what `session_rule` says.
         """
-        offers = [tuple(rules_for_part(part)) for part in facts.asking]
+        is_fed = any(not one.writes for one in parts.redirections)
+        offers = [
+            tuple(rules_for_part(part, self._guard.workspace, is_fed=is_fed))
+            for part in facts.asking
+        ]
         writes = [self._write_rule([p]) for p in facts.written if self._why_output_asks(p)]
         if self.mode == "full" or not all((*offers, *writes)):
             return ()

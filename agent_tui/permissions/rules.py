@@ -274,6 +274,10 @@ def rule_for_host(tool_name: str, host: str) -> str:
     return f"{tool_name}({_DOMAIN}{host})"
 
 
+OFFERED_GIT_VERBS: Final = frozenset({"add", "commit"})
+"""Verbs that are offered with any words behind them."""
+
+
 def rule_for_command(command: str) -> str:
     """The rule that allows `command` again, as text: the narrowest that is of use.
 
@@ -285,7 +289,7 @@ def rule_for_command(command: str) -> str:
         part = parts.commands[0]
         verb = part.words[1].value if len(part.words) > 1 else None
         is_plain = part.kind == "command" and not part.assignments
-        if is_plain and part.name == "git" and verb in ("add", "commit"):
+        if is_plain and part.name == "git" and verb in OFFERED_GIT_VERBS:
             return f"bash(git {verb} *)"
     text = command.strip()
     is_literal = _is_simple(text) and not re.search(r"[*?\[]", text)

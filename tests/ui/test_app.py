@@ -659,8 +659,8 @@ async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path, siz
     async with running_app(tmp_path, *asks(*calls), size=size) as ui:
         await ask(ui)
         shown = " ".join(str(line.render()) for line in ui.app.query(AnswerLine))
-        assert f"bash(npm run build -- --target={'x' * 60})" in shown
-        assert "bash(npm run build *), to be edited" in shown
+        assert f"npm run build -- --target={'x' * 60}" in shown
+        assert "Yes, by rule for this session   npm run build *" in shown
         line = next(
             line for line in ui.app.query(AnswerLine) if "this session" in str(line.render())
         )

@@ -107,11 +107,6 @@ def run_by(name: str, words: Sequence[str]) -> list[str]:
     return inner
 
 
-def git_may_lose(verb: str) -> bool:
-    """Whether some words behind a verb of git lose work or history."""
-    return verb in _GIT_VERBS
-
-
 def _told(name: str, words: Sequence[str]) -> str:
     text = " ".join(words)
     shown = f"{name} {' '.join(text.split())[:40]}".strip()
