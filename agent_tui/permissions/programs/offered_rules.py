@@ -10,11 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent_tui.permissions.programs.destruction import (
-    RUNNERS,
-    RUNNING_WORDS,
-    SQL_CLIENTS,
-)
+from agent_tui.permissions.programs.destruction import RUNNERS, RUNNING_WORDS, SQL_CLIENTS
 from agent_tui.permissions.programs.power_options import exceeds_rule
 from agent_tui.permissions.rules import OFFERED_GIT_VERBS, Rule, program_names
 from agent_tui.permissions.shell.code import is_interpreter, takes_code
@@ -79,14 +75,13 @@ def _exact(part: CommandPart, *, is_fed: bool) -> str:
     What a program is given to read is in no rule, so that may decide nothing.
     """
     known = [word.value for word in part.words if word.value is not None]
-    if (
-        part.input
-        or (is_fed and not _reads_data(part))
-        or len(known) < len(part.words)
-        or "*" in known
-    ):
+    if part.input or (is_fed and not _reads_data(part)):
         return ""
-    if OUTPUT_OF_A_COMMAND in known or any(map(_INPUT.fullmatch, known)):
+    if (
+        len(known) < len(part.words)
+        or {"*", OUTPUT_OF_A_COMMAND} & set(known)
+        or any(map(_INPUT.fullmatch, known))
+    ):
         return ""
     found = unwrap(part)
     is_bare = runs_its_words(part.name) and not found.commands
