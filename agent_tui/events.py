@@ -161,7 +161,8 @@ class ApprovalRequest:
 
     `body` is the exact command, a unified diff or a plan (Markdown): `body_kind` says which.
     `session_rule` is the rule that "for this session" and "always" would add, as text,
-    or empty where no rule may be made. `wider_rule` allows more of the kind; empty for none.
+    or empty where no rule may be made. `part_rules` together
+    allow what asks in a command, part by part and mostly with other arguments; empty for none.
     `is_loss`: it may do what no undo brings back, so a front proposes to say no.
     """
 
@@ -173,7 +174,7 @@ class ApprovalRequest:
     body_kind: Literal["command", "diff", "text", "plan"]
     reason: str
     session_rule: str
-    wider_rule: str = ""
+    part_rules: tuple[str, ...] = ()
     is_loss: bool = False
 
 

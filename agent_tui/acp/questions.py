@@ -23,6 +23,7 @@ from agent_tui.acp.updates import answered, asked, places_of, said, to_be_decide
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Question
 from agent_tui.events import ApprovalRequest
+from agent_tui.permissions.rules import granted
 from agent_tui.safe_text import safe_text
 
 _PLAN_OPTIONS = (
@@ -60,7 +61,7 @@ class EditorQuestions:
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""
-        options = _PLAN_OPTIONS if request.body_kind == "plan" else _options(request.session_rule)
+        options = _PLAN_OPTIONS if request.body_kind == "plan" else _options(request)
         shown = await asyncio.to_thread(asked_about, request, cwd)
         title = title_of(request)
         self._tell(shown[1:] if title == request.body else shown)
@@ -70,6 +71,8 @@ class EditorQuestions:
                     return ApprovalAnswer("once")
                 case "session":
                     return ApprovalAnswer("session")
+                case "rules":
+                    return ApprovalAnswer("session", rules=request.part_rules)
                 case _:
                     return ApprovalAnswer("no")
         except QuestionCancelled:
@@ -153,12 +156,18 @@ class EditorQuestions:
         return chosen if any(each.option_id == chosen for each in options) else ""
 
 
-def _options(session_rule: str) -> Sequence[PermissionOption]:
+def _options(request: ApprovalRequest) -> Sequence[PermissionOption]:
     """The answers to a call; what "in this session" grants is in its name."""
     once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
     no = PermissionOption(option_id="no", name="No", kind="reject_once")
-    if not session_rule:
-        return (once, no)
-    granted = "exactly this command" if session_rule.startswith("bash(= ") else session_rule
-    name = f"Allow in this session: {safe_text(granted, keep_newlines=False)}"
-    return (once, PermissionOption(option_id="session", name=name, kind="allow_always"), no)
+    offers = (("session", (request.session_rule,)), ("rules", request.part_rules))
+    kept = [
+        PermissionOption(
+            option_id=option_id,
+            name=f"Allow in this session: {safe_text(granted(rules), keep_newlines=False)}",
+            kind="allow_always",
+        )
+        for option_id, rules in offers
+        if any(rules)
+    ]
+    return (once, *kept, no)

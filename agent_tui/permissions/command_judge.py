@@ -41,8 +41,8 @@ class CommandFacts:
 
     `denied`, `asked`: by a rule. `dangers`: asks in every mode. `unknown`: parts whose effect
     cannot be told from the text. `changing`: parts not known to be read-only. `unlisted`: parts
-    that neither a rule nor the read-only table allows. `written`: files the shell writes to.
-    `touched`: every file its words name, resolved.
+    that neither a rule nor the read-only table allows; `asking` the parts themselves.
+    `written`: files the shell writes to. `touched`: every file its words name, resolved.
     """
 
     denied: str = ""
@@ -51,6 +51,7 @@ class CommandFacts:
     unknown: tuple[str, ...] = ()
     changing: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
+    asking: tuple[CommandPart, ...] = ()
     written: tuple[Path, ...] = ()
     touched: tuple[Path, ...] = ()
 
@@ -80,6 +81,7 @@ class CommandJudge:
         dangers: list[str] = []
         changing: list[str] = []
         unlisted: list[str] = []
+        asking: list[CommandPart] = []
         denied = self._ruled(commands, "deny")
         if len(bases) > _MAX_FOLDERS:
             dangers.append("it goes through more folders than can be followed")
@@ -96,10 +98,12 @@ class CommandJudge:
             if elsewhere := self._foreign_git(part, bases):
                 changing.append(elsewhere)
                 unlisted.append(elsewhere)
+                asking.append(part)
             elif doubt := self._why_unsure(part, bases) if reads_only else _named(part):
                 changing.append(doubt)
                 if not self._is_allowed(part, bases):
                     unlisted.append(doubt)
+                    asking.append(part)
         written: list[Path] = []
         for redirection in dict.fromkeys(parts.redirections):
             danger, paths = self._redirected(redirection, bases)
@@ -114,6 +118,7 @@ class CommandJudge:
             unknown=tuple(f"{p.source}: {p.note}" for p in commands if p.kind == "opaque"),
             changing=tuple(changing),
             unlisted=tuple(unlisted),
+            asking=tuple(asking),
             written=tuple(written),
             touched=tuple(self._touched),
         )

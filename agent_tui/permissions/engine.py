@@ -13,6 +13,7 @@ from agent_tui.permissions.command_judge import CommandFacts, CommandJudge, path
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.obeyed_files import who_obeys
+from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
     Decision,
@@ -25,7 +26,7 @@ from agent_tui.permissions.rules import (
     rule_for_host,
     stored_rules,
 )
-from agent_tui.permissions.shell.parts import split_command
+from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
 
@@ -50,7 +51,8 @@ class Verdict:
     """A decision and its reason, for the person when it asks and for the model when it denies.
 
     `session_rule` is the rule "for this session" and "always" would add, as text; empty where
-    none may be made. `by` says what decided. `parts` are the commands that were looked at,
+    none may be made. `part_rules` allow the parts of a command that ask: with all of them it does
+    not ask again. `by` says what decided. `parts` are the commands that were looked at,
     `touched` the files they name, links followed: what an approval of a command is bound to.
     `only_reads`: the call is known to change nothing, so that others may run beside it.
     `fault` is what the judging itself failed with, for the log.
@@ -60,6 +62,7 @@ class Verdict:
     decision: Decision
     why: str
     session_rule: str = ""
+    part_rules: tuple[str, ...] = ()
     by: DecidedBy = "mode"
     parts: tuple[str, ...] = ()
     touched: tuple[Path, ...] = ()
@@ -166,7 +169,9 @@ class PermissionEngine:
         if verdict.decision == "deny":
             return verdict
         whys = "; ".join(filter(None, (verdict.why, why)))
-        asked = replace(verdict, decision="ask", why=whys, session_rule="", by="hook")
+        asked = replace(
+            verdict, decision="ask", why=whys, session_rule="", part_rules=(), by="hook"
+        )
         return self._if_there_is_somebody(asked)
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
@@ -417,6 +422,9 @@ class PermissionEngine:
         judge = CommandJudge(self._guard, self._rules)
         facts = judge.facts(parts)
         verdict = self._weigh(command, facts, lambda: judge.may_be_denied(parts))
+        if verdict.decision == "ask" and verdict.by == "mode" and self._is_interactive:
+            offered = self._rules_for_parts(command, parts, facts)
+            verdict = replace(verdict, part_rules=offered)
         texts = tuple(dict.fromkeys(part.source for part in parts.commands))
         return replace(verdict, parts=texts, touched=facts.touched, only_reads=facts.is_reading)
 
@@ -448,12 +456,52 @@ class PermissionEngine:
             if facts.unlisted == (command.strip(),):
                 return "not known to be read-only"
             return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
-        for path in facts.written:
-            obeyed = self._why_obeyed(path)
-            is_within = self.mode == "accept-edits" and self._guard.may_write_freely(path)
-            if not (is_within and not obeyed) and not self._allows_write(path):
-                return obeyed or f"it writes {path}"
-        return ""
+        whys = (self._why_output_asks(path) for path in facts.written)
+        return next(filter(None, whys), "")
+
+    def _why_output_asks(self, path: Path) -> str:
+        """Why the shell may not write `path` unasked."""
+        obeyed = self._why_obeyed(path)
+        is_within = self.mode == "accept-edits" and self._guard.may_write_freely(path)
+        if (is_within and not obeyed) or self._allows_write(path):
+            return ""
+        return obeyed or f"it writes {path}"
+
+    def _rules_for_parts(
+        self, command: str, parts: ShellParts, facts: CommandFacts
+    ) -> tuple[str, ...]:
+        """Rules for the parts of `command` that ask, with which it does not ask any more.
+
+        Each is the widest that is sensible and suffices. None where the rules do not suffice, or
+        are what `session_rule` says.
+        """
+        is_fed = any(not one.writes for one in parts.redirections)
+        offers = [
+            tuple(rules_for_part(part, self._guard.workspace, is_fed=is_fed))
+            for part in facts.asking
+        ]
+        writes = [self._write_rule([p]) for p in facts.written if self._why_output_asks(p)]
+        if self.mode == "full" or not all((*offers, *writes)):
+            return ()
+        wide, _ = self._with_rules(parts, [offer[0] for offer in offers])
+        chosen = [
+            offer[-1] if part in wide.asking else offer[0]
+            for part, offer in zip(facts.asking, offers, strict=True)
+        ]
+        offered = tuple(dict.fromkeys((*chosen, *writes)))
+        trial, engine = self._with_rules(parts, offered)
+        if offered == (rule_for_command(command),) or engine._why_command_asks(command, trial):
+            return ()
+        return offered
+
+    def _with_rules(
+        self, parts: ShellParts, rules: Sequence[str]
+    ) -> tuple[CommandFacts, "PermissionEngine"]:
+        """What is known of a command once `rules` allow more, and the engine that knows it."""
+        engine = copy(self)
+        engine._problems = []
+        engine._rules = [*self._rules, *engine._parsed(rules, "allow", _SESSION_SOURCE)]
+        return CommandJudge(self._guard, engine._rules).facts(parts), engine
 
     def _command_rules(self) -> list[Rule]:
         return [rule for rule in self._rules if rule.is_for("bash", "execute")]

@@ -274,6 +274,10 @@ def rule_for_host(tool_name: str, host: str) -> str:
     return f"{tool_name}({_DOMAIN}{host})"
 
 
+OFFERED_GIT_VERBS: Final = frozenset({"add", "commit"})
+"""Verbs that are offered with any words behind them."""
+
+
 def rule_for_command(command: str) -> str:
     """The rule that allows `command` again, as text: the narrowest that is of use.
 
@@ -285,50 +289,25 @@ def rule_for_command(command: str) -> str:
         part = parts.commands[0]
         verb = part.words[1].value if len(part.words) > 1 else None
         is_plain = part.kind == "command" and not part.assignments
-        if is_plain and part.name == "git" and verb in ("add", "commit"):
+        if is_plain and part.name == "git" and verb in OFFERED_GIT_VERBS:
             return f"bash(git {verb} *)"
     text = command.strip()
     is_literal = _is_simple(text) and not re.search(r"[*?\[]", text)
     return f"bash({text})" if is_literal else f"bash(= {text})"
 
 
-_VERB_PROGRAMS = """
-    cargo go npm pnpm yarn bun uv poetry dotnet make just git docker kubectl gh rails bundle
-    gradle mvn deno composer mix swift
-"""
-_CHECKER_NAMES = """
-    pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
-"""
-_CHECKERS = frozenset(_CHECKER_NAMES.split())
-_WITH_VERBS = frozenset(_VERB_PROGRAMS.split())
-_RUN_VERBS = frozenset({"run", "exec", "compose"})
-_PLAIN_WORD = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*")
+def granted(rules: Sequence[str]) -> str:
+    """What `rules` allow, for the person; the name of the tool is left out of commands."""
+    shown = ("exactly this command" if rule.startswith("bash(= ") else rule for rule in rules)
+    return " · ".join(re.sub(r"\Abash\((.*)\)\Z", r"\1", rule, flags=re.DOTALL) for rule in shown)
 
 
-def wider_rule(command: str) -> str:
-    """A rule that also allows `command` with other arguments, as text; empty for none.
+_RULE_BEGINS = re.compile(r"(?<=\))[\s,]+(?=(?:bash|write)\()")
 
-    Only for one plain command of programs that such rules are usual for: ``pytest *``,
-    ``cargo test *``, ``npm run build *``. Options that run other programs stay outside of it, see
-    `power_options`.
-    """
-    parts = split_command(command)
-    first = parts.commands[0] if parts.commands else None
-    if first is None or parts.redirections or first.assignments or first.kind != "command":
-        return ""
-    if any(not other.wrapper for other in parts.commands[1:]):
-        return ""
-    words = [word.value or "" for word in first.words]
-    is_module = words[0] in ("python", "python3") and words[1:2] == ["-m"]
-    if is_module and words[2:3] and words[2] in _CHECKERS:
-        return f"bash({' '.join(words[:3])} *)"
-    kept = 1 if words[0] in _CHECKERS else 0
-    if words[0] in _WITH_VERBS and len(words) > 1:
-        kept = 3 if words[1] in _RUN_VERBS else 2
-    fixed = words[:kept]
-    if not fixed or len(fixed) < kept or not all(map(_PLAIN_WORD.fullmatch, fixed)):
-        return ""
-    return f"bash({' '.join(fixed)} *)"
+
+def split_rules(text: str) -> tuple[str, ...]:
+    """The rules that are written one behind the other in `text`."""
+    return tuple(_RULE_BEGINS.split(text.strip()))
 
 
 def _is_simple(text: str) -> bool:

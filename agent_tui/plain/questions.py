@@ -9,6 +9,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Listing, Question, TextQuestion
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ApprovalRequest
+from agent_tui.permissions.rules import granted
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
@@ -64,6 +65,8 @@ class Asker:
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
                 if is_plan and typed.lower() == "a":
                     answer = ApprovalAnswer("session")
+                if request.part_rules and typed.lower() == "s":
+                    answer = ApprovalAnswer("session", rules=request.part_rules)
                 if typed.lower() == "e":
                     asked = "What is missing? " if is_plan else "What should be done instead? "
                     words = self.keyboard.line(asked).strip()
@@ -166,6 +169,9 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
         lines.append(f"Why it asks: {_one_line(request.reason)}")
     if request.session_rule:
         lines.append(f"With a or p, from then on allowed: {_one_line(request.session_rule)}")
+    if request.part_rules:
+        rules = _one_line(granted(request.part_rules))
+        lines.append(f"With s, in this session allowed: {rules}")
     return lines
 
 
@@ -174,7 +180,8 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
     if request.body_kind == "plan":
         return _PLAN_CHOICES
     rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
-    return (("y", "once"), *rules, ("n", "no"), ("e", "no with words"))
+    by_parts = (("s", "session by rule"),) if request.part_rules else ()
+    return (("y", "once"), *rules, *by_parts, ("n", "no"), ("e", "no with words"))
 
 
 def _offered(choices: _Choices) -> str:

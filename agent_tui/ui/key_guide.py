@@ -41,8 +41,8 @@ _GUIDE = (
                 "so do its letters and digits; j, k scroll",
             ),
             (
-                "y a p r g n e",
-                "yes once, for this session, in this project, by a rule; g changes a plan; "
+                "y a p s r g n e",
+                "yes once, for this session, in this project, by rules; g changes a plan; "
                 "no, no with words",
             ),
         ),

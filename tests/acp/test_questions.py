@@ -10,6 +10,7 @@ from acp.schema import AllowedOutcome, RequestPermissionResponse
 from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.questions import EditorQuestions
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.events import ApprovalRequest
 
@@ -83,6 +84,22 @@ async def test_what_is_allowed_is_in_the_name_of_the_answer(
     client = Client("once")
     assert await allowed(client, tmp_path, rule) == "once"
     assert [each.name for each in client.options[0]] == names
+
+
+async def test_rules_for_the_parts_of_a_command_are_one_answer(tmp_path: Path):
+    client = Client("rules")
+    outbox = Outbox(cast(Any, client), "s")
+    questions = EditorQuestions(cast(Any, client), "s", outbox, PROTOCOL)
+    rules = ("bash(make *)", "bash(pytest *)")
+    request = ApprovalRequest("1", "c", "bash", "x", "x", "command", "", "bash(= x)", rules)
+    answer = await questions.approval(request, tmp_path)
+    await outbox.aclose()
+    assert answer == ApprovalAnswer("session", rules=rules)
+    names = [each.name for each in client.options[0]]
+    assert names[1:3] == [
+        "Allow in this session: exactly this command",
+        "Allow in this session: make * · pytest *",
+    ]
 
 
 async def test_a_command_is_the_title_whole_with_the_reason_below(tmp_path: Path):

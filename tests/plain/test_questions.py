@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -98,6 +99,17 @@ def test_an_unknown_answer_asks_again_and_words_are_asked_for():
     ask, out = asker("what", "e", "", "e", "use make")
     assert ask.approval(COMMAND) == ApprovalAnswer("no", "use make")
     assert "'what' is no answer. Type its letter or number, then Enter." in out.getvalue()
+
+
+def test_rules_for_the_parts_of_a_command_are_one_answer():
+    rules = ("bash(make *)", "write(a.txt)")
+    ask, out = asker("s")
+    given = ask.approval(replace(COMMAND, part_rules=rules))
+    assert given == ApprovalAnswer("session", rules=rules)
+    assert "With s, in this session allowed: make * · write(a.txt)\n" in out.getvalue()
+    ask, out = asker("s", "n")
+    assert ask.approval(COMMAND) == ApprovalAnswer("no")
+    assert "With s" not in out.getvalue()
 
 
 def test_no_more_input_is_a_no():

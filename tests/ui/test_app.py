@@ -659,8 +659,8 @@ async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path, siz
     async with running_app(tmp_path, *asks(*calls), size=size) as ui:
         await ask(ui)
         shown = " ".join(str(line.render()) for line in ui.app.query(AnswerLine))
-        assert f"bash(npm run build -- --target={'x' * 60})" in shown
-        assert "bash(npm run build *), to be edited" in shown
+        assert f"npm run build -- --target={'x' * 60}" in shown
+        assert "Yes, by rule for this session   npm run build *" in shown
         line = next(
             line for line in ui.app.query(AnswerLine) if "this session" in str(line.render())
         )
@@ -672,6 +672,39 @@ async def test_a_rule_for_several_commands_is_called_this_one(tmp_path: Path):
         await ask(ui)
         lines = [str(line.render()) for line in ui.app.query(AnswerLine) if line.display]
         assert [line.endswith("exactly this command") for line in lines][:3] == [False, True, True]
+
+
+@pytest.mark.parametrize("key", ["s", "4"])
+async def test_a_compound_command_is_allowed_by_rules_for_its_parts(tmp_path: Path, key: str):
+    calls = asks(call("c1", "bash", command="cd . && pytest --version | sort && make all"))
+    async with running_app(tmp_path, *calls, size=(80, 24), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        rows = [line for line in ui.app.query(AnswerLine) if "by rule for" in str(line.render())]
+        assert [row.size.height for row in rows] == [1]
+        assert str(rows[0].render()).endswith("by rule for this session   pytest * · make all *")
+        ui.approval.arm()
+        await ui.pilot.press(key)
+        await ui.settle()
+        rules = [str(rule) for rule in ui.runtime.conversation.permissions.rules]
+        assert rules == ["bash(pytest *)", "bash(make all *)"]
+
+
+async def test_rules_for_parts_are_edited_together(tmp_path: Path):
+    calls = asks(call("c1", "bash", command="pytest --version; make all"))
+    async with running_app(tmp_path, *calls, approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("r")
+        words = ui.app.query_one("#approval-words", Input)
+        assert words.value == "bash(pytest *) bash(make all *)"
+        words.value = "bash(pytest -q (x) *), bash(make *)"
+        await ui.pilot.press("enter")
+        assert ui.approval.display
+        words.value = "bash(pytest *), bash(make *)"
+        await ui.pilot.press("enter")
+        await ui.settle()
+        rules = [str(rule) for rule in ui.runtime.conversation.permissions.rules]
+        assert rules == ["bash(pytest *)", "bash(make *)"]
 
 
 async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):

@@ -42,7 +42,7 @@ def test_every_action_is_done_by_a_binding_or_by_the_prompt():
 
 
 def test_the_answers_to_a_question_are_on_the_page():
-    command = ApprovalRequest("r", "c", "bash", "x", "x", "command", "", "bash(x)", "bash(x *)")
+    command = ApprovalRequest("r", "c", "bash", "x", "x", "command", "", "bash(x)", ("bash(x *)",))
     plan = ApprovalRequest("r", "c", "plan", "x", "x", "plan", "", "")
     keys = {answer.key for asked in (command, plan) for answer in answers_to(asked)}
     (told,) = [row for section in key_guide(KeyMap()) for row, _ in section.rows if "y a" in row]

@@ -19,7 +19,7 @@ from tests.ui.app_support import Ui, held, running_app
 
 QUIET_S = 3_600.0
 TOUCH = call("c1", "bash", command="touch made.txt")
-REQUEST = ApprovalRequest("r", "c", "bash", "x", "x", "command", "", "bash(x)", "bash(x *)")
+REQUEST = ApprovalRequest("r", "c", "bash", "x", "x", "command", "", "bash(x)", ("bash(x *)",))
 WAYS = Question(
     "Which way?",
     ("one", "two"),
@@ -83,7 +83,7 @@ async def test_a_loss_is_marked_no(tmp_path: Path):
 
 
 def test_the_mark_is_on_the_smallest_yes_or_on_no():
-    for request in (REQUEST, replace(REQUEST, session_rule="", wider_rule="")):
+    for request in (REQUEST, replace(REQUEST, session_rule="", part_rules=())):
         assert answers_to(request)[first_mark(request)].choice == "once"
         lost = replace(request, is_loss=True)
         assert answers_to(lost)[first_mark(lost)].choice == "no"

@@ -9,14 +9,14 @@ from typing import Literal
 class ApprovalAnswer:
     """What the person said. `words` go to the model with a "no"; without words it stops.
 
-    `rule` is one of their own, in place of the rule that the question offered. Of a plan "once"
-    approves it with each change asked about, "session" with edits accepted; `plan` is the plan as
-    they changed it, empty where they did not.
+    `rules` are those that the question offered for the parts of a command, or their own, in place
+    of the one for all of it. Of a plan "once" approves it with each change asked about, "session"
+    with edits accepted; `plan` is the plan as they changed it, empty where they did not.
     """
 
     choice: Literal["once", "session", "project", "no"]
     words: str = ""
-    rule: str = ""
+    rules: tuple[str, ...] = ()
     plan: str = ""
 
 

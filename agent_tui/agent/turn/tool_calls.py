@@ -41,7 +41,7 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.permissions.engine import PermissionEngine, Verdict
-from agent_tui.permissions.rules import Decision, wider_rule
+from agent_tui.permissions.rules import Decision
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.command_changes import changes_entry
@@ -61,6 +61,8 @@ from agent_tui.tools.shorten import keep_head, size_bytes
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
 _UNANSWERED = "Not run: the user interrupted before it was begun."
+_PLAN_VERDICT = Verdict("ask", "")
+"""A plan is asked about whatever the rules say."""
 _DECLINED = "The user declined this call."
 _SKIPPED = "Not run: the user declined an earlier call of this reply."
 _CHANGED = (
@@ -420,9 +422,7 @@ class ToolRunner:
             refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
             details = ToolDetails(refusal=refusal)
             return ToolOutput(f"Not permitted: {verdict.why}", details, is_error=True)
-        answer = await self._ask(
-            call, intent, verdict.why, verdict.session_rule, is_loss=is_protected
-        )
+        answer = await self._ask(call, intent, verdict, is_loss=is_protected)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
@@ -437,11 +437,13 @@ class ToolRunner:
         return verdict
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
+        permissions = self._services.permissions
         try:
-            if answer.choice == "session":
-                self._services.permissions.add_session_rule(answer.rule or rule)
-            elif answer.choice == "project":
-                self._services.permissions.add_project_rule(rule)
+            for kept in answer.rules or (rule,):
+                if answer.choice == "session":
+                    permissions.add_session_rule(kept)
+                elif answer.choice == "project":
+                    permissions.add_project_rule(kept)
         except ConfigError as error:
             self._emit(Notice("warning", str(error)))
 
@@ -449,8 +451,7 @@ class ToolRunner:
         self,
         call: ToolCall,
         intent: Intent,
-        reason: str = "",
-        session_rule: str = "",
+        verdict: Verdict = _PLAN_VERDICT,
         *,
         is_loss: bool = False,
     ) -> ApprovalAnswer:
@@ -461,9 +462,9 @@ class ToolRunner:
             title=intent.title,
             body=intent.body,
             body_kind=intent.body_kind,
-            reason="; ".join(filter(None, (reason, intent.note))),
-            session_rule=session_rule,
-            wider_rule=wider_rule(intent.command) if session_rule and intent.command else "",
+            reason="; ".join(filter(None, (verdict.why, intent.note))),
+            session_rule=verdict.session_rule,
+            part_rules=verdict.part_rules,
             is_loss=is_loss,
         )
         self._emit(ApprovalRequested(request))

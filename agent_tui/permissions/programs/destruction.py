@@ -34,7 +34,7 @@ _SQL_CLIENT_NAMES = """
     psql mysql mariadb sqlite3 duckdb sqlcmd cqlsh clickhouse clickhouse-client mongosh mongo
     wrangler redis-cli valkey-cli cockroach trino presto snowsql bq usql pgcli mycli litecli sqlplus
 """
-_SQL_CLIENTS = frozenset(_SQL_CLIENT_NAMES.split())
+SQL_CLIENTS = frozenset(_SQL_CLIENT_NAMES.split())
 _SQL = re.compile(
     r"\b(?:drop\s+(?:table|database|schema|(?:materialized\s+)?view|index|role|user|column|keyspace"
     r"|collection|owned|type|function|extension|tablespace|sequence|trigger)\b"
@@ -47,9 +47,9 @@ _RUNNER_NAMES = """
     npx bunx bundle python python3 php ruby node npm pnpm yarn bun uv uvx pipx poetry pdm hatch
     pipenv rye dotnet composer mise
 """
-_RUNNERS = frozenset(_RUNNER_NAMES.split())
+RUNNERS = frozenset(_RUNNER_NAMES.split())
 """Programs whose next word may be one of the others: ``npx prisma migrate reset``."""
-_RUNNING_WORDS = frozenset({"exec", "dlx", "run", "tool", "x"})
+RUNNING_WORDS = frozenset({"exec", "dlx", "run", "tool", "x"})
 _REMOTE_DELETE = re.compile(
     r"(?:.* )?(?:-\w*X ?|--request[ =]|--method[ =])?DELETE\b(?: .*)?", re.DOTALL | re.IGNORECASE
 )
@@ -79,7 +79,7 @@ def _destruction(part: CommandPart, words: Sequence[str]) -> str:
         return ""
     if name == "git":
         return _git_destruction(words)
-    if name in _SQL_CLIENTS or _SQL_CLIENTS & {word.rpartition("/")[2] for word in words}:
+    if name in SQL_CLIENTS or SQL_CLIENTS & {word.rpartition("/")[2] for word in words}:
         fed = part.piped_from.arguments if part.piped_from is not None else ()
         texts = (part.input, *(word.value or word.source for word in (*part.arguments, *fed)))
         if any(map(_SQL.search, texts)):
@@ -99,10 +99,10 @@ def run_by(name: str, words: Sequence[str]) -> list[str]:
 
     ``uv run python manage.py flush`` is ``manage.py flush``.
     """
-    if name not in _RUNNERS:
+    if name not in RUNNERS:
         return []
     inner = [word for word in words if not word.startswith("-")]
-    while inner and (inner[0] in _RUNNING_WORDS or inner[0] in _RUNNERS):
+    while inner and (inner[0] in RUNNING_WORDS or inner[0] in RUNNERS):
         inner = inner[1:]
     return inner
 

@@ -23,7 +23,7 @@ _PASSES: Mapping[str, re.Pattern[str]] = MappingProxyType(
 _WHOLE_LINES = re.compile(r"-[rtpxo]*[0dIi].*|--(?:null|delimiter|replace).*", re.DOTALL)
 """Options with which xargs does not split what it reads at blanks."""
 _PRINTED_ENDS = re.compile(r"\\0|\\n|\s+")
-_SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
+SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
 _STATE_CHANGER_NAMES = """
     trap alias unalias shopt enable hash bind coproc fc complete mapfile readarray
@@ -41,6 +41,12 @@ class Unwrapped:
     scripts: tuple[str, ...] = ()
 
 
+def runs_its_words(name: str) -> bool:
+    """Whether a program runs the command, or the text, that its words are."""
+    base = name.rpartition("/")[2].casefold()
+    return base in _WRAPPERS or base in RUN_TEXT or base == "eval"
+
+
 def unwrap(part: CommandPart) -> Unwrapped:
     """What `part` wraps. Where that cannot be told, `outer` is marked opaque."""
     if part.kind != "command" or not part.words:
@@ -48,7 +54,7 @@ def unwrap(part: CommandPart) -> Unwrapped:
     if not part.words[0].is_plain:
         return Unwrapped(_opaque(part, "the program's name is only known when it runs"))
     name = part.name.rpartition("/")[2].casefold()
-    if name in _SHELLS:
+    if name in SHELLS:
         return _shell(part)
     if name == "eval":
         return _eval(part)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent_tui.events import ApprovalRequest
+from agent_tui.permissions.rules import granted
 from agent_tui.ui.questions.answer_list import AnswerRow
 
-Choice = Literal["once", "session", "project", "rule", "edit", "no", "words"]
+Choice = Literal["once", "session", "project", "parts", "rule", "edit", "no", "words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ def first_mark(request: ApprovalRequest) -> int:
 
 
 def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
-    is_exact = request.session_rule.startswith("bash(= ")
-    granted = "exactly this command" if is_exact else request.session_rule
-    wider = f"{request.wider_rule}, to be edited" if request.wider_rule else "to be written"
+    whole, parts = granted([request.session_rule]), granted(request.part_rules)
+    by_parts = PanelAnswer("s", "parts", "Yes, by rule for this session", parts)
     return (
-        PanelAnswer("a", "session", "Yes, for this session", granted),
-        PanelAnswer("p", "project", "Yes, always in this project", granted),
-        PanelAnswer("r", "rule", "Yes, by a rule for this session", wider),
+        PanelAnswer("a", "session", "Yes, for this session", whole),
+        PanelAnswer("p", "project", "Yes, always in this project", whole),
+        *([by_parts] if parts else []),
+        PanelAnswer("r", "rule", "Yes, by a rule that I write", "for this session"),
     )

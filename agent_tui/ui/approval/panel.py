@@ -4,6 +4,7 @@ The panel takes the focus once nothing was typed for a while, so that no key or 
 meant for something else answers it. Until then writing goes on in the prompt (see `EarlyKeys`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -21,7 +22,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
-from agent_tui.permissions.rules import parse_rule
+from agent_tui.permissions.rules import parse_rule, split_rules
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.answers import PanelAnswer, answers_to, first_mark
 from agent_tui.ui.approval.body import approval_lines
@@ -194,13 +195,18 @@ class ApprovalPanel(Vertical, can_focus=True):
                 asked = "What is missing?" if is_plan else "What should be done instead?"
                 self._write("", f"{asked} (esc: back)")
             case "rule":
-                rule = request.wider_rule or request.session_rule
-                self._write(rule, "bash(pytest *)", is_rule=True)
+                rules = request.part_rules or (request.session_rule,)
+                self._write(" ".join(rules), "bash(pytest *)", is_rule=True)
+            case "parts":
+                self._answer(request, ApprovalAnswer("session", rules=request.part_rules), key)
             case "once" | "session" | "project" | "no":
                 given = ApprovalAnswer(answer.choice, plan=request.body if is_plan else "")
-                self.is_armed = False  # what is typed before it is gone belongs to the prompt
-                self._early.end()
-                self.post_message(self.Answered(request.id, given, key))
+                self._answer(request, given, key)
+
+    def _answer(self, request: ApprovalRequest, given: ApprovalAnswer, key: str) -> None:
+        self.is_armed = False  # what is typed before it is gone belongs to the prompt
+        self._early.end()
+        self.post_message(self.Answered(request.id, given, key))
 
     def change_plan(self, plan: str) -> None:
         """Ask about `plan` instead, which the person made of the one that is shown."""
@@ -245,10 +251,10 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         if not self._writes_rule:
             self.post_message(self.Answered(request.id, ApprovalAnswer("no", words), "enter"))
-        elif why := _why_no_rule(words):
+        elif why := _why_no_rules(rules := split_rules(words)):
             self._hint(why)
         else:
-            by_rule = ApprovalAnswer("session", rule=words)
+            by_rule = ApprovalAnswer("session", rules=rules)
             self.post_message(self.Answered(request.id, by_rule, "enter"))
 
     def on_key(self, event: events.Key) -> None:
@@ -328,9 +334,10 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.border_subtitle = keys_line(keys).markup
 
 
-def _why_no_rule(text: str) -> str:
+def _why_no_rules(texts: Sequence[str]) -> str:
     try:
-        parse_rule(text, "allow")
+        for text in texts:
+            parse_rule(text, "allow")
     except ConfigError as error:
         return str(error)
     return ""

@@ -445,6 +445,21 @@ async def test_a_session_rule_is_not_asked_for_twice(stage):
     assert [e.message.is_error for e in of_kind(events, ToolFinished)] == [False, False]
 
 
+async def test_rules_for_the_parts_of_a_command_allow_it_with_other_arguments(stage):
+    command = "cd . && python3 tally.py {} | sort && make {}"
+    script = [
+        Reply(tool_calls=(call("c1", "bash", command=command.format("a", "all")),)),
+        Reply(tool_calls=(call("c2", "bash", command=command.format("b c", "all -k")),)),
+        Reply(text="ok"),
+    ]
+    runtime = stage.runtime(script, mode="ask")
+    rules = ("bash(python3 tally.py *)", "bash(make all *)")
+    events = await ask_and_answer(runtime, ApprovalAnswer("session", rules=rules))
+    (asked,) = of_kind(events, ApprovalRequested)
+    assert asked.request.part_rules == rules
+    assert asked.request.session_rule == f"bash(= {command.format('a', 'all')})"
+
+
 async def test_a_session_rule_and_what_was_decided_outlive_a_decision_about_trust(stage):
     command = "python3 -c 'print(1)'"
     calls = [Reply(tool_calls=(call(f"c{n}", "bash", command=command),)) for n in range(2)]
