@@ -40,6 +40,7 @@ from agent_tui.permissions.shell.wrappers import unwrap
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 _MAX_PIPED = 4
+_GIVEN = re.compile(r"([A-Za-z_]\w*)=")
 _MAX_PATTERN_CHARS = 1_000
 """Comparing names with a pattern takes time by the square of its length."""
 _WRITER_AT = {"redirected_statement": 0, "negated_command": -1, "list": -1, "pipeline": -1}
@@ -100,7 +101,7 @@ _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirec
 class _Splitter:
     """Walks one syntax tree."""
 
-    def __init__(self, command: str, depth: int) -> None:
+    def __init__(self, command: str, depth: int, guess: WordGuesser | None = None) -> None:
         check_characters(command)
         if depth > _MAX_WRAPPERS:
             raise UnparsableError("too many commands within commands")
@@ -111,7 +112,7 @@ class _Splitter:
         self._variables: Mapping[str, Word] = NO_VARIABLES
         self._set_often: frozenset[str] = frozenset()
         self._repeated_bytes = 0
-        self._guess = WordGuesser()
+        self._guess = guess or WordGuesser()
 
     def split(self) -> ShellParts:
         import tree_sitter_bash  # native code that only judging commands needs
@@ -306,7 +307,7 @@ class _Splitter:
         for inner in found.commands:
             self._add_unwrapped(inner, wrappers + 1)
         for script in found.scripts:
-            nested = _Splitter(script, self._depth + 1).split()
+            nested = _Splitter(script, self._depth + 1, self._guess).split()
             outer = found.outer
             self._commands.extend(
                 replace(
@@ -353,8 +354,11 @@ class _Splitter:
                 name, value = self._text(node.children[0]), self._text(node.children[-1])
                 adds = any(child.type == "+=" for child in node.children)
                 yield name, f"${{{name}}}{value}" if adds else value
-            elif node.type == "command" and node.children:  # what $_ is behind it
-                yield "_", self._text(node.children[-1])
+            elif node.type == "command" and node.children:
+                yield "_", self._text(node.children[-1])  # what $_ is behind it
+                for word in map(self._text, node.children[1:]):
+                    if given := _GIVEN.match(word):  # env A=1 sh -c ...
+                        yield given[1], word[given.end() :]
             elif node.type == "for_statement":
                 name = node.child_by_field_name("variable")
                 for value in node.children:
