@@ -21,6 +21,7 @@ from agent_tui.permissions.shell.checks import (
     check_heredoc,
     check_literal,
     check_substitution,
+    check_syntax,
     is_lost_dash,
     is_plain_arithmetic,
     is_plain_condition,
@@ -53,19 +54,27 @@ class Redirection:
 
     target: Word
     writes: bool
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShellParts:
     """Everything a command would do, in the order of its text.
 
-    `problem` is set where the command cannot be judged at all; then nothing else counts.
+    `problem` is set where the command cannot be judged at all; then nothing else counts but the
+    text that it is about, `problem_part`; empty where that is not known.
     A wrapper is listed too, before the command it wraps.
     """
 
     commands: tuple[CommandPart, ...] = ()
     redirections: tuple[Redirection, ...] = ()
     problem: str = ""
+    problem_part: str = ""
+
+    @property
+    def is_compound(self) -> bool:
+        """Whether several commands would run, beside those that wrap others."""
+        return sum(not part.wrapper for part in self.commands) > 1
 
 
 def split_command(command: str) -> ShellParts:
@@ -73,7 +82,7 @@ def split_command(command: str) -> ShellParts:
     try:
         return _Splitter(command, depth=0).split()
     except UnparsableError as error:
-        return ShellParts(problem=str(error))
+        return ShellParts(problem=str(error), problem_part=error.part)
 
 
 _STRUCTURE_TYPES = """
@@ -88,6 +97,9 @@ _STRUCTURE_TYPES = """
 _STRUCTURE = frozenset(_STRUCTURE_TYPES.split())
 """Node types that by themselves run and set nothing."""
 
+_STATEMENTS = frozenset(
+    {"command", "redirected_statement", "variable_assignment", "declaration_command"}
+)
 _WORD_TYPE_NAMES = """
     word number string raw_string concatenation simple_expansion expansion command_substitution
     process_substitution ansi_c_string translated_string brace_expression arithmetic_expansion
@@ -118,8 +130,7 @@ class _Splitter:
         import tree_sitter_bash  # native code that only judging commands needs
 
         root = Parser(Language(tree_sitter_bash.language())).parse(self._source).root_node
-        if root.has_error:
-            raise UnparsableError("the shell syntax is not understood")
+        check_syntax(root, self._source)
         check_coverage(root, self._source)
         if b"$" in self._source:
             self._guess.note_all((*self._assigned(root), *set_by_builtins(self._text(root))))
@@ -140,7 +151,14 @@ class _Splitter:
     def _walk(self, node: Node, level: int) -> None:
         if level > _MAX_DEPTH:
             raise UnparsableError("nested too deeply")
-        kind = node.type
+        try:
+            self._walk_within(node, node.type, level)
+        except UnparsableError as error:
+            if not error.part and node.type in _STATEMENTS:
+                error.part = self._text(node)
+            raise
+
+    def _walk_within(self, node: Node, kind: str, level: int) -> None:
         if kind == "for_statement" and self._walk_loop(node, level):
             return
         if kind == "command":
@@ -242,7 +260,8 @@ class _Splitter:
         word = self._word(target)
         if operator in (">&", "<&") and (word.value or "").rstrip("-").isdigit():
             return
-        self._redirections.append(Redirection(word, writes=operator not in ("<", "<&")))
+        writes = operator not in ("<", "<&")
+        self._redirections.append(Redirection(word, writes, self._text(node)))
 
     def _add_command(self, node: Node) -> None:
         self._add_unwrapped(replace(self._part(node), piped_from=self._piped_from(node)), 0)
