@@ -64,9 +64,8 @@ async def test_a_path_that_cannot_be_is_told_with_the_reason(text: str, context:
         _TOOLS.prepare("read", {"path": text}, context)
 
 
-@pytest.mark.parametrize("text", ["a\ud800b", "a\udcffb"])
-async def test_text_that_is_no_unicode_is_told_by_its_argument(text: str, context: ToolContext):
-    told = await _outcome("read", {"path": text}, context)
+async def test_text_that_is_no_unicode_is_told_by_its_argument(context: ToolContext):
+    told = await _outcome("read", {"path": "a\ud800b"}, context)
     assert told.startswith("read was not run. path: the text holds half of a surrogate pair")
 
 

@@ -123,6 +123,7 @@ class _Splitter:
         self._redirections: list[Redirection] = []
         self._variables: Mapping[str, Word] = NO_VARIABLES
         self._set_often: frozenset[str] = frozenset()
+        self._statement: Node | None = None  # the one begun last
         self._repeated_bytes = 0
         self._guess = guess or WordGuesser()
 
@@ -136,7 +137,12 @@ class _Splitter:
             self._guess.note_all((*self._assigned(root), *set_by_builtins(self._text(root))))
         if b"for" in self._source or b"=" in self._source:
             self._set_often = self._names_set_elsewhere(root)
-        self._walk(root, 0)
+        try:
+            self._walk(root, 0)
+        except UnparsableError as error:
+            if not error.part and self._statement is not None:
+                error.part = self._text(self._statement)
+            raise
         return ShellParts(tuple(self._commands), tuple(self._redirections))
 
     def _text(self, node: Node) -> str:
@@ -151,14 +157,9 @@ class _Splitter:
     def _walk(self, node: Node, level: int) -> None:
         if level > _MAX_DEPTH:
             raise UnparsableError("nested too deeply")
-        try:
-            self._walk_within(node, node.type, level)
-        except UnparsableError as error:
-            if not error.part and node.type in _STATEMENTS:
-                error.part = self._text(node)
-            raise
-
-    def _walk_within(self, node: Node, kind: str, level: int) -> None:
+        kind = node.type
+        if kind in _STATEMENTS:
+            self._statement = node
         if kind == "for_statement" and self._walk_loop(node, level):
             return
         if kind == "command":

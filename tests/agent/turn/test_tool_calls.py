@@ -20,7 +20,6 @@ from agent_tui.tools.base import (
 from agent_tui.tools.registry import default_toolbox
 from tests.support.runtime import Stage, collect, of_kind
 
-
 _SCRIPT = "ls\nmkdir -p out\n" + "echo built > out/log\n" * 60 + "rm -rf $scratch/\nls out\n"
 _PART = "rm -rf $scratch/: rm of whole folders: $scratch/ is only known when it runs"
 
@@ -57,9 +56,7 @@ async def test_a_declined_script_names_its_part(stage: Stage, words: str):
     why, told = await _asked(stage, _SCRIPT, words)
     said = f" They say: {words}" if words else ""
     assert why == _PART
-    assert told == [
-        f"The user declined this call. They were asked because of this: {_PART}.{said}"
-    ]
+    assert told == [f"The user declined this call. They were asked because of this: {_PART}.{said}"]
 
 
 async def test_a_declined_command_of_one_part_is_not_repeated(stage: Stage):
