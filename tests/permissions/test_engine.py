@@ -517,9 +517,9 @@ def test_what_a_deny_rule_forbids_names_the_part():
 @pytest.mark.parametrize(
     ("command", "part"),
     [
-        ("ls; make a; ls", "read-only: make a."),
-        ("ls; echo a > f", "It writes /"),
-        ("ls > $x", "$x"),
+        ("ls; make a; ls", "Not known to be read-only: make a."),
+        ("ls; echo a > f", "It writes /ws/project/f."),
+        ("ls; ls > $x", "It needs approval: > $x: where $x leads"),
     ],
 )
 def test_what_plan_mode_refuses_names_the_part(command: str, part: str):
