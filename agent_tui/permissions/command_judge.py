@@ -136,8 +136,7 @@ class CommandJudge:
         """A deny rule that may turn out to hold when the command runs."""
         if self._denied_reads:
             commands = tuple(dict.fromkeys(parts.commands))
-            bases = self._bases(commands)
-            bases = bases[:1] if _why_not_followed(bases) else bases
+            bases = self._bases(commands)[:_MAX_FOLDERS]
             for part in commands:
                 if found := self._searched_denied(part, bases):
                     return self._of_part(part.source, found)

@@ -174,7 +174,14 @@ class PermissionEngine:
         if verdict.decision == "deny":
             return verdict
         whys = "; ".join(filter(None, (verdict.why, why)))
-        asked = replace(verdict, decision="ask", why=whys, session_rule="", by="hook")
+        asked = replace(
+            verdict,
+            decision="ask",
+            why=whys,
+            session_rule="",
+            by="hook",
+            is_compound=verdict.is_compound and bool(verdict.why),
+        )
         return self._if_there_is_somebody(asked)
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
