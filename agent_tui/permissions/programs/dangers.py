@@ -146,7 +146,8 @@ def _folder_danger(
 
 def _is_fed_by_search(part: CommandPart) -> bool:
     """Whether its targets come from find or xargs: as many as there are."""
-    return part.wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
+    wrapper = part.wrapper.rpartition("/")[2].casefold()
+    return wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
 
 
 def _system_change(

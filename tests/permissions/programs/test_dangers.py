@@ -94,6 +94,8 @@ def _danger(command: str, *folders: str) -> str:
         ("rm -r /", "outside the workspace"),
         ("rm -fr ~", "outside the workspace"),
         ("xargs rm", "rm of all that is found"),
+        ("/usr/bin/fd x -X rm", "rm of all that is found"),
+        ("/usr/bin/find .. -exec rm {} +", "rm of all that is found"),
         ("xargs rm -rf", "rm of whole folders"),
         ("rimraf $x", "only known when it runs"),
         ("rm -rf -- -x $y", "only known when it runs"),
