@@ -32,6 +32,8 @@ from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import is_folder, path_exists
 
 _MAX_FOLDERS = 32
+_MAX_FOLDER_CHARS = 4_096
+"""What Linux takes. Looking at every folder above takes time by the square of the length."""
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 
 
@@ -73,18 +75,20 @@ class CommandJudge:
         self._touched: dict[Path, None] = {}
         self._known: dict[CommandPart, bool] = {}
         self._names: dict[str, tuple[str, ...]] = {}
+        self._is_compound = False
 
     def facts(self, parts: ShellParts) -> CommandFacts:
         """Everything about a command that could be split."""
         commands = tuple(dict.fromkeys(parts.commands))
+        self._is_compound = parts.is_compound
         bases = self._bases(commands)
         dangers: list[str] = []
         changing: list[str] = []
         unlisted: list[str] = []
         asking: list[CommandPart] = []
         denied = self._ruled(commands, "deny")
-        if len(bases) > _MAX_FOLDERS:
-            dangers.append("it goes through more folders than can be followed")
+        if why := _why_not_followed(bases):
+            dangers.append(why)
             bases = bases[:1]
         for part in commands:
             reads_only = self._reads_only(part)
@@ -92,7 +96,7 @@ class CommandJudge:
             if danger := danger_of(
                 part, bases, self._guard, reads_only=reads_only
             ) or self._touches(part, bases, reads_only):
-                dangers.append(danger)
+                dangers += self._unless_told(part, danger, dangers)
             if part.note == "wrapper" and part.is_wrapped_plainly:
                 continue  # what it wraps is a part of its own
             if elsewhere := self._foreign_git(part, bases):
@@ -107,7 +111,7 @@ class CommandJudge:
         written: list[Path] = []
         for redirection in dict.fromkeys(parts.redirections):
             danger, paths = self._redirected(redirection, bases)
-            dangers += [danger] if danger else []
+            dangers += [self._of_part(redirection.source, danger)] if danger else []
             written += paths
         if self._words.is_exhausted:
             dangers.append("its file patterns take in more files than can be followed")
@@ -123,14 +127,24 @@ class CommandJudge:
             touched=tuple(self._touched),
         )
 
+    def _of_part(self, source: str, why: str) -> str:
+        """`why` with the part that it is about, where the command has others beside it."""
+        part = named_part(source)
+        return f"{part}: {why}" if why and self._is_compound and part not in why else why
+
+    def _unless_told(self, part: CommandPart, why: str, told: Sequence[str]) -> list[str]:
+        """The danger of `part`; none where what wraps it has the same one."""
+        is_told = bool(part.wrapper) and any(each.endswith(why) for each in told)
+        return [] if is_told else [self._of_part(part.source, why)]
+
     def may_be_denied(self, parts: ShellParts) -> str:
         """A deny rule that may turn out to hold when the command runs."""
         if self._denied_reads:
             commands = tuple(dict.fromkeys(parts.commands))
             bases = self._bases(commands)[:_MAX_FOLDERS]
-            searched = (self._searched_denied(part, bases) for part in commands)
-            if found := next(filter(None, searched), ""):
-                return found
+            for part in commands:
+                if found := self._searched_denied(part, bases):
+                    return self._of_part(part.source, found)
         denying = [rule for rule in self._rules if rule.decision == "deny"]
         if not denying:
             return ""
@@ -302,13 +316,15 @@ class CommandJudge:
         if not rules or part.name in ("echo", "printf"):
             return ""
         found = (self._denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments))
-        return next(filter(None, found), "")
+        return self._of_part(part.source, next(filter(None, found), ""))
 
     def _denied_inputs(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
         """The rule that forbids a file which the shell itself would read."""
-        read = (one.target for one in redirections if not one.writes)
-        found = (self._denied_word(word, bases, self._denied_reads) for word in read)
-        return next(filter(None, found), "")
+        for one in redirections:
+            rules = () if one.writes else self._denied_reads
+            if found := self._denied_word(one.target, bases, rules):
+                return self._of_part(one.source, found)
+        return ""
 
     def _denied_word(
         self,
@@ -392,5 +408,19 @@ def _folder_words(part: CommandPart) -> list[Word]:
 
 def _named(part: CommandPart) -> str:
     """The part for the person: its beginning, on one line."""
-    text = " ".join(part.source.split())
+    return named_part(part.source)
+
+
+def named_part(source: str) -> str:
+    """The text of a part for the person and the model: its beginning, on one line."""
+    text = " ".join(source.split())
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _why_not_followed(bases: Sequence[Path]) -> str:
+    """Why it takes too long to look at every folder that a command may run in."""
+    if len(bases) > _MAX_FOLDERS:
+        return "it goes through more folders than can be followed"
+    if any(len(str(base)) > _MAX_FOLDER_CHARS for base in bases):
+        return "it goes to a folder with a longer name than can be followed"
+    return ""

@@ -9,7 +9,12 @@ from typing import assert_never
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.command_judge import CommandFacts, CommandJudge, path_deniers
+from agent_tui.permissions.command_judge import (
+    CommandFacts,
+    CommandJudge,
+    named_part,
+    path_deniers,
+)
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.obeyed_files import who_obeys
@@ -43,6 +48,7 @@ _NOBODY_TO_ASK = (
     "This needs the user's approval ({why}), and nobody can be asked in this run. Go on without "
     "it, or say what the user should allow with a permission rule or mode."
 )
+_MAX_WHYS = 3
 _RECURSIVE_TOOLS = ("grep",)
 
 
@@ -57,6 +63,7 @@ class Verdict:
     `only_reads`: the call is known to change nothing, so that others may run beside it.
     `fault` is what the judging itself failed with, for the log.
     `unapproved`: why it would have asked, where it is denied because there is nobody to ask.
+    `is_compound`: it is about a command of several parts, and `why` names those that it is about.
     """
 
     decision: Decision
@@ -69,6 +76,7 @@ class Verdict:
     only_reads: bool = False
     fault: Exception | None = None
     unapproved: str = ""
+    is_compound: bool = False
 
 
 _ALLOWED = Verdict("allow", "")
@@ -170,7 +178,13 @@ class PermissionEngine:
             return verdict
         whys = "; ".join(filter(None, (verdict.why, why)))
         asked = replace(
-            verdict, decision="ask", why=whys, session_rule="", part_rules=(), by="hook"
+            verdict,
+            decision="ask",
+            why=whys,
+            session_rule="",
+            part_rules=(),
+            by="hook",
+            is_compound=verdict.is_compound and bool(verdict.why),
         )
         return self._if_there_is_somebody(asked)
 
@@ -417,8 +431,11 @@ class PermissionEngine:
         if parts.problem:
             if self.mode == "plan":
                 return Verdict("deny", self._only_reading)
-            why = f"the command cannot be judged: {parts.problem}"
-            return Verdict("ask", why, by="protection")
+            part = named_part(parts.problem_part)
+            is_compound = bool(part) and part != named_part(command)
+            where = f", in: {part}" if is_compound else ""
+            why = f"the command cannot be judged: {parts.problem}{where}"
+            return Verdict("ask", why, by="protection", is_compound=is_compound)
         judge = CommandJudge(self._guard, self._rules)
         facts = judge.facts(parts)
         verdict = self._weigh(command, facts, lambda: judge.may_be_denied(parts))
@@ -426,7 +443,13 @@ class PermissionEngine:
             offered = self._rules_for_parts(command, parts, facts)
             verdict = replace(verdict, part_rules=offered)
         texts = tuple(dict.fromkeys(part.source for part in parts.commands))
-        return replace(verdict, parts=texts, touched=facts.touched, only_reads=facts.is_reading)
+        return replace(
+            verdict,
+            parts=texts,
+            touched=facts.touched,
+            only_reads=facts.is_reading,
+            is_compound=parts.is_compound,
+        )
 
     def _weigh(
         self, command: str, facts: CommandFacts, may_be_denied: Callable[[], str]
@@ -435,9 +458,9 @@ class PermissionEngine:
         if denied := facts.denied or self._denied_writes(facts.written):
             return Verdict("deny", denied, by="rule")
         if self.mode == "plan":
-            return _ALLOWED if facts.is_reading else Verdict("deny", self._only_reading)
+            return _ALLOWED if facts.is_reading else Verdict("deny", self._why_not_reading(facts))
         if facts.dangers:
-            return Verdict("ask", facts.dangers[0], by="protection")
+            return Verdict("ask", _listed(facts.dangers), by="protection")
         if why := may_be_denied():
             return Verdict("ask", why, by="rule")
         if any(r.decision == "allow" and r.matches_whole(command) for r in self._command_rules()):
@@ -449,13 +472,21 @@ class PermissionEngine:
         is_ruled = self.mode != "full" and len(facts.changing) > len(facts.unlisted)
         return _ALLOWED_BY_RULE if is_ruled else _ALLOWED
 
+    def _why_not_reading(self, facts: CommandFacts) -> str:
+        """What the model is told in plan mode of a command that may change something."""
+        if facts.changing:
+            return f"{self._only_reading} Not known to be read-only: {_listed(facts.changing)}."
+        if facts.written:
+            return f"{self._only_reading} It writes {facts.written[0]}."
+        return f"{self._only_reading} It needs approval: {_listed(facts.dangers)}."
+
     def _why_command_asks(self, command: str, facts: CommandFacts) -> str:
         if self.mode == "full":
-            return facts.unknown[0] if facts.unknown else ""
+            return _listed(facts.unknown)
         if facts.unlisted:
             if facts.unlisted == (command.strip(),):
                 return "not known to be read-only"
-            return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
+            return f"not known to be read-only: {_listed(facts.unlisted)}"
         whys = (self._why_output_asks(path) for path in facts.written)
         return next(filter(None, whys), "")
 
@@ -557,6 +588,12 @@ class PermissionEngine:
                 where = str(self._project_rules_file) if source == _PROJECT_SOURCE else source
                 self._problems.append(f"{where}: {decision}: {error}")
         return rules
+
+
+def _listed(whys: Sequence[str]) -> str:
+    """The first reasons of several, and how many there are beside them."""
+    beside = len(whys) - _MAX_WHYS
+    return "; ".join(whys[:_MAX_WHYS]) + (f"; and {beside} more" if beside > 0 else "")
 
 
 def _home_folder() -> Path | None:

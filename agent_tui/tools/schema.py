@@ -1,6 +1,7 @@
 """Turning a tool's argument model into a JSON schema of few tokens, and errors into advice."""
 
 import json
+from types import MappingProxyType
 from typing import cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -40,12 +41,21 @@ def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) ->
     return _coerced_object(arguments, compact_schema(arguments_type))
 
 
+_OWN_WORDS = MappingProxyType(
+    {
+        "extra_forbidden": "no such argument",
+        "string_unicode": "the text holds half of a surrogate pair, which is no character",
+    }
+)
+"""What is said of some mistakes in place of pydantic's words."""
+
+
 def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> str:
     """Which arguments are wrong and what is expected, one line each."""
     lines: list[str] = []
     for detail in error.errors(include_url=False, include_context=False):
         where = ".".join(str(part) for part in detail["loc"]) or "arguments"
-        message = "no such argument" if detail["type"] == "extra_forbidden" else detail["msg"]
+        message = _OWN_WORDS.get(detail["type"]) or detail["msg"]
         lines.append(f"{where}: {message}")
     return "\n".join([*lines, f"Expected: {_signature(compact_schema(arguments_type))}"])
 

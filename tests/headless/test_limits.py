@@ -137,3 +137,12 @@ async def test_waiting_for_words_is_told_beside_the_result(stage: Stage, output_
         "The model has been thinking for 1m 01s; its server is connected.",
         "The model has been thinking for 2m 10s; its server is connected.",
     ]
+
+
+async def test_the_part_of_a_script_that_was_refused_is_in_the_last_line(stage: Stage):
+    erase = call("c1", "bash", command="ls\n" * 70 + "rm -rf $scratch/\n")
+    script = [Reply(tool_calls=(erase,)), Reply("Pity.")]
+    _, out, err = await run(stage.runtime(script, mode="full", is_interactive=False))
+    part = "needs approval: rm -rf $scratch/: rm of whole folders: $scratch/ is only known"
+    assert json.loads(out)["refused_calls"][0]["reason"].startswith(part)
+    assert part in err.splitlines()[-1]

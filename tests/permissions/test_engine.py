@@ -470,9 +470,66 @@ def test_a_verdict_names_the_parts_and_files_it_is_bound_to():
     assert (write.parts, write.touched) == (("/ws/project/a",), (_WORKSPACE / "a",))
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("ls; rm -rf /; ls", "rm -rf /: rm of whole folders"),
+        ("ls && timeout 5 rm -rf /", "timeout 5 rm -rf /: rm of whole folders"),
+        ("ls; rm -rf /a; mkfs x", "mkfs x: mkfs changes the system itself"),
+        ("ls; git push -f", "git push -f loses work or history"),
+        ("ls && echo a > $x", "> $x: where $x leads is only known"),
+        ("ls; echo a > /dev/sda", "> /dev/sda: /dev/sda is a device"),
+        ("ls; cat ~/.ssh/id_rsa", "cat ~/.ssh/id_rsa: "),
+        ("ls; $x", "$x: the program's name"),
+        ("ls\ncat <(\nls", "not understood, in: "),
+        ("ls\necho a\u200bb\nls", "(ZERO WIDTH SPACE), in: echo a\u200bb"),
+        ("ls\n: a#b `c \\`d\\``\nls", ", in: : a#b"),
+    ],
+)
+def test_what_asks_of_a_compound_command_names_its_part(command: str, why: str):
+    verdict = _permissions("full").judge("bash", _bash(command))
+    assert verdict.decision == "ask"
+    assert why in verdict.why
+    assert verdict.is_compound
+
+
+@pytest.mark.parametrize("command", ["rm -rf /", "timeout 5 rm -rf /", "rm -rf / > a", "cat <("])
+def test_what_asks_of_one_command_does_not_repeat_it(command: str):
+    verdict = _permissions("full").judge("bash", _bash(command))
+    assert verdict.why.startswith(("rm of whole folders", "the command cannot be judged"))
+    assert ", in:" not in verdict.why
+    assert not verdict.is_compound
+
+
+def test_a_part_is_named_once_for_itself_and_what_it_wraps():
+    why = _permissions("full").judge("bash", _bash("ls; timeout 5 rm -rf /")).why
+    assert why.count("rm of whole folders") == 1
+
+
+def test_what_a_deny_rule_forbids_names_the_part():
+    permissions = _permissions("full", deny=("read(private/**)",))
+    verdict = permissions.judge("bash", _bash("ls; cat private/x; ls"))
+    assert (verdict.decision, verdict.why.startswith("cat private/x: ")) == ("deny", True)
+    verdict = permissions.judge("bash", _bash("ls; wc < private/x; ls"))
+    assert (verdict.decision, verdict.why.startswith("< private/x: ")) == ("deny", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        ("ls; make a; ls", "Not known to be read-only: make a."),
+        ("ls; echo a > f", "It writes /ws/project/f."),
+        ("ls; ls > $x", "It needs approval: > $x: where $x leads"),
+    ],
+)
+def test_what_plan_mode_refuses_names_the_part(command: str, part: str):
+    verdict = _permissions("plan").judge("bash", _bash(command))
+    assert (verdict.decision, part in verdict.why) == ("deny", True)
+
+
 def test_the_reason_names_up_to_three_parts_that_need_a_rule():
     why = _permissions().judge("bash", _bash("make a; make b; make c; make d")).why
-    assert why == "not known to be read-only: make a; make b; make c"
+    assert why == "not known to be read-only: make a; make b; make c; and 1 more"
     assert _permissions().judge("bash", _bash("make a")).why == "not known to be read-only"
 
 

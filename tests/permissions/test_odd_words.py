@@ -132,6 +132,14 @@ def test_a_file_pattern_that_takes_long_to_compare_is_a_question(folder: Path, w
     assert (verdict.decision, "file pattern" in verdict.why) == ("ask", True)
 
 
+@pytest.mark.parametrize("line", ["cd WORD && git status", "git -C WORD log", "cd WORD; ls"])
+def test_a_folder_with_a_longer_name_than_a_path_is_a_question(folder: Path, line: str):
+    deep = line.replace("WORD", "a/" * 9_000)
+    for mode in _MODES[1:]:
+        verdict = _judged(folder, mode, deep)
+        assert (verdict.decision, "longer name" in verdict.why) == ("ask", True)
+
+
 def _broken(folder: Path, access: Access) -> PermissionEngine:
     engine = _engine(folder, "ask")
 

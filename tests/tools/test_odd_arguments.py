@@ -57,11 +57,36 @@ async def test_no_argument_raises_more_than_an_error_for_the_model(
         assert isinstance(await _outcome(spec.name, arguments, context), str), arguments
 
 
-@pytest.mark.parametrize("text", ["circle", "a\0b", "a\ud800b", "a" * 5_000])
+@pytest.mark.parametrize("text", ["circle", "a\0b", "a" * 5_000])
 async def test_a_path_that_cannot_be_is_told_with_the_reason(text: str, context: ToolContext):
     (context.cwd / "circle").symlink_to("circle")
     with pytest.raises(ToolError, match=r"cannot be used as a path: \S"):
         _TOOLS.prepare("read", {"path": text}, context)
+
+
+async def test_text_that_is_no_unicode_is_told_by_its_argument(context: ToolContext):
+    told = await _outcome("read", {"path": "a\ud800b"}, context)
+    assert told.startswith("read was not run. path: the text holds half of a surrogate pair")
+
+
+async def test_a_path_with_half_a_surrogate_pair_is_told_with_the_reason(context: ToolContext):
+    with pytest.raises(ToolError, match=r"cannot be used as a path: \S"):
+        context.resolve("a\ud800b")
+
+
+@pytest.mark.parametrize("name", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@pytest.mark.parametrize("spec", _TOOLS.specs, ids=lambda spec: spec.name)
+async def test_no_name_of_an_argument_raises_more_than_an_error_for_the_model(
+    spec: ToolSpec, name: str, context: ToolContext
+):
+    assert isinstance(await _outcome(spec.name, {name: "x"}, context), str)
+
+
+@pytest.mark.parametrize("name", ODD_TEXTS.values(), ids=ODD_TEXTS)
+async def test_no_name_of_a_tool_raises_more_than_an_error_for_the_model(
+    name: str, context: ToolContext
+):
+    assert isinstance(await _outcome(name, {"path": "x"}, context), str)
 
 
 async def test_a_list_that_is_nested_too_deeply_as_text_is_told(context: ToolContext):

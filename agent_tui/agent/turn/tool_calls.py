@@ -64,6 +64,8 @@ _UNANSWERED = "Not run: the user interrupted before it was begun."
 _PLAN_VERDICT = Verdict("ask", "")
 """A plan is asked about whatever the rules say."""
 _DECLINED = "The user declined this call."
+_ASKED = " They were asked because of this: {why}."
+_REST = "\nNothing of the command ran. Its other parts can be run without the ones named here."
 _SKIPPED = "Not run: the user declined an earlier call of this reply."
 _CHANGED = (
     "Not run: what this call would do changed between the user's approval and the run. "
@@ -78,7 +80,10 @@ AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awa
 
 
 class _Declined(Exception):
-    """The person said no without words: the turn stops so that they can speak."""
+    """The person said no without words: the turn stops so that they can speak.
+
+    Carries what the model is told of the call.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +231,9 @@ class ToolRunner:
                 self._record(call, _ended(_UNANSWERED, "cancelled"))
             self._skip(calls[begun + 1 :], _NOT_RUN)
             raise
-        except _Declined:
+        except _Declined as declined:
             await self._finish(under_way)
-            self._record(calls[begun], _ended(_DECLINED, "declined"))
+            self._record(calls[begun], _ended(str(declined), "declined"))
             self._skip(calls[begun + 1 :], _SKIPPED)
             self._ending = "aborted"
         finally:
@@ -421,14 +426,16 @@ class ToolRunner:
         if verdict.decision == "deny":
             refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
             details = ToolDetails(refusal=refusal)
-            return ToolOutput(f"Not permitted: {verdict.why}", details, is_error=True)
+            rest = _REST if verdict.is_compound else ""
+            return ToolOutput(f"Not permitted: {verdict.why}{rest}", details, is_error=True)
         answer = await self._ask(call, intent, verdict, is_loss=is_protected)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
+            asked = _ASKED.format(why=verdict.why) if verdict.is_compound else ""
             if not answer.words:
-                raise _Declined
-            return _ended(f"{_DECLINED} They say: {answer.words}", "declined")
+                raise _Declined(f"{_DECLINED}{asked}")
+            return _ended(f"{_DECLINED}{asked} They say: {answer.words}", "declined")
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
         touched = permissions.judge(call.name, again.intent).touched

@@ -22,7 +22,11 @@ _TAKES_FOLDERS = frozenset({"rimraf", "trash"})
 """Programs that always do."""
 
 _RECURSIVE_OPTION = re.compile(r"--recursive|--no-preserve-root|-[A-Za-z]*[rR][A-Za-z]*")
-_PLAIN_VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[$!?#]|\{[A-Za-z_]\w*(?:[-:+=?%#/^,][^{}`(]*)?\})")
+_PLAIN_VARIABLE = re.compile(
+    r"\$(?:[A-Za-z_]\w*|[$!?#]|\{[A-Za-z_]\w*(?:[-:+=?%#^,][^{}`(]*|/[^{}`(-]*)?\})"
+)
+"""A variable that adds no text of its own: ``${x/a/-rf}`` does."""
+
 _TARGET_CHANGER_NAMES = """
     rm rmdir unlink chmod chown chgrp setfacl tee truncate touch mkdir mkfifo mknod
 """
@@ -142,7 +146,8 @@ def _folder_danger(
 
 def _is_fed_by_search(part: CommandPart) -> bool:
     """Whether its targets come from find or xargs: as many as there are."""
-    return part.wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
+    wrapper = part.wrapper.rpartition("/")[2].casefold()
+    return wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
 
 
 def _system_change(
@@ -290,8 +295,7 @@ def _find_roots(part: CommandPart) -> list[Word]:
 def _is_recursive(part: CommandPart) -> bool:
     """Whether an option says so, or a word may come to one when the command runs.
 
-    A variable is one file's name, unless something is seen that puts an option into it: without
-    the option the kernel removes no folder.
+    An unknown variable counts as the name of one file: without the option, rm removes no folder.
     """
     return any(map(_may_be_recursive_option, part.arguments))
 
@@ -299,9 +303,13 @@ def _is_recursive(part: CommandPart) -> bool:
 def _may_be_recursive_option(word: Word) -> bool:
     if word.value is not None:
         return _RECURSIVE_OPTION.fullmatch(word.value) is not None
-    pieces = (piece for guess in word.guesses for piece in (guess, *guess.split()))
-    if any(map(_RECURSIVE_OPTION.fullmatch, pieces)):
+    written = re.sub(r"[\"'\\]", "", word.source)
+    if written.startswith("-"):
+        return True
+    joined, apart = _PLAIN_VARIABLE.sub("", written), _PLAIN_VARIABLE.sub(" ", written)
+    guessed = (piece for guess in word.guesses for piece in (guess, *guess.split()))
+    if any(map(_RECURSIVE_OPTION.fullmatch, (joined, *apart.split(), *guessed))):
         return True
     if word.guesses or word.source.startswith('"'):
         return False
-    return re.search(r"[$`]", _PLAIN_VARIABLE.sub("", word.source)) is not None
+    return re.search(r"[$`]", joined) is not None

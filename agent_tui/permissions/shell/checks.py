@@ -23,7 +23,11 @@ _ODD_TEST = re.compile(r"-[vR]\b|-(?:eq|ne|lt|le|gt|ge)\b|<|>|\$\(\(|`")
 
 
 class UnparsableError(Exception):
-    """The command cannot be judged; carries the reason, for the person."""
+    """The command cannot be judged; carries the reason, for the person, and the part it is in."""
+
+    def __init__(self, reason: str, part: str = "") -> None:
+        super().__init__(reason)
+        self.part = part
 
 
 def check_characters(command: str) -> None:
@@ -36,13 +40,16 @@ def check_characters(command: str) -> None:
         raise UnparsableError("the command is very long")
     if command.isascii() and not _CONTROL.search(command):
         return
-    for character in command:
+    for at, character in enumerate(command):
         if character in "\n\t" or " " <= character <= "~":
             continue
         category = unicodedata.category(character)
         if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") or character in _BLANKS:
             name = unicodedata.name(character, f"U+{ord(character):04X}")
-            raise UnparsableError(f"it holds an invisible or control character ({name})")
+            why = f"it holds an invisible or control character ({name})"
+            before, behind = command[:at].encode("utf-8", "replace"), command[at:]
+            whole = before + behind.encode("utf-8", "replace")
+            raise UnparsableError(why, _line_at(whole, len(before)))
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -65,13 +72,39 @@ def check_coverage(root: Node, source: bytes) -> None:
             continue
         gap = source[at : leaf.start_byte]
         if not _is_gap(gap) and not is_lost_dash(gap, leaf):
-            raise UnparsableError("part of the text is not understood")
+            raise _not_covered(source, at)
         beside = source[at - 1 : at] + source[leaf.start_byte : leaf.start_byte + 1]
         if at > 0 and gap and not gap.replace(b"\\\n", b"") and not set(beside) & _OPERATORS:
-            raise UnparsableError("a backslash joins what stands on two lines")
+            why = "a backslash joins what stands on two lines"
+            raise UnparsableError(why, _line_at(source, leaf.start_byte))
         at = leaf.end_byte
     if not _is_gap(source[at:]):
-        raise UnparsableError("part of the text is not understood")
+        raise _not_covered(source, at)
+
+
+def check_syntax(root: Node, source: bytes) -> None:
+    """Refuse a text that the grammar does not know.
+
+    Raises:
+        UnparsableError: it is one; the part is the line of the first error.
+    """
+    if root.has_error:
+        wrong = root
+        while below := next((each for each in wrong.children if each.has_error), None):
+            wrong = below
+        line = _line_at(source, wrong.start_byte)
+        raise UnparsableError("the shell syntax is not understood", line)
+
+
+def _not_covered(source: bytes, at: int) -> UnparsableError:
+    start = at + len(source[at:]) - len(source[at:].lstrip())
+    return UnparsableError("part of the text is not understood", _line_at(source, start))
+
+
+def _line_at(source: bytes, at: int) -> str:
+    """The line that the byte `at` is in."""
+    start = source.rfind(b"\n", 0, at) + 1
+    return source[start:].partition(b"\n")[0].decode("utf-8")
 
 
 def is_lost_dash(gap: bytes, behind: Node) -> bool:

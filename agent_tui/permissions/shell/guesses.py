@@ -57,9 +57,14 @@ class WordGuesser:
         self._values: dict[str, tuple[str, ...]] = {"PWD": (".",)}
 
     def note_all(self, assigned: Sequence[tuple[str, str]]) -> None:
-        """Take in names and the source of what is assigned to them."""
+        """Take in names and the source of what is assigned to them.
+
+        What cannot be guessed but begins as an option counts without its variables.
+        """
         for name, source in (*assigned, *assigned):  # in whatever order: one may hold another
-            known = (*self._values_of(name), *self(source))
+            option = _QUOTES.sub("", _VARIABLE.sub("", source))
+            guesses = self(source) or ((option,) if option.startswith("-") else ())
+            known = (*self._values_of(name), *guesses)
             self._values[name] = tuple(dict.fromkeys(known))[:_MAX_VALUES]
 
     def __call__(self, source: str) -> tuple[str, ...]:

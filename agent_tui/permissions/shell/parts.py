@@ -21,6 +21,7 @@ from agent_tui.permissions.shell.checks import (
     check_heredoc,
     check_literal,
     check_substitution,
+    check_syntax,
     is_lost_dash,
     is_plain_arithmetic,
     is_plain_condition,
@@ -40,6 +41,7 @@ from agent_tui.permissions.shell.wrappers import unwrap
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 _MAX_PIPED = 4
+_GIVEN = re.compile(r"([A-Za-z_]\w*)=")
 _MAX_PATTERN_CHARS = 1_000
 """Comparing names with a pattern takes time by the square of its length."""
 _WRITER_AT = {"redirected_statement": 0, "negated_command": -1, "list": -1, "pipeline": -1}
@@ -52,19 +54,27 @@ class Redirection:
 
     target: Word
     writes: bool
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShellParts:
     """Everything a command would do, in the order of its text.
 
-    `problem` is set where the command cannot be judged at all; then nothing else counts.
+    `problem` is set where the command cannot be judged at all; then nothing else counts but the
+    text that it is about, `problem_part`; empty where that is not known.
     A wrapper is listed too, before the command it wraps.
     """
 
     commands: tuple[CommandPart, ...] = ()
     redirections: tuple[Redirection, ...] = ()
     problem: str = ""
+    problem_part: str = ""
+
+    @property
+    def is_compound(self) -> bool:
+        """Whether several commands would run, beside those that wrap others."""
+        return sum(not part.wrapper for part in self.commands) > 1
 
 
 def split_command(command: str) -> ShellParts:
@@ -72,7 +82,7 @@ def split_command(command: str) -> ShellParts:
     try:
         return _Splitter(command, depth=0).split()
     except UnparsableError as error:
-        return ShellParts(problem=str(error))
+        return ShellParts(problem=str(error), problem_part=error.part)
 
 
 _STRUCTURE_TYPES = """
@@ -87,6 +97,9 @@ _STRUCTURE_TYPES = """
 _STRUCTURE = frozenset(_STRUCTURE_TYPES.split())
 """Node types that by themselves run and set nothing."""
 
+_STATEMENTS = frozenset(
+    {"command", "redirected_statement", "variable_assignment", "declaration_command"}
+)
 _WORD_TYPE_NAMES = """
     word number string raw_string concatenation simple_expansion expansion command_substitution
     process_substitution ansi_c_string translated_string brace_expression arithmetic_expansion
@@ -100,7 +113,7 @@ _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirec
 class _Splitter:
     """Walks one syntax tree."""
 
-    def __init__(self, command: str, depth: int) -> None:
+    def __init__(self, command: str, depth: int, guess: WordGuesser | None = None) -> None:
         check_characters(command)
         if depth > _MAX_WRAPPERS:
             raise UnparsableError("too many commands within commands")
@@ -110,21 +123,26 @@ class _Splitter:
         self._redirections: list[Redirection] = []
         self._variables: Mapping[str, Word] = NO_VARIABLES
         self._set_often: frozenset[str] = frozenset()
+        self._statement: Node | None = None  # the one begun last
         self._repeated_bytes = 0
-        self._guess = WordGuesser()
+        self._guess = guess or WordGuesser()
 
     def split(self) -> ShellParts:
         import tree_sitter_bash  # native code that only judging commands needs
 
         root = Parser(Language(tree_sitter_bash.language())).parse(self._source).root_node
-        if root.has_error:
-            raise UnparsableError("the shell syntax is not understood")
+        check_syntax(root, self._source)
         check_coverage(root, self._source)
         if b"$" in self._source:
             self._guess.note_all((*self._assigned(root), *set_by_builtins(self._text(root))))
         if b"for" in self._source or b"=" in self._source:
             self._set_often = self._names_set_elsewhere(root)
-        self._walk(root, 0)
+        try:
+            self._walk(root, 0)
+        except UnparsableError as error:
+            if not error.part and self._statement is not None:
+                error.part = self._text(self._statement)
+            raise
         return ShellParts(tuple(self._commands), tuple(self._redirections))
 
     def _text(self, node: Node) -> str:
@@ -140,6 +158,8 @@ class _Splitter:
         if level > _MAX_DEPTH:
             raise UnparsableError("nested too deeply")
         kind = node.type
+        if kind in _STATEMENTS:
+            self._statement = node
         if kind == "for_statement" and self._walk_loop(node, level):
             return
         if kind == "command":
@@ -241,7 +261,8 @@ class _Splitter:
         word = self._word(target)
         if operator in (">&", "<&") and (word.value or "").rstrip("-").isdigit():
             return
-        self._redirections.append(Redirection(word, writes=operator not in ("<", "<&")))
+        writes = operator not in ("<", "<&")
+        self._redirections.append(Redirection(word, writes, self._text(node)))
 
     def _add_command(self, node: Node) -> None:
         self._add_unwrapped(replace(self._part(node), piped_from=self._piped_from(node)), 0)
@@ -306,7 +327,7 @@ class _Splitter:
         for inner in found.commands:
             self._add_unwrapped(inner, wrappers + 1)
         for script in found.scripts:
-            nested = _Splitter(script, self._depth + 1).split()
+            nested = _Splitter(script, self._depth + 1, self._guess).split()
             outer = found.outer
             self._commands.extend(
                 replace(
@@ -353,8 +374,11 @@ class _Splitter:
                 name, value = self._text(node.children[0]), self._text(node.children[-1])
                 adds = any(child.type == "+=" for child in node.children)
                 yield name, f"${{{name}}}{value}" if adds else value
-            elif node.type == "command" and node.children:  # what $_ is behind it
-                yield "_", self._text(node.children[-1])
+            elif node.type == "command" and node.children:
+                yield "_", self._text(node.children[-1])  # what $_ is behind it
+                for word in map(self._text, node.children[1:]):
+                    if given := _GIVEN.match(word):  # env A=1 sh -c ...
+                        yield given[1], word[given.end() :]
             elif node.type == "for_statement":
                 name = node.child_by_field_name("variable")
                 for value in node.children:

@@ -20,6 +20,48 @@ from agent_tui.tools.base import (
 from agent_tui.tools.registry import default_toolbox
 from tests.support.runtime import Stage, collect, of_kind
 
+_SCRIPT = "ls\nmkdir -p out\n" + "echo built > out/log\n" * 60 + "rm -rf $scratch/\nls out\n"
+_PART = "rm -rf $scratch/: rm of whole folders: $scratch/ is only known when it runs"
+
+
+async def _asked(stage: Stage, command: str, words: str) -> tuple[str, list[str]]:
+    """Why a command asks, and what the model is told of it once the person has said no."""
+    calls = (call("c1", "bash", command=command),)
+    runtime = stage.runtime([Reply(tool_calls=calls), Reply("ok")], mode="full")
+    why, told = "", []
+    async for event in runtime.submit("go"):
+        if isinstance(event, ApprovalRequested):
+            why = event.request.reason
+            runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("no", words))
+        elif isinstance(event, ToolFinished):
+            told.append(event.message.text)
+    return why, told
+
+
+async def test_a_refused_script_names_its_part_to_the_model(stage: Stage):
+    calls = (call("c1", "bash", command=_SCRIPT), call("c2", "bash", command="rm -rf $scratch/"))
+    script = [Reply(tool_calls=calls), Reply("ok")]
+    runtime = stage.runtime(script, mode="full", is_interactive=False)
+    finished = of_kind(await collect(runtime.submit("go")), ToolFinished)
+    script_told, alone_told = (each.message.text for each in finished)
+    assert f"needs the user's approval ({_PART})" in script_told
+    assert script_told.endswith("Its other parts can be run without the ones named here.")
+    assert "other parts" not in alone_told
+    assert finished[0].message.tool_details.refusal == f"needs approval: {_PART}"
+    assert not (stage.workspace / "out").exists()
+
+
+@pytest.mark.parametrize("words", ["", "keep it"])
+async def test_a_declined_script_names_its_part(stage: Stage, words: str):
+    why, told = await _asked(stage, _SCRIPT, words)
+    said = f" They say: {words}" if words else ""
+    assert why == _PART
+    assert told == [f"The user declined this call. They were asked because of this: {_PART}.{said}"]
+
+
+async def test_a_declined_command_of_one_part_is_not_repeated(stage: Stage):
+    assert (await _asked(stage, "rm -rf $x/", ""))[1] == ["The user declined this call."]
+
 
 class SlowToolbox:
     """The usual tools behind a look ahead that takes until `go_on` is set."""

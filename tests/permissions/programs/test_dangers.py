@@ -73,7 +73,31 @@ def _danger(command: str, *folders: str) -> str:
         ("rm -rf /scratch/../x", "outside the workspace"),
         ("rm -rf /home/me", "outside the workspace"),
         ("rm -rf $x", "only known when it runs"),
-        ("rm $x f", "rm of whole folders"),
+        ("rm -$x f", "rm of whole folders"),
+        ('rm "-$x" f', "rm of whole folders"),
+        ("rm $x-rf f", "rm of whole folders"),
+        ("rm ${x}-rf f", "rm of whole folders"),
+        ("rm $IFS-rf$IFS f", "rm of whole folders"),
+        ("rm ${x:--rf} f", "rm of whole folders"),
+        ("rm ${x/a/-rf} f", "rm of whole folders"),
+        ("rm $* f", "rm of whole folders"),
+        ("x=-rf; rm $x .", "all of the workspace"),
+        ("x=-; rm ${x}rf .", "all of the workspace"),
+        ("x=-; x+=rf; rm $x f", "rm of whole folders"),
+        ("x=-r$y; rm $x f", "rm of whole folders"),
+        ("x=$(echo -rf); rm $x f", "rm of whole folders"),
+        ("x=-rf sh -c 'rm $x f'", "rm of whole folders"),
+        ("env x=-rf sh -c 'rm $x f'", "rm of whole folders"),
+        ("for x in -rf; do rm $x .; done", "all of the workspace"),
+        ("read x <<< '-rf'; rm $x f", "rm of whole folders"),
+        ("rm -rf $x/", "only known when it runs"),
+        ("rm -r /", "outside the workspace"),
+        ("rm -fr ~", "outside the workspace"),
+        ("xargs rm", "rm of all that is found"),
+        ("/usr/bin/fd x -X rm", "rm of all that is found"),
+        ("/usr/bin/find .. -exec rm {} +", "rm of all that is found"),
+        ("xargs rm -rf", "rm of whole folders"),
+        ("rimraf $x", "only known when it runs"),
         ("rm -rf -- -x $y", "only known when it runs"),
         ("rm -rf -- -x/../..", "outside the workspace"),
         ("chmod --recursive a+w ..", "outside the workspace"),
@@ -153,6 +177,14 @@ def test_what_destroys_more_than_a_project_is_a_danger(command: str, why: str):
         "rm -- -r",
         "rm *.o",
         'rm "$x"',
+        "rm $x f",
+        "rm ${x}",
+        "rm ${x%.c}.o",
+        "rm ${x/.c/.o}",
+        "rm $scratch.$$",
+        'rm -f "$x" $y',
+        "x=a; rm $x.$$",
+        "x=$(mktemp -u); rm -f $x.$$",
         "chmod a+x f",
         "chmod -R a+r build",
         "rsync -a --delete a b",
@@ -176,6 +208,14 @@ def test_what_destroys_more_than_a_project_is_a_danger(command: str, why: str):
 )
 def test_what_stays_in_the_workspace_is_none(command: str):
     assert _danger(command) == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["rm $(cat x) f", "rm $(echo -rf) f", "rm `echo -rf` f", "rm ${!x} f"]
+)
+def test_what_a_command_prints_may_be_an_option_of_rm(command: str):
+    whys = (danger_of(part, [_WORKSPACE], _PATHS) for part in split_command(command).commands)
+    assert any("rm of whole folders" in why for why in whys)
 
 
 def test_every_folder_a_command_may_run_in_counts():
