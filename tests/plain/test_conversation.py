@@ -188,8 +188,8 @@ def test_commands_of_the_person_run_with_their_output(stage):
 
 
 def test_a_model_is_chosen_by_number_or_name(stage):
-    text = talk(stage, stage.runtime([]), "/model", "2", "/model scripted/other", "/model", "")
-    assert "2. scripted/two, window ~8.0k · SOME_KEY\n" in text
+    text = talk(stage, stage.runtime([]), "/model", "3", "/model scripted/other", "/model", "")
+    assert "3. scripted/two, window ~8.0k · SOME_KEY\n" in text
     assert "Model: scripted/two\n" in text
     assert "Model: scripted/other\n" in text
 
