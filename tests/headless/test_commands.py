@@ -142,7 +142,7 @@ async def test_undo_leads_through_a_compaction(printing: Printing, stage: Stage)
             "",
         )
     assert runtime.conversation.log.path != parent
-    code, out, err = await printing.run("/undo")
+    _, out, err = await printing.run("/undo")
     assert runtime.conversation.log.path == parent
     assert "This is the session from before the compaction." in out + err
     assert runtime.conversation.log.path_entries()[-2].message.text == "q1-23"
