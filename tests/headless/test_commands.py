@@ -145,7 +145,9 @@ async def test_undo_leads_through_a_compaction(printing: Printing, stage: Stage)
     _, out, err = await printing.run("/undo")
     assert runtime.conversation.log.path == parent
     assert "This is the session from before the compaction." in out + err
-    assert runtime.conversation.log.path_entries()[-2].message.text == "q1-23"
+    entry = runtime.conversation.log.path_entries()[-2]
+    assert isinstance(entry, MessageEntry)
+    assert entry.message.text == "q1-23"
 
 
 async def test_a_page_is_printed_and_what_needs_a_screen_says_so(printing: Printing):

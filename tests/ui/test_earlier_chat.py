@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
+from agent_tui.sessions.lineage import chain
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.chat import earlier_chat
 from agent_tui.ui.screens.tree import TreeScreen
@@ -67,6 +68,22 @@ async def test_earlier_sessions_are_read_one_by_one_when_one_scrolls_up_to_them(
         before = ui.blocks[summaries[0] - 2]
         assert isinstance(before, UserBlock)
         assert before.text == "q1-24", "the divider stands where it was compacted"
+
+
+async def test_no_earlier_session_is_read_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    read: list[Path] = []
+    monkeypatch.setattr(chain, "_read", read.append)
+    async with at_end_of_chain(tmp_path) as ui:
+        assert asked(ui)[-1] == "q3-24"
+        assert read == []
+        for _ in range(500):
+            if read:
+                break
+            ui.chat.action_page_up()
+            await ui.pilot.pause()
+        assert read == [Path(ui.runtime.conversation.log.header.parent_session or "")]
 
 
 async def test_what_is_on_the_screen_stays_there_while_earlier_talk_is_put_above(tmp_path: Path):
