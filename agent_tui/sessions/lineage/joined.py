@@ -9,9 +9,12 @@ from itertools import takewhile
 from agent_tui.attachments import without_attachments
 from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.lineage.chain import KnownSession, PastSessions
 from agent_tui.sessions.lineage.forking import path_to
+
+_MOST_PATH_CHARS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,8 @@ def joined_trees(
 
 def unread_line(session: KnownSession) -> str:
     """That what `session` was compacted from cannot be read, and where that should be."""
-    return f"The session before the compaction is gone or cannot be read: {session.parent}"
+    where = printable_line(session.parent, _MOST_PATH_CHARS)
+    return f"The session before the compaction is gone or cannot be read: {where}"
 
 
 def copies(session: KnownSession, earlier: KnownSession) -> frozenset[str]:

@@ -118,7 +118,7 @@ class TreeScreen(Modal[TreeChoice]):
         message = self.query_one("#picker-message", Static)
         message.display = not rows or bool(self._unread)
         nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "Nothing was said yet."
-        shown = (nothing if not rows else "", safe_text(self._unread, keep_newlines=False))
+        shown = (nothing if not rows else "", self._unread)
         message.update("\n".join(filter(None, shown)))
         self._show_preview()
 
