@@ -69,13 +69,14 @@ async def _is_worth_it(front: Front) -> bool:
     small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)
     if summary is None or summary.freed >= max(used // _LEAST_PART, small):
         return True  # or it says itself why there is nothing to compact
-    gain = f"This would free about {max(summary.freed, 0):,} of {used:,} tokens"
+    freed = f"about {max(summary.freed, 0):,} of {used:,} tokens"
+    gain = f"This would free {freed}, in a window of {preview.window:,}"
     if not front.can_ask:
         front.say(f"Not compacted: {gain.lower()}. /compact {_FORCE} does it anyway.", "warning")
         return False
     question = Question(
         "Compact anyway?",
-        (f"{gain}, and begin a new session.",),
+        (f"{gain}. A new session would begin.",),
         (Choice(True, "yes: go on in a new session", "y"), Choice(False, "no: leave it", "n")),
     )
     return bool(await front.ask(question))

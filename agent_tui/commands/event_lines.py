@@ -102,8 +102,9 @@ def event_line(event: AgentEvent) -> str:
             took, changed = _turn_facts(facts, _MOST_NAMED)
             told = "; ".join(filter(None, (took and f"took {took}", changed)))
             return f"{told[:1].upper()}{told[1:]}."
-        case WentBack():
-            return "Back at an earlier place of this session."
+        case WentBack(text=text):
+            taken_back = f" Taken back: {printable_line(text)}" if text.strip() else ""
+            return f"Back at an earlier place.{taken_back}"
         case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
             return ""
         case ReplyStarted() | ReplyFinished() | ReplyDiscarded() | TextDelta() | ThinkingDelta():

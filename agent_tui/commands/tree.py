@@ -89,4 +89,7 @@ class PickableEntries:
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         ]
         nothing = "You said nothing in this session that one could go back to."
-        return Listing("Go back to what you said", tuple(said), nothing)
+        title = "Go back to what you said"
+        if tree.unread:
+            title, nothing = f"{title} ({tree.unread})", tree.unread
+        return Listing(title, tuple(said), nothing)

@@ -46,7 +46,8 @@ async def undo(front: Front, argument: str) -> None:
         if can_redo and (said is None or not front.can_ask):
             await _take_restore_back(front, back)
         elif said is None:
-            front.say("Nothing was said yet that could be taken back.")
+            tree = await runtime.branches.whole_tree()
+            front.say(tree.unread or "Nothing was said yet that could be taken back.")
         else:
             await go_back(front, said, wanted, back if can_redo else None)
             if not front.can_ask and wanted != "files":

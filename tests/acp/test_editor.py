@@ -8,6 +8,7 @@ from acp import RequestError
 
 from tests.support.editor import Place, say
 from tests.support.openai_script import Call, Failure, Reply
+from tests.support.runtime import GOOD_SUMMARY
 from tests.support.session_chain import MESSAGES, write_chain
 
 pytestmark = pytest.mark.thorough
@@ -208,3 +209,38 @@ async def test_a_session_that_was_compacted_is_loaded_with_what_was_said_before(
         every = [f"q{s}-{n}" for s in (1, 2, 3) for n in range(MESSAGES)]
         assert editor.text("user_message_chunk") == "".join(every)
         assert editor.text().count("The context was compacted") == 2
+
+
+async def test_compacting_asks_where_it_frees_little_and_undo_leads_back_through_it(place: Place):
+    long = " ".join(f"It greets in line {number}." for number in range(150))
+    place.server.play(
+        Reply(tool_calls=(Call("write", {"path": "a.txt", "content": "one\n"}),)),
+        Reply(text=long),
+        Reply(text="Fine."),
+        Reply(text=GOOD_SUMMARY),
+        Reply(tool_calls=(Call("write", {"path": "a.txt", "content": "two\n"}),)),
+        Reply(text="Done."),
+    )
+    no, yes, both = "1", "0", "0"
+    async with place.editor(no, yes, both, both) as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        await connection.set_session_mode(session_id=begun.session_id, mode_id="full")
+        await say(connection, begun.session_id, "Write.")
+        await say(connection, begun.session_id, "Go on.")
+        await say(connection, begun.session_id, "/compact")
+        (about,) = editor.asked[0][0].content
+        assert "This would free about " in about.content.text
+        assert "was compacted" not in editor.text()
+        await say(connection, begun.session_id, "/compact")
+        assert "was compacted" in editor.text()
+        await say(connection, begun.session_id, "Write again.")
+        assert (place.work / "a.txt").read_text() == "two\n"
+        await say(connection, begun.session_id, "/undo")
+        assert (place.work / "a.txt").read_text() == "one\n"
+        assert "Taken back: Write again." in editor.text()
+        await say(connection, begun.session_id, "/undo talk")
+        assert "Taken back: Go on." in editor.text()
+        assert "This is the session from before the compaction." in editor.text()
+        await say(connection, begun.session_id, "/undo")
+        assert "Taken back: Write." in editor.text()
+    assert not (place.work / "a.txt").exists()

@@ -18,6 +18,7 @@ from agent_tui.sessions.entries import MessageEntry
 from tests.plain.talking import Models
 from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
+from tests.support.session_chain import MESSAGES, write_chain
 
 
 class Printing:
@@ -128,6 +129,25 @@ async def test_compact_that_frees_next_to_nothing_does_nothing_without_force(pri
     assert printing.runtime.conversation.log.path == path
     await printing.run("/compact --force")
     assert printing.runtime.conversation.log.path != path
+
+
+async def test_undo_leads_through_a_compaction(printing: Printing, stage: Stage):
+    runtime = printing.runtime
+    await runtime.sessions.open(str(write_chain(stage.sessions, stage.workspace, 2)))
+    parent = Path(runtime.conversation.log.header.parent_session or "")
+    for _ in range(MESSAGES):
+        assert await printing.run("/undo") == (
+            ExitCode.DONE,
+            "What was said last is taken back.\n",
+            "",
+        )
+    assert runtime.conversation.log.path != parent
+    _, out, err = await printing.run("/undo")
+    assert runtime.conversation.log.path == parent
+    assert "This is the session from before the compaction." in out + err
+    entry = runtime.conversation.log.path_entries()[-2]
+    assert isinstance(entry, MessageEntry)
+    assert entry.message.text == "q1-23"
 
 
 async def test_a_page_is_printed_and_what_needs_a_screen_says_so(printing: Printing):

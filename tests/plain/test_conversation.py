@@ -1,3 +1,5 @@
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,12 @@ from agent_tui.file_locks import LockOwner
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.file.status import SessionStatus
+from agent_tui.sessions.log import SessionLog
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
 from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY
+from tests.support.session_chain import MESSAGES, write_chain, writing
 
 WRITE = call("c1", "write", path="a.txt", content="one\n")
 
@@ -108,6 +112,60 @@ def test_one_goes_back_to_before_a_compaction(stage):
     assert "before the compaction" in text
     assert "This is the session from before the compaction. /resume " in text
     assert said[0][:20] in text
+
+
+def test_undo_leads_through_a_compaction_with_the_files(stage):
+    runtime = stage.runtime(writing("1", "2"), window=60_000, mode="full")
+    talk_long(runtime.conversation.log, 13)
+    typed = ("Write 1.", "/compact", "Write 2.", "/undo", "b", "/undo", "b", "/status")
+    text = talk(stage, runtime, *typed)
+    (before, after) = text.split("Back at an earlier place. Taken back: Write 1.\n")
+    assert "Back at an earlier place. Taken back: Write 2.\n" in before
+    assert "This is the session from before the compaction. /resume " in after
+    assert not (stage.workspace / "a.txt").exists()
+
+
+def test_an_earlier_session_that_cannot_be_read_is_said(stage):
+    path = write_chain(stage.sessions, stage.workspace, 2)
+    runtime = stage.runtime([])
+    asyncio.run(runtime.sessions.open(str(path)))
+    gone = Path(runtime.conversation.log.header.parent_session)
+    gone.unlink()
+    text = talk(stage, runtime, "/tree", "", *["/undo"] * (MESSAGES + 2))
+    told = f"The session before the compaction is gone or cannot be read: {gone}"
+    assert f"Go back to what you said ({told}):\n" in text
+    assert text.count(f"{told}\n") == 1
+    assert "Taken back: q1-24\n" in text, "what was kept of it"
+
+
+def test_an_earlier_session_that_is_open_elsewhere_is_said(stage):
+    path = write_chain(stage.sessions, stage.workspace, 2)
+    runtime = stage.runtime([])
+    asyncio.run(runtime.sessions.open(str(path)))
+    parent = Path(runtime.conversation.log.header.parent_session)
+    with SessionLog.open(parent):
+        text = talk(stage, runtime, "/tree", str(MESSAGES + 3), "b", "/status")
+    assert f"{parent} is open in another agent-tui (pid {os.getpid()})" in text
+    assert runtime.conversation.log.path == path
+
+
+@pytest.mark.parametrize(
+    ("typed", "sessions"),
+    [(("/compact", "n"), 1), (("/compact", "y"), 2), (("/compact --force",), 2)],
+)
+def test_compact_that_frees_next_to_nothing_asks_unless_forced(stage, typed, sessions):
+    runtime = stage.runtime([Reply(GOOD_SUMMARY)], window=200_000)
+    talk_long(runtime.conversation.log, 1)
+    text = talk(stage, runtime, *typed)
+    assert ("Question: Compact anyway?" in text) == (len(typed) > 1)
+    assert ("This would free about " in text) == (len(typed) > 1)
+    assert len(list(stage.sessions.rglob("*.jsonl"))) == sessions
+
+
+@pytest.mark.parametrize("command", ["/compact", "/uncompact"])
+def test_a_refusal_is_said_once(stage, command):
+    text = talk(stage, stage.runtime([]), command)
+    assert text.count("othing to ") == 1
 
 
 def test_a_session_is_left_and_resumed_from_the_list(stage):

@@ -113,7 +113,7 @@ def test_the_tour_fixes_the_bug_with_calls_that_really_work(tmp_path: Path) -> N
         assert len(names) < 20
     assert names == ["todo", "read", "bash", "edit", "bash", "todo"]
     assert "The test passes" in reply.text
-    assert "OK: 2 greetings" in messages[-3].model_dump_json()
+    assert "OK: 41 greetings" in messages[-3].model_dump_json()
 
 
 def test_the_tour_says_plainly_that_it_is_scripted() -> None:

@@ -1,13 +1,41 @@
 """Sessions that were compacted one into the next."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    TextContent,
+    ToolCall,
+    UserMessage,
+)
+from agent_tui.providers.base import ModelRequest
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
+from tests.support.compaction_ways import SUMMARY
 
 MESSAGES = 25
 FINE = AssistantMessage(content=(TextContent(text="Fine."),))
+
+
+def writing(*versions: str) -> Callable[[ModelRequest], Reply]:
+    """A model that writes the next of `versions` into a.txt when it is told to write."""
+    left = list(versions)
+
+    def answer(request: ModelRequest) -> Reply:
+        if request.purpose == "summary":
+            return Reply(text=SUMMARY)
+        newest = request.messages[-1]
+        if isinstance(newest, UserMessage) and newest.text.startswith("Write"):
+            version = left.pop(0)
+            arguments: JsonObject = {"path": "a.txt", "content": version}
+            call = ToolCall(id=f"w{version}", name="write", arguments=arguments)
+            return Reply(tool_calls=(call,))
+        return Reply(text="Fine.")
+
+    return answer
 
 
 def talk_of(number: int) -> list[Entry]:

@@ -63,6 +63,8 @@ def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, 
         program.wait_for("ctx:")
         program.send("hello\r")
         program.wait_for("a plan")
+        program.send("\x03")
+        program.wait_for("interrupted")
         program.send("\x03\x03")
         assert program.wait_until_end() == 0
         assert modes_left_on(program.output) == []

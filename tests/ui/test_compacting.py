@@ -169,7 +169,7 @@ async def test_what_is_typed_during_a_compaction_is_sent_after_it(tmp_path: Path
 async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_path: Path):
     reply = held("Well.", usage=sized(9_200))
     async with at_work(tmp_path, reply, window=FULL) as ui:
-        assert ui.status.usage.label == "[ctx: ~84%]"
+        assert ui.status.usage.label == "[ctx: ~85%]"
         await ui.send("work")
         assert ui.is_running
         assert ui.status.usage.label == "[ctx: ~35%]"

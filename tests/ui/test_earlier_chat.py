@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
+from agent_tui.sessions.lineage import chain
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.chat import earlier_chat
 from agent_tui.ui.screens.tree import TreeScreen
@@ -68,6 +70,22 @@ async def test_earlier_sessions_are_read_one_by_one_when_one_scrolls_up_to_them(
         assert before.text == "q1-24", "the divider stands where it was compacted"
 
 
+async def test_no_earlier_session_is_read_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    read: list[Path] = []
+    monkeypatch.setattr(chain, "_read", read.append)
+    async with at_end_of_chain(tmp_path) as ui:
+        assert asked(ui)[-1] == "q3-24"
+        assert read == []
+        for _ in range(500):
+            if read:
+                break
+            ui.chat.action_page_up()
+            await ui.pilot.pause()
+        assert read == [Path(ui.runtime.conversation.log.header.parent_session or "")]
+
+
 async def test_what_is_on_the_screen_stays_there_while_earlier_talk_is_put_above(tmp_path: Path):
     async with at_end_of_chain(tmp_path) as ui:
         while "q2-0" not in asked(ui):
@@ -109,13 +127,27 @@ async def test_at_the_end_again_much_that_was_put_above_is_let_go_of(
 
 async def test_an_earlier_session_that_is_gone_is_said_where_it_would_be(tmp_path: Path):
     async with at_end_of_chain(tmp_path) as ui:
-        Path(ui.runtime.conversation.log.header.parent_session or "").unlink()
+        gone = Path(ui.runtime.conversation.log.header.parent_session or "")
+        gone.unlink()
         for _ in range(100):
             ui.chat.action_page_up()
             await ui.pilot.pause()
         first = ui.blocks[0]
         assert isinstance(first, NoticeBlock)
-        assert "cannot be read" in first.text
+        assert first.text.endswith(f"is gone or cannot be read: {gone}")
+        await ui.submit("/tree")
+        await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
+        message = ui.app.screen.query_one("#picker-message", Static)
+        await ui.until(lambda: str(message.render()) == first.text)
+        assert message.display
+        await ui.pilot.press("escape")
+        for _ in range(MESSAGES + 1):
+            await ui.write("/undo")
+            await ui.pilot.press("enter")
+            await ui.settle()
+        assert ui.text == "q2-24", "what was kept was gone through"
+        await ui.send("/undo")
+        assert ui.notices[-1] == first.text
 
 
 async def test_what_is_read_for_a_session_that_was_left_meanwhile_is_not_shown(

@@ -33,20 +33,28 @@ def greet(name: str) -> str:
 {_BUGGY_LINE}
 '''
 
-_TEST_GREET = '''"""A test of greet.py without any library: prints what is wrong and fails."""
+_TEST_GREET = '''"""A test of greet.py without any library: prints each check."""
 
 from greet import greet
 
-EXPECTED = {"Ada": "Hello, Ada!", "": "Hello, world!"}
+NAMES = """
+    Ada Alan Annie Barbara Bjarne Brian Claude Dennis Donald Douglas Edsger Evelyn Fernando Frances
+    Fred Grace Guido Hedy Ivan James Jean John Joan Karen Katherine Ken Konrad Leslie Linus Lynn
+    Margaret Mary Niklaus Radia Robin Shafi Sophie Stephanie Tim Tony
+""".split()
+EXPECTED = {name: f"Hello, {name}!" for name in NAMES} | {"": "Hello, world!"}
 
-problems = [
-    f"FAIL: greet({name!r}) is {greet(name)!r}, expected {expected!r}"
-    for name, expected in EXPECTED.items()
-    if greet(name) != expected
-]
-print("\\n".join(problems) or f"OK: {len(EXPECTED)} greetings")
-raise SystemExit(bool(problems))
+failed = 0
+for name, expected in EXPECTED.items():
+    if greet(name) == expected:
+        print(f"ok: greet({name!r}) is {expected!r}")
+    else:
+        print(f"FAIL: greet({name!r}) is {greet(name)!r}, expected {expected!r}")
+        failed += 1
+print(f"{failed} wrong" if failed else f"OK: {len(EXPECTED)} greetings")
+raise SystemExit(bool(failed))
 '''
+"""It prints some lines, twice: without them a compaction of the tour would free next to nothing."""
 
 _PLAN = ("Read greet.py", "Run its test and see it fail", "Fix the bug", "Run the test again")
 _CALL_PREFIX = "tour_"
@@ -322,7 +330,7 @@ def _finished(conversation: str) -> list[str]:
     shown = (
         ("FAIL: greet", "Ran the test of greet.py and saw it fail"),
         ("name or 'world'", "Changed greet.py so that an empty name greets the world"),
-        ("OK: 2 greetings", "Ran the test again: it passes"),
+        ("OK: ", "Ran the test again: it passes"),
     )
     return [words for mark, words in shown if mark in conversation]
 

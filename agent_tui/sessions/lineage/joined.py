@@ -9,9 +9,12 @@ from itertools import takewhile
 from agent_tui.attachments import without_attachments
 from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.lineage.chain import KnownSession, PastSessions
 from agent_tui.sessions.lineage.forking import path_to
+
+_MOST_PATH_CHARS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class JoinedTree:
         sessions: The oldest first, the present one last.
         leaf_id: Where the present one is.
         is_whole: Whether nothing comes before them; else copies are told by their times.
+        unread: What to say of a session before them that cannot be read; empty without one.
 
     Attributes:
         entries: The entries of all, parents before children. Ids are unique.
@@ -78,8 +82,14 @@ class JoinedTree:
     """
 
     def __init__(
-        self, sessions: Sequence[KnownSession], leaf_id: str | None, *, is_whole: bool
+        self,
+        sessions: Sequence[KnownSession],
+        leaf_id: str | None,
+        *,
+        is_whole: bool,
+        unread: str = "",
     ) -> None:
+        self.unread = unread
         self._sessions = tuple(sessions)
         self._homes: dict[str, tuple[int, Entry]] = {}
         self._ends: dict[str, str] = {}
@@ -162,14 +172,22 @@ def joined_trees(
     """
     sessions = [present]
     walked = {present.id}
+    unread = ""
     while sessions[0].begins_compacted:
         yield JoinedTree(sessions, leaf_id, is_whole=False)
         earlier = past.compacted_from(sessions[0])
         if earlier is None or earlier.id in walked:
+            unread = unread_line(sessions[0])
             break
         walked.add(earlier.id)
         sessions.insert(0, earlier)
-    yield JoinedTree(sessions, leaf_id, is_whole=True)
+    yield JoinedTree(sessions, leaf_id, is_whole=True, unread=unread)
+
+
+def unread_line(session: KnownSession) -> str:
+    """That what `session` was compacted from cannot be read, and where that should be."""
+    where = printable_line(session.parent, _MOST_PATH_CHARS)
+    return f"The session before the compaction is gone or cannot be read: {where}"
 
 
 def copies(session: KnownSession, earlier: KnownSession) -> frozenset[str]:

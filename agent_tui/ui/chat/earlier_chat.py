@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent_tui.sessions.lineage.chain import KnownSession, PastSessions, known_session
 from agent_tui.sessions.lineage.forking import path_to
-from agent_tui.sessions.lineage.joined import copies, left_at
+from agent_tui.sessions.lineage.joined import copies, left_at, unread_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript import Block, BlockId, NoticeBlock, Transcript
@@ -66,7 +66,7 @@ class EarlierChat:
         """The session before `below`, and what it shows that `below` does not. Reads files."""
         earlier = self._past.compacted_from(below)
         if earlier is None:
-            return None, (NoticeBlock("info", "The session before this one cannot be read."),)
+            return None, (NoticeBlock("info", unread_line(below)),)
         taken = copies(below, earlier)
         path = path_to(earlier.entries, left_at(earlier, below))
         return earlier, blocks_of([entry for entry in path if entry.id not in taken])

@@ -80,6 +80,7 @@ class TreeScreen(Modal[TreeChoice]):
         super().__init__()
         self._branches = branches
         self._tree: MessageTree | None = None
+        self._unread = ""
         self._shows_everything = False
 
     def compose(self) -> ComposeResult:
@@ -109,6 +110,7 @@ class TreeScreen(Modal[TreeChoice]):
 
     async def _show_tree(self, tree: JoinedTree) -> None:
         self._tree = await asyncio.to_thread(MessageTree, tree.entries, tree.leaf_id)
+        self._unread = tree.unread
         await self._fill()
 
     async def _fill(self) -> None:
@@ -121,9 +123,10 @@ class TreeScreen(Modal[TreeChoice]):
         rows = await asyncio.to_thread(tree.rows, everything=everything, wanted=wanted)
         self._list.show(rows, _start(rows, before))
         message = self.query_one("#picker-message", Static)
-        message.display = not rows
+        message.display = not rows or bool(self._unread)
         nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "Nothing was said yet."
-        message.update(nothing)
+        shown = (nothing if not rows else "", self._unread)
+        message.update("\n".join(filter(None, shown)))
         self._show_preview()
 
     @property

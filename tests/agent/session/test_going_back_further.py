@@ -8,15 +8,14 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import SessionError
 from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
-from agent_tui.messages import JsonObject, ToolCall, UserMessage
-from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.messages import UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry, LabelEntry, MessageEntry
 from agent_tui.sessions.log import SessionLog
-from tests.support.compaction_ways import SUMMARY, talk
+from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, of_kind, only
+from tests.support.session_chain import writing
 
 WINDOW = 60_000
 
@@ -24,24 +23,6 @@ WINDOW = 60_000
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
-
-
-def writing(*versions: str) -> Callable[[ModelRequest], Reply]:
-    """A model that writes the next of `versions` into a.txt when it is told to write."""
-    left = list(versions)
-
-    def answer(request: ModelRequest) -> Reply:
-        if request.purpose == "summary":
-            return Reply(text=SUMMARY)
-        newest = request.messages[-1]
-        if isinstance(newest, UserMessage) and newest.text.startswith("Write"):
-            version = left.pop(0)
-            arguments: JsonObject = {"path": "a.txt", "content": version}
-            call = ToolCall(id=f"w{version}", name="write", arguments=arguments)
-            return Reply(tool_calls=(call,))
-        return Reply(text="Fine.")
-
-    return answer
 
 
 async def chain(stage: Stage, sessions: int = 2, *, is_kept: bool = True) -> AgentRuntime:
@@ -250,14 +231,21 @@ async def test_an_earlier_session_that_is_open_elsewhere_is_said_and_nothing_cha
     assert log.path_entries() == before
 
 
-async def test_where_the_earlier_session_is_gone_one_goes_back_as_far_as_it_was_kept(stage: Stage):
+@pytest.mark.parametrize(
+    "spoil", [Path.unlink, lambda path: path.write_bytes(b"\0" * 90)], ids=["gone", "damaged"]
+)
+async def test_without_the_earlier_session_one_goes_back_as_far_as_it_was_kept(
+    stage: Stage, spoil: Callable[[Path], object]
+):
     runtime = await chain(stage)
-    Path(runtime.conversation.log.header.parent_session or "").unlink()
+    gone = Path(runtime.conversation.log.header.parent_session or "")
+    spoil(gone)
     texts: list[str] = []
     while await runtime.branches.last_said() is not None:
         texts.append(await undo(runtime, files=False))
     assert "Last of 1." in texts
     assert "Write 1." not in texts
+    assert (await runtime.branches.whole_tree()).unread.endswith(f"cannot be read: {gone}")
 
 
 async def test_sessions_in_memory_go_back_too(stage: Stage):

@@ -450,6 +450,7 @@ def test_whatever_happens_going_back_is_exact_or_names_what_it_leaves(
 RESTORING = """
 import asyncio, sys
 from pathlib import Path
+from tests.agent.session.test_restoring import behind
 from tests.support.runtime import Stage
 
 async def main(folder, session):
