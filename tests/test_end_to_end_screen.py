@@ -7,7 +7,6 @@ import pytest
 from textual.widgets import OptionList
 
 from agent_tui.ui.first_run.tour_view import TourView
-from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
@@ -99,8 +98,6 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
         await here.until_idle()
         before = here.app.runtime.conversation.log
         await here.send("/compact focus on the greeting")
-        await here.until(lambda: isinstance(here.app.screen, ChoiceScreen))
-        await here.pilot.press("y")
         await here.until(lambda: here.app.runtime.conversation.log is not before)
         await here.until_idle()
         assert here.app.runtime.conversation.log.header.parent_session == str(before.path)
@@ -135,8 +132,6 @@ async def test_the_tour_is_done_with_enter_and_yes_alone():
         whole = here.app.runtime.conversation.log.header.id
         assert "or 'world'" in (here.app.runtime.conversation.cwd / "greet.py").read_text()
         await here.pilot.press("enter")
-        await here.until(lambda: isinstance(here.app.screen, ChoiceScreen))
-        await here.pilot.press("y")
         await here.until(lambda: says("Tour 4/5"))
         assert here.app.runtime.conversation.log.header.id != whole
         await here.until_idle()

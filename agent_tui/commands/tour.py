@@ -50,8 +50,7 @@ TOUR = (
     TourStep(
         "Make room",
         "Long work fills the context: [ctx: N%] at the lower right says how far. Press {submit}: "
-        "/compact puts a summary in the place of the conversation. It asks first, as there is "
-        "little to free yet: y compacts.",
+        "/compact puts a summary in the place of the conversation.",
         "/compact",
     ),
     TourStep(

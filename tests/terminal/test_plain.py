@@ -63,8 +63,6 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.after("Line 6 removed:")
         talk.interrupt(QUESTION, "Stopped. What came so far is kept.")
         talk.after(PROMPT, "/compact\n")
-        talk.after("Question: Compact anyway?")
-        talk.after("cancel: ", "y\n")
         talk.after("The context was compacted")
         talk.after(PROMPT, "/resume\n")
         talk.after("1. begin, ")
