@@ -219,5 +219,5 @@ def _text(conversation: Conversation, path: Path | None, version: FileVersion) -
             return read_regular_file(path).decode("utf-8")
         content = conversation.kept_files.content(version.digest)
         return content.decode("utf-8") if content is not None else None
-    except (OSError, ValueError):
+    except (OSError, UnicodeDecodeError):
         return None
