@@ -61,7 +61,9 @@ class EditorQuestions:
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""
-        options = _PLAN_OPTIONS if request.body_kind == "plan" else _options(request)
+        options = _PLAN_OPTIONS
+        if request.body_kind != "plan":
+            options = _options(request, tells_apart=not self._shows_title_only)
         shown = await asyncio.to_thread(asked_about, request, cwd)
         title = title_of(request)
         self._tell(shown[1:] if title == request.body else shown)
@@ -156,11 +158,17 @@ class EditorQuestions:
         return chosen if any(each.option_id == chosen for each in options) else ""
 
 
-def _options(request: ApprovalRequest) -> Sequence[PermissionOption]:
-    """The answers to a call; what "in this session" grants is in its name."""
+def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[PermissionOption]:
+    """The answers to a call; what "in this session" grants is in its name.
+
+    Args:
+        request: What is asked.
+        tells_apart: Whether the editor shows two answers of one kind as two.
+    """
     once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
     no = PermissionOption(option_id="no", name="No", kind="reject_once")
-    offers = (("session", (request.session_rule,)), ("rules", request.part_rules))
+    by_parts = request.part_rules if tells_apart else ()
+    offers = (("session", (request.session_rule,)), ("rules", by_parts))
     kept = [
         PermissionOption(
             option_id=option_id,

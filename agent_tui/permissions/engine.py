@@ -1,5 +1,6 @@
 """Deciding whether a tool call may run, must be asked about, or is refused."""
 
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -63,7 +64,7 @@ class Verdict:
     `only_reads`: the call is known to change nothing, so that others may run beside it.
     `fault` is what the judging itself failed with, for the log.
     `unapproved`: why it would have asked, where it is denied because there is nobody to ask.
-    `is_compound`: it is about a command of several parts, and `why` names those that it is about.
+    `is_compound`: it is about some parts of a command, which `why` names, and not about others.
     """
 
     decision: Decision
@@ -448,7 +449,7 @@ class PermissionEngine:
             parts=texts,
             touched=facts.touched,
             only_reads=facts.is_reading,
-            is_compound=parts.is_compound,
+            is_compound=parts.is_compound and _leaves_some(parts, verdict.why),
         )
 
     def _weigh(
@@ -590,8 +591,15 @@ class PermissionEngine:
         return rules
 
 
-def _listed(whys: Sequence[str]) -> str:
+def _leaves_some(parts: ShellParts, why: str) -> bool:
+    """Whether `why` leaves out some of the commands, so that they could run without the others."""
+    names = (named_part(part.source) for part in parts.commands if part.kind == "command")
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", why) is None for name in names)
+
+
+def _listed(found: Sequence[str]) -> str:
     """The first reasons of several, and how many there are beside them."""
+    whys = tuple(dict.fromkeys(found))
     beside = len(whys) - _MAX_WHYS
     return "; ".join(whys[:_MAX_WHYS]) + (f"; and {beside} more" if beside > 0 else "")
 

@@ -1,9 +1,11 @@
 """Questions in words. An answer needs the Enter key, and one that is not understood asks again."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Literal, TypeAlias, TypeVar
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Listing, Question, TextQuestion
@@ -24,6 +26,11 @@ _QUESTIONS = {
 }
 _Choices: TypeAlias = tuple[tuple[str, str], ...]
 """Answers in their order, each with its letter and what it means."""
+
+_BY_PARTS: Mapping[str, Literal["session", "project"]] = MappingProxyType(
+    {"s": "session", "w": "project"}
+)
+"""Answers by rules for the parts of a command, and how long they hold."""
 
 _PLAN_CHOICES: _Choices = (
     ("y", "and ask before each change"),
@@ -65,8 +72,8 @@ class Asker:
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
                 if is_plan and typed.lower() == "a":
                     answer = ApprovalAnswer("session")
-                if request.part_rules and typed.lower() == "s":
-                    answer = ApprovalAnswer("session", rules=request.part_rules)
+                if request.part_rules and (lasts := _BY_PARTS.get(typed.lower())):
+                    answer = ApprovalAnswer(lasts, rules=request.part_rules)
                 if typed.lower() == "e":
                     asked = "What is missing? " if is_plan else "What should be done instead? "
                     words = self.keyboard.line(asked).strip()
@@ -171,7 +178,7 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
         lines.append(f"With a or p, from then on allowed: {_one_line(request.session_rule)}")
     if request.part_rules:
         rules = _one_line(granted(request.part_rules))
-        lines.append(f"With s, in this session allowed: {rules}")
+        lines.append(f"With s or w, from then on allowed: {rules}")
     return lines
 
 
@@ -180,7 +187,8 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
     if request.body_kind == "plan":
         return _PLAN_CHOICES
     rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
-    by_parts = (("s", "session by rule"),) if request.part_rules else ()
+    by_parts = tuple((key, f"{lasts} by rule") for key, lasts in _BY_PARTS.items())
+    by_parts = by_parts if request.part_rules else ()
     return (("y", "once"), *rules, *by_parts, ("n", "no"), ("e", "no with words"))
 
 

@@ -41,7 +41,7 @@ _GUIDE = (
                 "so do its letters and digits; j, k scroll",
             ),
             (
-                "y a p s r g n e",
+                "y a p s w r g n e",
                 "yes once, for this session, in this project, by rules; g changes a plan; "
                 "no, no with words",
             ),

@@ -102,6 +102,19 @@ async def test_rules_for_the_parts_of_a_command_are_one_answer(tmp_path: Path):
     ]
 
 
+async def test_an_editor_that_shows_kinds_alone_offers_one_lasting_answer(tmp_path: Path):
+    client = Client("rules")
+    outbox = Outbox(cast(Any, client), "s")
+    questions = EditorQuestions(cast(Any, client), "s", outbox, TITLE_ONLY)
+    request = ApprovalRequest(
+        "1", "c", "bash", "x", "x", "command", "", "bash(= x)", ("bash(make *)",)
+    )
+    answer = await questions.approval(request, tmp_path)
+    await outbox.aclose()
+    assert [each.option_id for each in client.options[0]] == ["once", "session", "no"]
+    assert answer == ApprovalAnswer("no")
+
+
 async def test_a_command_is_the_title_whole_with_the_reason_below(tmp_path: Path):
     client = Client("session")
     assert await allowed(client, tmp_path, "bash(= x)") == "session"

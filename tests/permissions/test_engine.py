@@ -493,6 +493,24 @@ def test_what_asks_of_a_compound_command_names_its_part(command: str, why: str):
     assert verdict.is_compound
 
 
+@pytest.mark.parametrize(
+    ("mode", "command", "leaves_some"),
+    [
+        ("full", "ls; rm -rf $x/", True),
+        ("full", "f=a; rm -rf $x/", False),
+        ("full", "for f in a b; do rm -rf $f/../..; done", False),
+        ("ask", "cd sub && make", True),
+        ("ask", "npm test && make", False),
+        ("ask", "ls; false ls", True),
+        ("plan", "make; git commit -m x", False),
+    ],
+)
+def test_the_rest_of_a_command_is_told_of_where_there_is_one(
+    mode: PermissionMode, command: str, leaves_some: bool
+):
+    assert _permissions(mode).judge("bash", _bash(command)).is_compound is leaves_some
+
+
 @pytest.mark.parametrize("command", ["rm -rf /", "timeout 5 rm -rf /", "rm -rf / > a", "cat <("])
 def test_what_asks_of_one_command_does_not_repeat_it(command: str):
     verdict = _permissions("full").judge("bash", _bash(command))

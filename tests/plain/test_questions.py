@@ -101,13 +101,18 @@ def test_an_unknown_answer_asks_again_and_words_are_asked_for():
     assert "'what' is no answer. Type its letter or number, then Enter." in out.getvalue()
 
 
-def test_rules_for_the_parts_of_a_command_are_one_answer():
+@pytest.mark.parametrize(
+    ("typed", "lasts"), [("s", "session"), ("4", "session"), ("w", "project"), ("5", "project")]
+)
+def test_rules_for_the_parts_of_a_command_are_one_answer(
+    typed: str, lasts: Literal["session", "project"]
+):
     rules = ("bash(make *)", "write(a.txt)")
-    ask, out = asker("s")
+    ask, out = asker(typed)
     given = ask.approval(replace(COMMAND, part_rules=rules))
-    assert given == ApprovalAnswer("session", rules=rules)
-    assert "With s, in this session allowed: make * · write(a.txt)\n" in out.getvalue()
-    ask, out = asker("s", "n")
+    assert given == ApprovalAnswer(lasts, rules=rules)
+    assert "With s or w, from then on allowed: make * · write(a.txt)\n" in out.getvalue()
+    ask, out = asker("s", "w", "n")
     assert ask.approval(COMMAND) == ApprovalAnswer("no")
     assert "With s" not in out.getvalue()
 

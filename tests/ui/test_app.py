@@ -674,7 +674,7 @@ async def test_a_rule_for_several_commands_is_called_this_one(tmp_path: Path):
         assert [line.endswith("exactly this command") for line in lines][:3] == [False, True, True]
 
 
-@pytest.mark.parametrize("key", ["s", "4"])
+@pytest.mark.parametrize("key", ["s", "4", "w", "5"])
 async def test_a_compound_command_is_allowed_by_rules_for_its_parts(tmp_path: Path, key: str):
     calls = asks(call("c1", "bash", command="cd . && pytest --version | sort && make all"))
     async with running_app(tmp_path, *calls, size=(80, 24), approval_quiet_s=3_600.0) as ui:
@@ -685,8 +685,8 @@ async def test_a_compound_command_is_allowed_by_rules_for_its_parts(tmp_path: Pa
         ui.approval.arm()
         await ui.pilot.press(key)
         await ui.settle()
-        rules = [str(rule) for rule in ui.runtime.conversation.permissions.rules]
-        assert rules == ["bash(pytest *)", "bash(make all *)"]
+        assert [str(rule) for rule in ui.rules] == ["bash(pytest *)", "bash(make all *)"]
+        assert {rule.source for rule in ui.rules} == {"session" if key in "s4" else "project"}
 
 
 async def test_rules_for_parts_are_edited_together(tmp_path: Path):

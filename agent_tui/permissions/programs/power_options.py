@@ -202,6 +202,7 @@ _VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
                 *("config", "plugin"),
             }
         ),
+        **dict.fromkeys(("docker", "podman"), frozenset({"exec", "run"})),
         "gh": frozenset(
             {*("alias", "ext", "extension", "extensions", "config", "codespace", "cs", "browse")}
         ),

@@ -7,7 +7,9 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.rules import granted
 from agent_tui.ui.questions.answer_list import AnswerRow
 
-Choice = Literal["once", "session", "project", "parts", "rule", "edit", "no", "words"]
+Choice = Literal[
+    "once", "session", "project", "parts", "project_parts", "rule", "edit", "no", "words"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,13 @@ def first_mark(request: ApprovalRequest) -> int:
 
 def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
     whole, parts = granted([request.session_rule]), granted(request.part_rules)
-    by_parts = PanelAnswer("s", "parts", "Yes, by rule for this session", parts)
+    by_parts = (
+        PanelAnswer("s", "parts", "Yes, by rule for this session", parts),
+        PanelAnswer("w", "project_parts", "Yes, by rule always in this project", "the same rules"),
+    )
     return (
         PanelAnswer("a", "session", "Yes, for this session", whole),
         PanelAnswer("p", "project", "Yes, always in this project", whole),
-        *([by_parts] if parts else []),
+        *(by_parts if parts else ()),
         PanelAnswer("r", "rule", "Yes, by a rule that I write", "for this session"),
     )

@@ -197,8 +197,9 @@ class ApprovalPanel(Vertical, can_focus=True):
             case "rule":
                 rules = request.part_rules or (request.session_rule,)
                 self._write(" ".join(rules), "bash(pytest *)", is_rule=True)
-            case "parts":
-                self._answer(request, ApprovalAnswer("session", rules=request.part_rules), key)
+            case "parts" | "project_parts":
+                lasts = "session" if answer.choice == "parts" else "project"
+                self._answer(request, ApprovalAnswer(lasts, rules=request.part_rules), key)
             case "once" | "session" | "project" | "no":
                 given = ApprovalAnswer(answer.choice, plan=request.body if is_plan else "")
                 self._answer(request, given, key)

@@ -24,6 +24,8 @@ from tests.permissions.programs.parts import part_of
         ("git *", "git config core.pager x"),
         ("git *", "git archive -o f"),
         ("git *", "/usr/bin/git difftool"),
+        ("docker *", "docker exec web sh -c x"),
+        ("podman *", "podman run img sh"),
         ("find *", "find . -delete"),
         ("sort *", "sort -uo f a"),
         ("tar *", "tar xf a --to-command=sh"),
