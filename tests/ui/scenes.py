@@ -340,7 +340,10 @@ async def session_picker(ui: Ui) -> None:
     await ui.until(lambda: ui.app.screen.query("#picker-list"))
     end = ui.app.screen.query_one("#picker-preview-end")
     await ui.until(
-        lambda: any("themes/dark" in end.render_line(y).text for y in range(end.size.height))
+        lambda: (
+            ui.app.screen.has_class("-narrow")  # there is no room for it
+            or any("themes/dark" in end.render_line(y).text for y in range(end.size.height))
+        )
     )
     await ui.settle()
 
