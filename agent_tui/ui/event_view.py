@@ -400,7 +400,13 @@ class EventView:
         block = finished_tool(running.block, event.message, self._plan)
         self._is_stop_shown = block.status == "cancelled"
         self.widgets.transcript.replace(running.place, block)
-        self._work("Waiting for the model")
+        if not self._asked:
+            others = [
+                other.block.name
+                for other in self._running.values()
+                if isinstance(other.block, ToolBlock)
+            ]
+            self._work(f"Running {others[-1]}" if others else "Waiting for the model")
 
     def _end_bash(self, event: BashFinished) -> None:
         running = self._running.pop(event.call_id, None)

@@ -193,6 +193,18 @@ async def test_undo_typed_behind_undo_is_the_command(tmp_path: Path):
         assert ui.text == "xq3-22", "an arrow keeps the text, the cursor at its beginning"
 
 
+async def test_undo_typed_behind_the_returned_text_is_the_command(tmp_path: Path):
+    async with at_end_of_chain(tmp_path) as ui:
+        await ui.write("/undo")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.text == "q3-24")
+        await ui.pilot.press("end")
+        await ui.write("/undo")
+        assert ui.text == "q3-24/undo"
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.text == "q3-23")
+
+
 async def test_a_refusal_that_is_said_again_stands_once_at_the_end(tmp_path: Path):
     async with at_end_of_chain(tmp_path, 1) as ui:
         for _ in range(3):

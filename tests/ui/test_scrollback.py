@@ -1,5 +1,12 @@
 from agent_tui.ui.terminal.scrollback import last_screens
-from agent_tui.ui.transcript import AssistantBlock, NoticeBlock, ToolBlock, UserBlock, WelcomeBlock
+from agent_tui.ui.transcript import (
+    AssistantBlock,
+    NoticeBlock,
+    SummaryBlock,
+    ToolBlock,
+    UserBlock,
+    WelcomeBlock,
+)
 from tests.support.terminal_attacks import ATTACKS, what_is_left
 
 
@@ -12,6 +19,11 @@ def test_a_short_conversation_is_left_whole_and_in_order():
     ]
     said = "> hi\n\n* read a.py  3 lines\n\n# Done\n\nall of it"
     assert last_screens(blocks, 80, 24) == said
+
+
+def test_a_summary_stays_folded():
+    blocks = [SummaryBlock("## Goal\n\nship it", 9_000, 2_000), UserBlock("go on")]
+    assert last_screens(blocks, 80, 24) == "--- context compacted ---\n\n> go on"
 
 
 def test_of_a_long_one_two_screens_are_left():

@@ -37,6 +37,7 @@ from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
+_UNDO = "/undo"
 _PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
 
 
@@ -86,6 +87,7 @@ class Prompt(Vertical):
         self._walk: HistoryWalk | None = None
         self._menu_dismissed = False
         self._loaded_text = ""
+        self._returned_text = ""
         self._query: Query | None = None
         self._answered: Query | None = None
         self._suggested = ""
@@ -119,10 +121,12 @@ class Prompt(Vertical):
         Args:
             draft: What is put there.
             cursor_at_start: The cursor goes before it instead of behind it.
-            is_selected: What is typed next replaces it. With the keys of vi nothing is selected.
+            is_selected: ``/undo`` returned it: what is typed next replaces it, and ``/undo``
+                typed behind it is the command. With the keys of vi nothing is selected.
         """
         self._attachments.load(draft)
         self._loaded_text = draft.text
+        self._returned_text = draft.text if is_selected else ""
         self._menu_dismissed = False
         self.area.load_text(draft.text)
         if not cursor_at_start:
@@ -290,6 +294,8 @@ class Prompt(Vertical):
             self.area.replace_before_cursor(1, "\n")
             return
         draft = self.draft.trimmed()
+        if self._returned_text and draft.text.removeprefix(self._returned_text).strip() == _UNDO:
+            draft = Draft(_UNDO)
         if draft.is_empty:
             draft = Draft(self._suggested)
         if draft.is_empty:

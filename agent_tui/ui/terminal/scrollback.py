@@ -5,12 +5,13 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from rich.cells import cell_len
 from textual.app import App
 
-from agent_tui.ui.transcript.blocks import Block
+from agent_tui.ui.transcript.blocks import Block, SummaryBlock
 from agent_tui.ui.transcript.plain import plain_text
 
 _SCREENS_LEFT = 2
@@ -24,6 +25,8 @@ ReturnT = TypeVar("ReturnT")
 
 def last_screens(blocks: Sequence[Block], columns: int, rows: int) -> str:
     """The end of a conversation as plain text, at most `_SCREENS_LEFT` screens of it.
+
+    Summaries are left out, as they are folded on the screen; their heads stand.
 
     Args:
         blocks: All of it.
@@ -44,7 +47,9 @@ def last_screens(blocks: Sequence[Block], columns: int, rows: int) -> str:
 def _lines_from_the_end(blocks: Sequence[Block]) -> Iterable[str]:
     is_first = True
     for block in reversed(blocks):
-        if text := plain_text(block):
+        if isinstance(block, SummaryBlock):
+            block = replace(block, summary="")
+        if text := plain_text(block).rstrip():
             if not is_first:
                 yield ""
             is_first = False
