@@ -74,7 +74,7 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "eslint": re.compile(
             r"--(?:rulesdir|resolve|config|plugin|parser|format|output).*|-[cfo].*"
         ),
-        "prettier": re.compile(r"--(?:plugin|config).*"),
+        "prettier": re.compile(r"--(?:plug|conf|cache-l).*"),
         "split": re.compile(r"--fi.*"),
         **dict.fromkeys(
             ("gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"),
@@ -119,9 +119,13 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
         **dict.fromkeys(
             ("jest", "vitest", "mocha"),
-            re.compile(r"--(?:config|require|setup|globalS|loader|import|reporter|env).*|-[cr].*"),
+            re.compile(
+                r"--(?:config|require|setup|globalS|loader|import|reporter|env|root|runner|testR|resolver|trans"
+                r"|watchP|preset|testEnv|snapshot|filter|outputF|prettierP|testS|module|dependencyE|execArgv"
+                r"|pool|api|coverage\.|browser|workspace|diff|dir).*|-[cr].*"
+            ),
         ),
-        "tsc": re.compile(r"--(?:out|plugins|build).*|-p.*|--project.*"),
+        "tsc": re.compile(r"--?(?:out|plugins|b|decl\w*dir|gen|tsb|p).*|@.*", re.IGNORECASE),
         "ld": re.compile(r"-plugin.*|--plugin.*|@.*"),
         "strace": re.compile(r"-\w*[op].*|--(?:output|attach).*"),
         **dict.fromkeys(("gdb", "lldb"), re.compile(r"-.*")),
