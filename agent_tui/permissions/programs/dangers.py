@@ -310,6 +310,7 @@ def _may_be_recursive_option(word: Word) -> bool:
     guessed = (piece for guess in word.guesses for piece in (guess, *guess.split()))
     if any(map(_RECURSIVE_OPTION.fullmatch, (joined, *apart.split(), *guessed))):
         return True
-    if word.guesses or word.source.startswith('"'):
+    is_positional = re.search(r"\$\{?[@\d]|\[@\]", word.source)
+    if word.guesses or (word.source.startswith('"') and not is_positional):
         return False
     return re.search(r"[$`]", joined) is not None

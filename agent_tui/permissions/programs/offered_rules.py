@@ -35,6 +35,8 @@ _OWN_VERBS = frozenset({"make", "just"})
 
 _MAX_RULE_CHARS = 160
 """A longer rule is no text that a person would read in a row."""
+_MAX_FIXED = 8
+"""More words than that decide in no command that a person writes."""
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*", re.ASCII)
 _SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 _INPUT = re.compile(r"@?-|@?/+(?:dev/(?:stdin|fd)|proc)\b.*", re.DOTALL)
@@ -63,7 +65,7 @@ def rules_for_part(part: CommandPart, folder: Path, *, is_fed: bool) -> Iterator
 def _prefix(part: CommandPart, folder: Path) -> str:
     """The words of `part` that decide what runs; empty where that cannot be told."""
     words = [word.value if word.is_plain and word.value else "" for word in part.words]
-    fixed = words[: _kept(words)]
+    fixed = words[: _kept(words[:_MAX_FIXED])]
     is_plain = all(_PLAIN_WORD.fullmatch(word) for word in fixed if word != "-m")
     is_link = len(fixed) == 1 and "/" in part.name and bool(program_names(part.name, folder))
     return " ".join(fixed) if is_plain and not is_link else ""

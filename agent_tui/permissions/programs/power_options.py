@@ -36,8 +36,9 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "wget": re.compile(r"-\w*[OPeiao].*|--(?:use-a|output|dir|exec|input|post|body|conf).*"),
         "man": re.compile(r"-\w*[PHC].*|--(?:pager|html|config).*"),
         "make": re.compile(
-            r"(?:SHELL|MAKEFLAGS|\.SHELLFLAGS)\W?=.*|(?:CC|CXX|LD|AR|AS|PYTHON|HOSTCC)\W?=.*[/$\s].*"
-            r"|--(?:ev|fi|mak|dir).*|-\w*[fCE].*",
+            r"(?:SHELL|(?:GNU)?MAKEFLAGS|MAKEFILES|MAKE|\.SHELLFLAGS)\W*=.*|.*=.*[$`].*|[^=]*!=.*"
+            r"|(?:override|define)\s.*|(?:CC|CXX|LD|AR|AS|PYTHON|HOSTCC)\W?=.*[/$\s].*"
+            r"|--(?:ev|fi|mak|dir|inc).*|-\w*[fCEI].*",
             re.DOTALL,
         ),
         "less": re.compile(r"\+.*|-\w*[oOkT].*|--(?:log|LOG|lesskey|tag).*"),
@@ -48,17 +49,32 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"|[\w./-]+@.*",
             re.DOTALL,
         ),
-        "cargo": re.compile(r"--config(?:=.*)?"),
-        "npm": re.compile(
-            r"--(?:script-shell|node-options|prefix|global|\w*config)(?:=.*)?|-[Cg].*|git\+.*"
+        "cargo": re.compile(r"--(?:config|manifest|target-dir|out-dir|artifact-dir).*|-[CZ].*"),
+        "bun": re.compile(r"--(?:preload|require|import|config|cwd|env-file|out|shell).*|-[rc].*"),
+        "pnpm": re.compile(r"--(?:dir|script-s|config|shell).*|-C.*"),
+        "yarn": re.compile(r"--(?:cwd|use-yarnrc|script-s).*"),
+        "poetry": re.compile(r"--(?:dir|project|output).*|-[CPo].*"),
+        "dotnet": re.compile(
+            r"[-/]+(?:p|property|l|logger|dl|distributedlogger|t|target|s|settings|d|source"
+            r"|test-adapter-path|output|o)(?:[:=].*)?|@.*",
+            re.IGNORECASE | re.DOTALL,
         ),
-        "pytest": re.compile(r"--(?:basetemp|pastebin)(?:=.*)?"),
+        "swift": re.compile(r"-X.*|--(?:pack|dis|tool|scratch|dest|sdk).*|-C.*"),
+        "mix": re.compile(r"-r.*|--(?:req|form|erl|dot).*"),
+        "pyright": re.compile(r"-[pvt].*|--(?:pythonpath|project|createstub|typeshed|venv).*"),
+        "npm": re.compile(
+            r"--(?:script-s[\w-]*|shell|node[-_]options|prefix|global|\w*config)(?:=.*)?|-[Cg].*|git\+.*"
+        ),
+        "pytest": re.compile(
+            r"--(?:basetemp|pastebin|rootdir|confcutdir|config-file|inifile|override-ini|pdbcls|tx"
+            r"|junit-?xml|log-file|debug|html|report-log|cov-config)(?:=.*)?|-(?:p(?!no:)|c|o).*|@.*"
+        ),
         "kubectl": re.compile(r"--(?:kubeconfig|server|raw|token|as)(?:=.*)?|-s.*|https?:.*"),
-        "mypy": re.compile(r"--(?:python-e|config|install|custom|shadow).*"),
+        "mypy": re.compile(r"--(?:pyt|conf|inst|cust|shad|junit|cache-d).*|--.*report.*|@.*"),
         "eslint": re.compile(
             r"--(?:rulesdir|resolve|config|plugin|parser|format|output).*|-[cfo].*"
         ),
-        "prettier": re.compile(r"--(?:plugin|config).*"),
+        "prettier": re.compile(r"--(?:plug|conf|cache-l).*"),
         "split": re.compile(r"--fi.*"),
         **dict.fromkeys(
             ("gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"),
@@ -86,7 +102,7 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
                 re.DOTALL | re.IGNORECASE,
             ),
         ),
-        "ruff": re.compile(r"--config.*"),
+        "ruff": re.compile(r"--config.*|--output-file.*|-o.*"),
         "pylint": re.compile(r"--(?:load-pl|init-h|rc).*"),
         **dict.fromkeys(
             ("flake8", "black", "isort"), re.compile(r"--(?:append-)?(?:config|settings).*")
@@ -103,9 +119,13 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
         **dict.fromkeys(
             ("jest", "vitest", "mocha"),
-            re.compile(r"--(?:config|require|setup|globalS|loader|import|reporter|env).*|-[cr].*"),
+            re.compile(
+                r"--(?:config|require|setup|globalS|loader|import|reporter|env|root|runner|testR|resolver|trans"
+                r"|watchP|preset|testEnv|snapshot|filter|outputF|prettierP|testS|module|dependencyE|execArgv"
+                r"|pool|api|coverage\.|browser|workspace|diff|dir).*|-[cr].*"
+            ),
         ),
-        "tsc": re.compile(r"--(?:out|plugins|build).*|-p.*|--project.*"),
+        "tsc": re.compile(r"--?(?:out|plugins|b|decl\w*dir|gen|tsb|p).*|@.*", re.IGNORECASE),
         "ld": re.compile(r"-plugin.*|--plugin.*|@.*"),
         "strace": re.compile(r"-\w*[op].*|--(?:output|attach).*"),
         **dict.fromkeys(("gdb", "lldb"), re.compile(r"-.*")),
@@ -224,6 +244,15 @@ _VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """Verbs that run whatever follows, or change what later verbs do: a rule names them."""
 
+_GOALS = frozenset({"make", "just", "gradle", "gradlew", "mvn"})
+"""Programs that take several things to do."""
+
+_STARTED_NAMES = """
+    pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
+"""
+_STARTED = frozenset(_STARTED_NAMES.split())
+"""Programs whose options count behind a runner, too."""
+
 _SCRIPTS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
         "sed": sed_only_prints,
@@ -269,6 +298,10 @@ def exceeds_rule(rule: Rule, part: CommandPart) -> bool:
         options = [v for v in values if v.startswith("-") and v in named]
         if powers is None or not any(powers.fullmatch(v) for v in values if v not in options):
             return not only_prints([v for v in values if v not in options])
+    if name in _GOALS and _has_other_goals(named, values):
+        return True
+    if inner := _started_by(named, part):
+        return exceeds_rule(*inner)
     powers = _POWERS.get(name)
     return powers is not None and any(
         powers.fullmatch(value)
@@ -277,6 +310,22 @@ def exceeds_rule(rule: Rule, part: CommandPart) -> bool:
         if value not in named
         and not (name == "git" and value[:2] == "-c" and index > _verb(values))
     )
+
+
+def _has_other_goals(named: Sequence[str], values: Sequence[str]) -> bool:
+    """Whether a build does more than what the rule names; one that names nothing means all."""
+    names_goal = len(named) > 2 and named[1][:1] != "-"
+    goals = (v for v in values if v[:1] != "-" and "=" not in v and not v.isdigit())
+    return names_goal and any(goal not in named for goal in goals)
+
+
+def _started_by(named: Sequence[str], part: CommandPart) -> tuple[Rule, CommandPart] | None:
+    """The rule and part of the program that a runner starts: ``uv run pytest *``."""
+    for at, word in enumerate(named[1:-1], 1):
+        if word.rpartition("/")[2] in _STARTED and len(part.words) > at:
+            rule = Rule("allow", "bash", " ".join(named[at:]))
+            return rule, CommandPart(part.source, part.words[at:])
+    return None
 
 
 def _first_words(values: Sequence[str]) -> list[str]:

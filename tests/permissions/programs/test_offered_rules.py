@@ -242,3 +242,47 @@ def test_most_everyday_compound_commands_can_be_allowed_by_rules():
             rules = _judged(command).part_rules
             assert len(rules) == 2, command
             assert _judged(command, *rules).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "other"),
+    [
+        ("pytest -q", "pytest -p evil"),
+        ("pytest -q", "pytest --rootdir=x"),
+        ("pytest -q", "pytest -c x.ini"),
+        ("uv run pytest", "uv run pytest -p evil"),
+        ("python -m mypy .", "python -m mypy --python-executable=./x"),
+        ("uv run ruff check", "uv run ruff check --config x"),
+        ("npx eslint .", "npx eslint --rulesdir x"),
+        ("make all", "make all install"),
+        ("make all", "make all X='$(shell evil)'"),
+        ("make all", "make all SHELL::=./x"),
+        ("just build", "just build -c evil"),
+        ("cargo test", "cargo test --manifest-path x/Cargo.toml"),
+        ("jest", "jest --runner ./x"),
+        ("npx vitest run", "npx vitest run --execArgv=-rx"),
+        ("npx tsc --noEmit", "npx tsc -p x"),
+        ("prettier --check .", "prettier --plug ./x"),
+        ("bun test", "bun test --preload ./x"),
+        ("dotnet build", "dotnet build -p:PreBuildEvent=evil"),
+        ("gradle build", "gradle build publish"),
+        ("mvn test", "mvn test exec:exec"),
+    ],
+)
+def test_an_accepted_prefix_lets_no_option_or_goal_decide_more(accepted: str, other: str):
+    rules = _judged(f"true; {accepted}").part_rules
+    assert rules
+    assert _judged(other, *rules).decision == "ask"
+
+
+@pytest.mark.parametrize("command", ["uv run " * 500 + "pytest", "npx " * 3000 + "tsc"])
+def test_very_many_runners_break_nothing(command: str):
+    assert _judged(command).fault is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    ['set -- -rf ~; rm "$@"', 'f() { rm "$@"; }; f -rf /'],
+)
+def test_rm_of_words_that_may_hold_the_option_asks_in_full(command: str):
+    assert _judged(command, mode="full").decision == "ask"
