@@ -9,8 +9,8 @@ from textual import events
 from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.events import ReplyAwaited, TextDelta, ToolStarted
-from agent_tui.messages import ToolCall
+from agent_tui.events import ReplyAwaited, TextDelta, ToolFinished, ToolStarted
+from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
@@ -646,6 +646,21 @@ async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_pat
         state = ui.activity.state
         assert state is not None
         assert state.label == "Running explore"
+
+
+async def test_a_call_that_still_runs_is_named_when_another_has_ended(tmp_path: Path):
+    async with running_app(tmp_path, held("Well, ")) as ui:
+        await ui.send("hello")
+        for call_id, name in (("c1", "read"), ("c2", "bash")):
+            ui.show_events(ToolStarted(call_id, name, {}, name))
+        for call_id, name, label in (
+            ("c1", "read", "Running bash"),
+            ("c2", "bash", "Waiting for the model"),
+        ):
+            result = ToolResultMessage(tool_call_id=call_id, tool_name=name, content=())
+            ui.show_events(ToolFinished("e", call_id, result))
+            assert ui.activity.state is not None
+            assert ui.activity.state.label == label
 
 
 LONG = (
