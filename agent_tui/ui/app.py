@@ -333,6 +333,13 @@ class AgentApp(App[UiOutcome]):
         self.prompt.focus()
         self.prompt.area.take_letter(event.event)
 
+    async def on_approval_panel_deletion_wanted(
+        self, event: "ApprovalPanel.DeletionWanted"
+    ) -> None:
+        """The draft is edited while a question stands."""
+        self.prompt.focus()
+        await self.prompt.area.take_deletion(event.event)
+
     def on_approval_panel_send_wanted(self) -> None:
         """Send what was written while the question stood; the question goes on."""
         self.prompt.focus()

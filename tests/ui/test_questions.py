@@ -180,6 +180,46 @@ async def test_backspace_and_a_paste_meet_what_is_held(tmp_path: Path):
         assert ui.text == "yes"
 
 
+@pytest.mark.parametrize(
+    ("key", "after"), [("backspace", "xy xyl"), ("ctrl+u", ""), ("ctrl+w", "xy ")]
+)
+async def test_a_draft_is_edited_while_the_question_stands(tmp_path: Path, key: str, after: str):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write("xy xylo")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.pilot.press(key)
+        await ui.settle()
+        assert ui.text == after
+        assert ui.approval.display
+        assert not ui.approval.is_armed, "the question waits for a pause again"
+
+
+async def test_an_edited_draft_is_a_message_and_a_cleared_one_is_not(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, draft="xylo")
+        ui.approval.arm()
+        await ui.settle()
+        for key in ("backspace", "n"):
+            ui.app.post_message(events.Key(key, "n" if key == "n" else None))
+        await ui.settle()
+        assert ui.text == "xyln", "what is typed right behind the deletion is writing, too"
+        ui.approval.arm()
+        await ui.settle()
+        assert "sends your message" in str(ui.approval.border_subtitle)
+        await ui.pilot.press("ctrl+u", "y")
+        await ui.settle()
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == ""
+        assert ui.approval.display
+        assert marked(ui) == ["y  Yes, once"]
+        await ui.pilot.press("backspace")
+        assert ui.approval.is_armed, "with nothing to delete it is no writing"
+
+
 async def test_early_arrows_do_not_bring_an_old_prompt_to_be_sent(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ask(ui)

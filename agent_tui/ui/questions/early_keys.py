@@ -15,7 +15,8 @@ class EarlyKeys:
 
     One answer letter, however often it is repeated, is held. Another character makes it writing:
     all of it goes into the prompt, in order. If a pause comes instead, it was an answer given too
-    early and is dropped. While the person is writing already, nothing is held.
+    early and is dropped. While the person is writing already, nothing is held; deleting some of a
+    draft is writing.
 
     Args:
         prompt: Where writing goes.
@@ -39,6 +40,11 @@ class EarlyKeys:
         """Hold or write a letter that was typed while the prompt did not have the keys."""
         if not self.holds(event):
             self._prompt.area.take_letter(event)
+
+    def deletes(self, key: str) -> bool:
+        """Whether `key` takes away something of what was written or is held."""
+        area = self._prompt.area
+        return bool(self._held or area.text) and area.deletes(key)
 
     def begin(self, answers: Iterable[str]) -> None:
         """A question came up that is answered by the characters `answers`.
@@ -88,11 +94,12 @@ class EarlyKeys:
 
     def _holds_writing(self, event: Key) -> bool:
         character = event.character if event.is_printable else None
-        if character and not self._is_writing and self._is_answer(self._held + character):
+        is_writing = self._is_writing and bool(self._prompt.area.text)
+        if character and not is_writing and self._is_answer(self._held + character):
             self._held += character
             return True
         self.write_held()
-        if character:
+        if character or self.deletes(event.key):
             self._is_writing = self._has_written = True
         return False
 
