@@ -89,7 +89,7 @@ def test_the_mark_is_on_the_smallest_yes_or_on_no():
         assert answers_to(lost)[first_mark(lost)].choice == "no"
 
 
-@pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j"])
+@pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j", "yynap", "any", "2yj"])
 async def test_an_answer_that_comes_too_early_is_no_answer_and_no_writing(
     tmp_path: Path, typed: str
 ):
@@ -109,9 +109,13 @@ async def test_an_answer_that_comes_too_early_is_no_answer_and_no_writing(
         assert ui.text == ""
 
 
-async def test_an_answer_typed_just_before_the_question_leaves_the_prompt(tmp_path: Path):
+@pytest.mark.parametrize(("before", "after"), [("y", ""), ("yyn", ""), ("yy", "nap")])
+async def test_answers_typed_just_before_the_question_leave_the_prompt(
+    tmp_path: Path, before: str, after: str
+):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
-        await ask(ui, draft="y")
+        await ask(ui, draft=before)
+        await ui.write(after)
         assert ui.text == ""
         ui.approval.arm()
         await ui.settle()
@@ -131,7 +135,9 @@ async def test_a_letter_that_stood_in_the_prompt_for_long_stays(tmp_path: Path):
         assert ui.text == "y"
 
 
-@pytest.mark.parametrize(("before", "after"), [("", "any"), ("", "yes"), ("a", "ny"), ("y", " z")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("", "any key"), ("", "yes"), ("a", "ny c"), ("y", " z")]
+)
 async def test_writing_goes_on_letter_by_letter(tmp_path: Path, before: str, after: str):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ask(ui, draft=before)

@@ -13,10 +13,10 @@ from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
 class EarlyKeys:
     """Holds back what may be an answer until it is known to be more.
 
-    One answer letter, however often it is repeated, is held. Another character makes it writing:
-    all of it goes into the prompt, in order. If a pause comes instead, it was an answer given too
-    early and is dropped. While the person is writing already, nothing is held; deleting some of a
-    draft is writing.
+    Answer letters are held, however many. Another character makes them writing: all of it goes
+    into the prompt, in order. If a pause comes instead, they were answers given too early and are
+    dropped. While the person is writing already, nothing is held; deleting some of a draft is
+    writing.
 
     Args:
         prompt: Where writing goes.
@@ -49,7 +49,7 @@ class EarlyKeys:
     def begin(self, answers: Iterable[str]) -> None:
         """A question came up that is answered by the characters `answers`.
 
-        A lone answer that was typed just before is taken out of the prompt and held.
+        Nothing but answers, typed just before, is taken out of the prompt and held.
         """
         self._answers = SCROLL_KEYS.union(answers)
         self._held = ""
@@ -104,4 +104,4 @@ class EarlyKeys:
         return False
 
     def _is_answer(self, text: str) -> bool:
-        return len(set(text)) == 1 and text[0] in self._answers
+        return bool(text) and self._answers.issuperset(text)
