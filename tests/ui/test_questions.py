@@ -184,6 +184,9 @@ async def test_backspace_and_a_paste_meet_what_is_held(tmp_path: Path):
         ui.app.post_message(events.Paste("es"))
         await ui.settle()
         assert ui.text == "yes"
+        ui.approval.arm()
+        await ui.settle()
+        assert "sends your message" in str(ui.approval.border_subtitle)
 
 
 @pytest.mark.parametrize(
@@ -416,6 +419,44 @@ async def test_writing_that_meets_a_grave_question_is_in_the_prompt(tmp_path: Pa
         await ui.write("run f")
         assert ui.app.screen is screen
         assert ui.text == "run f"
+
+
+@pytest.mark.parametrize("is_grave", [True, False])
+async def test_a_paste_over_a_question_is_in_the_prompt_and_no_answer(
+    tmp_path: Path, is_grave: bool
+):
+    async with running_app(tmp_path) as ui:
+        question = replace(WAYS, is_grave=is_grave)
+        asking = asyncio.create_task(ui.app.controller.front.ask(question))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        ui.app.post_message(events.Paste("f"))
+        await ui.settle()
+        await ui.drawn()
+        assert ui.text == "f"
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert not asking.done(), "the question waits for a pause again"
+        await ui.pilot.press("escape")
+        assert await asking is None
+        assert ui.text == "f"
+
+
+async def test_a_paste_over_a_grave_question_comes_behind_what_is_held(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        screen = ChoiceScreen(
+            replace(WAYS, is_grave=True),
+            EarlyKeys(ui.app.prompt),
+            clock=lambda: 0.0,
+            take_paste=ui.app.prompt.area.post_message,
+        )
+        ui.show(screen)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("n")
+        ui.app.post_message(events.Paste("ot"))
+        await ui.settle()
+        await ui.drawn()
+        await ui.write("f")
+        assert ui.text == "notf"
 
 
 # The rows

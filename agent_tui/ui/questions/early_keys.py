@@ -87,7 +87,11 @@ class EarlyKeys:
                 return self._holds_writing(event)
 
     def write_held(self) -> None:
-        """What is held was writing after all."""
+        """What is held was writing after all: something that is none of the answers follows."""
+        self._let_held_go()
+        self._is_writing = self._has_written = bool(self._answers)
+
+    def _let_held_go(self) -> None:
         held, self._held = self._held, ""
         for character in held:
             self._prompt.area.write(Key(character, character))
@@ -98,7 +102,7 @@ class EarlyKeys:
         if character and not is_writing and self._is_answer(self._held + character):
             self._held += character
             return True
-        self.write_held()
+        self._let_held_go()
         if character or self.deletes(event.key):
             self._is_writing = self._has_written = True
         return False
