@@ -419,14 +419,15 @@ class AgentApp(App[UiOutcome]):
         if self.loaded is not None and self.controller.stop():
             self._leaves_until = float("-inf")
             return
+        if self.prompt.area.text and len(self.screen_stack) == 1:
+            self._leaves_until = float("-inf")
+            self._clear_prompt()
+            return
         now = self.loaded.controller.options.clock() if self.loaded else time.monotonic()
-        is_text = bool(self.prompt.area.text) and len(self.screen_stack) == 1
-        if not is_text and now <= self._leaves_until:
+        if now <= self._leaves_until:
             self.exit(UiOutcome())
             return
         self._leaves_until = now + _LEAVE_WITHIN_S
-        if is_text:
-            self._clear_prompt()
         key = keys_in_force().shown("clear_or_leave")
         self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
 
