@@ -30,6 +30,7 @@ class EarlyKeys:
         self._held = ""
         self._is_writing = False
         self._has_written = False
+        self._has_deleted = False
 
     @property
     def is_message_written(self) -> bool:
@@ -44,7 +45,9 @@ class EarlyKeys:
     def deletes(self, key: str) -> bool:
         """Whether `key` takes away something of what was written or is held."""
         area = self._prompt.area
-        return bool(self._held or area.text) and area.deletes(key)
+        # What is being written may still be on its way to the prompt.
+        is_any = bool(self._held or self._is_writing or area.text)
+        return is_any and area.deletes(key)
 
     def begin(self, answers: Iterable[str]) -> None:
         """A question came up that is answered by the characters `answers`.
@@ -90,6 +93,7 @@ class EarlyKeys:
         """What is held was writing after all: something that is none of the answers follows."""
         self._let_held_go()
         self._is_writing = self._has_written = bool(self._answers)
+        self._has_deleted = False
 
     def _let_held_go(self) -> None:
         held, self._held = self._held, ""
@@ -98,13 +102,15 @@ class EarlyKeys:
 
     def _holds_writing(self, event: Key) -> bool:
         character = event.character if event.is_printable else None
-        is_writing = self._is_writing and bool(self._prompt.area.text)
+        is_emptied = self._has_deleted and not self._prompt.area.text
+        is_writing = self._is_writing and not is_emptied
         if character and not is_writing and self._is_answer(self._held + character):
             self._held += character
             return True
         self._let_held_go()
         if character or self.deletes(event.key):
             self._is_writing = self._has_written = True
+            self._has_deleted = not character
         return False
 
     def _is_answer(self, text: str) -> bool:
