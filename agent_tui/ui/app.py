@@ -333,6 +333,13 @@ class AgentApp(App[UiOutcome]):
         self.prompt.focus()
         self.prompt.area.take_letter(event.event)
 
+    async def on_approval_panel_deletion_wanted(
+        self, event: "ApprovalPanel.DeletionWanted"
+    ) -> None:
+        """The draft is edited while a question stands."""
+        self.prompt.focus()
+        await self.prompt.area.take_deletion(event.event)
+
     def on_approval_panel_send_wanted(self) -> None:
         """Send what was written while the question stood; the question goes on."""
         self.prompt.focus()
@@ -412,14 +419,15 @@ class AgentApp(App[UiOutcome]):
         if self.loaded is not None and self.controller.stop():
             self._leaves_until = float("-inf")
             return
+        if self.prompt.area.text and len(self.screen_stack) == 1:
+            self._leaves_until = float("-inf")
+            self._clear_prompt()
+            return
         now = self.loaded.controller.options.clock() if self.loaded else time.monotonic()
-        is_text = bool(self.prompt.area.text) and len(self.screen_stack) == 1
-        if not is_text and now <= self._leaves_until:
+        if now <= self._leaves_until:
             self.exit(UiOutcome())
             return
         self._leaves_until = now + _LEAVE_WITHIN_S
-        if is_text:
-            self._clear_prompt()
         key = keys_in_force().shown("clear_or_leave")
         self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
 

@@ -328,5 +328,7 @@ async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
     from agent_tui.ui.screens.choice import ChoiceScreen
 
     early = EarlyKeys(window.prompt) if question.is_grave else None
-    answered_by = window.prompt.area.answered_by
-    return await window.ask(ChoiceScreen(question, early, answered_by=answered_by))
+    area = window.prompt.area
+    return await window.ask(
+        ChoiceScreen(question, early, answered_by=area.answered_by, take_paste=area.post_message)
+    )

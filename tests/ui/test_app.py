@@ -339,6 +339,19 @@ async def test_ctrl_c_clears_and_the_second_one_leaves(tmp_path: Path):
     assert ui.is_closed
 
 
+async def test_ctrl_c_that_clears_does_not_begin_to_leave(tmp_path: Path):
+    async with running_app(tmp_path, clock=lambda: 100.0) as ui:
+        await ui.write("text")
+        await ui.pilot.press("ctrl+c")
+        assert ui.text == ""
+        assert ui.toasts == []
+        await ui.pilot.press("ctrl+c")
+        assert ui.app.return_value is None
+        assert ui.toasts == ["Press ctrl+c again to leave."]
+        await ui.pilot.press("ctrl+c")
+        assert ui.app.return_value is not None
+
+
 async def test_ctrl_c_stops_a_turn_and_keeps_the_prompt(tmp_path: Path):
     async with running_app(tmp_path, held("Half a"), clock=lambda: 100.0) as ui:
         await ui.send("go")
@@ -349,6 +362,7 @@ async def test_ctrl_c_stops_a_turn_and_keeps_the_prompt(tmp_path: Path):
         assert ui.text == "a draft"
         await ui.pilot.press("ctrl+c")
         assert ui.text == ""
+        await ui.pilot.press("ctrl+c")
         assert ui.app.return_value is None
         await ui.pilot.press("ctrl+c")
         assert ui.app.return_value is not None

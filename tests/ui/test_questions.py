@@ -89,7 +89,7 @@ def test_the_mark_is_on_the_smallest_yes_or_on_no():
         assert answers_to(lost)[first_mark(lost)].choice == "no"
 
 
-@pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j"])
+@pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j", "yynap", "any", "2yj"])
 async def test_an_answer_that_comes_too_early_is_no_answer_and_no_writing(
     tmp_path: Path, typed: str
 ):
@@ -109,9 +109,13 @@ async def test_an_answer_that_comes_too_early_is_no_answer_and_no_writing(
         assert ui.text == ""
 
 
-async def test_an_answer_typed_just_before_the_question_leaves_the_prompt(tmp_path: Path):
+@pytest.mark.parametrize(("before", "after"), [("y", ""), ("yyn", ""), ("yy", "nap")])
+async def test_answers_typed_just_before_the_question_leave_the_prompt(
+    tmp_path: Path, before: str, after: str
+):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
-        await ask(ui, draft="y")
+        await ask(ui, draft=before)
+        await ui.write(after)
         assert ui.text == ""
         ui.approval.arm()
         await ui.settle()
@@ -131,7 +135,9 @@ async def test_a_letter_that_stood_in_the_prompt_for_long_stays(tmp_path: Path):
         assert ui.text == "y"
 
 
-@pytest.mark.parametrize(("before", "after"), [("", "any"), ("", "yes"), ("a", "ny"), ("y", " z")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("", "any key"), ("", "yes"), ("a", "ny c"), ("y", " z")]
+)
 async def test_writing_goes_on_letter_by_letter(tmp_path: Path, before: str, after: str):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ask(ui, draft=before)
@@ -178,6 +184,49 @@ async def test_backspace_and_a_paste_meet_what_is_held(tmp_path: Path):
         ui.app.post_message(events.Paste("es"))
         await ui.settle()
         assert ui.text == "yes"
+        ui.approval.arm()
+        await ui.settle()
+        assert "sends your message" in str(ui.approval.border_subtitle)
+
+
+@pytest.mark.parametrize(
+    ("key", "after"), [("backspace", "xy xyl"), ("ctrl+u", ""), ("ctrl+w", "xy ")]
+)
+async def test_a_draft_is_edited_while_the_question_stands(tmp_path: Path, key: str, after: str):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ui.send("go")
+        await ui.write("xy xylo")
+        ui.app.prompt.changed_at = float("-inf")
+        await ui.asked()
+        ui.approval.arm()
+        await ui.pilot.press(key)
+        await ui.settle()
+        assert ui.text == after
+        assert ui.approval.display
+        assert not ui.approval.is_armed, "the question waits for a pause again"
+
+
+async def test_an_edited_draft_is_a_message_and_a_cleared_one_is_not(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, draft="xylo")
+        ui.approval.arm()
+        await ui.settle()
+        for key in ("backspace", "n"):
+            ui.app.post_message(events.Key(key, "n" if key == "n" else None))
+        await ui.settle()
+        assert ui.text == "xyln", "what is typed right behind the deletion is writing, too"
+        ui.approval.arm()
+        await ui.settle()
+        assert "sends your message" in str(ui.approval.border_subtitle)
+        await ui.pilot.press("ctrl+u", "y")
+        await ui.settle()
+        ui.approval.arm()
+        await ui.settle()
+        assert ui.text == ""
+        assert ui.approval.display
+        assert marked(ui) == ["y  Yes, once"]
+        await ui.pilot.press("backspace")
+        assert ui.approval.is_armed, "with nothing to delete it is no writing"
 
 
 async def test_early_arrows_do_not_bring_an_old_prompt_to_be_sent(tmp_path: Path):
@@ -370,6 +419,44 @@ async def test_writing_that_meets_a_grave_question_is_in_the_prompt(tmp_path: Pa
         await ui.write("run f")
         assert ui.app.screen is screen
         assert ui.text == "run f"
+
+
+@pytest.mark.parametrize("is_grave", [True, False])
+async def test_a_paste_over_a_question_is_in_the_prompt_and_no_answer(
+    tmp_path: Path, is_grave: bool
+):
+    async with running_app(tmp_path) as ui:
+        question = replace(WAYS, is_grave=is_grave)
+        asking = asyncio.create_task(ui.app.controller.front.ask(question))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        ui.app.post_message(events.Paste("f"))
+        await ui.settle()
+        await ui.drawn()
+        assert ui.text == "f"
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert not asking.done(), "the question waits for a pause again"
+        await ui.pilot.press("escape")
+        assert await asking is None
+        assert ui.text == "f"
+
+
+async def test_a_paste_over_a_grave_question_comes_behind_what_is_held(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        screen = ChoiceScreen(
+            replace(WAYS, is_grave=True),
+            EarlyKeys(ui.app.prompt),
+            clock=lambda: 0.0,
+            take_paste=ui.app.prompt.area.post_message,
+        )
+        ui.show(screen)
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("n")
+        ui.app.post_message(events.Paste("ot"))
+        await ui.settle()
+        await ui.drawn()
+        await ui.write("f")
+        assert ui.text == "notf"
 
 
 # The rows

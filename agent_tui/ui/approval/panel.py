@@ -72,7 +72,14 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.plan = plan
 
     class UnboundLetter(Message):
-        """A key was typed that answers nothing; it belongs to the prompt."""
+        """A letter was typed that answers nothing; it belongs to the prompt."""
+
+        def __init__(self, event: events.Key) -> None:
+            super().__init__()
+            self.event = event
+
+    class DeletionWanted(Message):
+        """A key was pressed that deletes some of the draft in the prompt."""
 
         def __init__(self, event: events.Key) -> None:
             super().__init__()
@@ -259,7 +266,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.post_message(self.Answered(request.id, by_rule, "enter"))
 
     def on_key(self, event: events.Key) -> None:
-        """Give the answer of a key. A letter that answers nothing goes on to the prompt."""
+        """Give the answer of a key. A letter that answers nothing and a deletion go on."""
         self._drop_next_click = False
         if self._words.display:
             if event.key == "escape":
@@ -278,6 +285,11 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.postpone()
             if not self._early.holds(event):
                 self.post_message(self.UnboundLetter(event))
+        elif self._early.deletes(event.key):
+            event.stop()
+            self.postpone()
+            if not self._early.holds(event):
+                self.post_message(self.DeletionWanted(event))
 
     def _scrolls(self, key: str) -> bool:
         return self.is_armed and key in SCROLL_KEYS

@@ -162,6 +162,16 @@ class PromptArea(TextArea):
         if not self._is_held(event):
             self.write(event)
 
+    def deletes(self, key: str) -> bool:
+        """Whether `key` takes away something of what is written."""
+        bindings = self._bindings.key_to_bindings.get(key, ())
+        return any(binding.action.startswith("delete_") for binding in bindings)
+
+    async def take_deletion(self, event: events.Key) -> None:
+        """Delete by a key that was pressed elsewhere."""
+        if not self._is_held(event) and not (self.vim and self.vim.take(event)):
+            await self._edits(event.key)
+
     def write(self, event: events.Key) -> None:
         """Do what a letter does that was held back until now."""
         if event.character and not (self.vim and self.vim.take(event)):

@@ -13,9 +13,10 @@ from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
 class EarlyKeys:
     """Holds back what may be an answer until it is known to be more.
 
-    One answer letter, however often it is repeated, is held. Another character makes it writing:
-    all of it goes into the prompt, in order. If a pause comes instead, it was an answer given too
-    early and is dropped. While the person is writing already, nothing is held.
+    Answer letters are held, however many. Another character makes them writing: all of it goes
+    into the prompt, in order. If a pause comes instead, they were answers given too early and are
+    dropped. While the person is writing already, nothing is held; deleting some of a draft is
+    writing.
 
     Args:
         prompt: Where writing goes.
@@ -29,6 +30,7 @@ class EarlyKeys:
         self._held = ""
         self._is_writing = False
         self._has_written = False
+        self._has_deleted = False
 
     @property
     def is_message_written(self) -> bool:
@@ -40,10 +42,17 @@ class EarlyKeys:
         if not self.holds(event):
             self._prompt.area.take_letter(event)
 
+    def deletes(self, key: str) -> bool:
+        """Whether `key` takes away something of what was written or is held."""
+        area = self._prompt.area
+        # What is being written may still be on its way to the prompt.
+        is_any = bool(self._held or self._is_writing or area.text)
+        return is_any and area.deletes(key)
+
     def begin(self, answers: Iterable[str]) -> None:
         """A question came up that is answered by the characters `answers`.
 
-        A lone answer that was typed just before is taken out of the prompt and held.
+        Nothing but answers, typed just before, is taken out of the prompt and held.
         """
         self._answers = SCROLL_KEYS.union(answers)
         self._held = ""
@@ -81,20 +90,28 @@ class EarlyKeys:
                 return self._holds_writing(event)
 
     def write_held(self) -> None:
-        """What is held was writing after all."""
+        """What is held was writing after all: something that is none of the answers follows."""
+        self._let_held_go()
+        self._is_writing = self._has_written = bool(self._answers)
+        self._has_deleted = False
+
+    def _let_held_go(self) -> None:
         held, self._held = self._held, ""
         for character in held:
             self._prompt.area.write(Key(character, character))
 
     def _holds_writing(self, event: Key) -> bool:
         character = event.character if event.is_printable else None
-        if character and not self._is_writing and self._is_answer(self._held + character):
+        is_emptied = self._has_deleted and not self._prompt.area.text
+        is_writing = self._is_writing and not is_emptied
+        if character and not is_writing and self._is_answer(self._held + character):
             self._held += character
             return True
-        self.write_held()
-        if character:
+        self._let_held_go()
+        if character or self.deletes(event.key):
             self._is_writing = self._has_written = True
+            self._has_deleted = not character
         return False
 
     def _is_answer(self, text: str) -> bool:
-        return len(set(text)) == 1 and text[0] in self._answers
+        return bool(text) and self._answers.issuperset(text)

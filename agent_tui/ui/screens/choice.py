@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.types import CSSPathType
 from textual.widgets import Static
 
@@ -35,6 +35,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         quiet_s: How long that moment is, in seconds.
         clock: Monotonic seconds.
         answered_by: Told the key that answers, as it may be pressed twice.
+        take_paste: Given what is pasted: it is no answer, and must not get lost.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "choice.tcss"]
@@ -56,6 +57,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         quiet_s: float = QUIET_S,
         clock: Callable[[], float] = time.monotonic,
         answered_by: Callable[[str], object] = str,
+        take_paste: Callable[[Paste], object] | None = None,
     ) -> None:
         super().__init__()
         self.question = question
@@ -64,6 +66,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._clock = clock
         self._quiet_since_s = clock()
         self._answered_by = answered_by
+        self._take_paste = take_paste
 
     def compose(self) -> ComposeResult:
         """The facts scroll, so that the answers stay in sight however much there is to know."""
@@ -104,6 +107,15 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             event.prevent_default()
             self._quiet_since_s = self._clock()
             early.take_letter(event)
+
+    def on_paste(self, event: Paste) -> None:
+        """Hand on what is pasted, behind what was typed; keys wait for a pause again."""
+        event.stop()
+        self._quiet_since_s = self._clock()
+        if self._early is not None:
+            self._early.write_held()
+        if self._take_paste is not None:
+            self._take_paste(Paste(event.text))
 
     @on(AnswerLine.Clicked)
     def _clicked(self, event: AnswerLine.Clicked) -> None:
