@@ -90,6 +90,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._field = Input(placeholder=self.placeholder, id="picker-search")
         self._rows: list[PickerRow[ValueT]] = []
         self._shown: list[PickerRow[ValueT]] = []
         self._shown_for = ""
@@ -101,7 +102,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         """Search field, list, preview, a line of keys."""
         with Vertical(id="picker", classes="-with-preview" if self.has_preview else ""):
             yield Static(self.heading, id="picker-heading", markup=False)
-            yield Input(placeholder=self.placeholder, id="picker-search")
+            yield self._field
             yield Static(id="picker-columns", markup=False)
             with Horizontal(id="picker-body"):
                 yield PickerList(id="picker-list", markup=False, compact=True)
@@ -122,7 +123,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
 
     def on_mount(self) -> None:
         """Load behind the first paint."""
-        self.query_one("#picker-search").focus()
+        self._field.focus()
         self.run_worker(self._load, exclusive=True)
 
     async def _load(self) -> None:
@@ -145,7 +146,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
     @property
     def wanted(self) -> str:
         """What stands in the search field."""
-        return self.query_one("#picker-search", Input).value
+        return self._field.value
 
     @property
     def present_row(self) -> PickerRow[ValueT] | None:

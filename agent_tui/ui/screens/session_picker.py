@@ -38,6 +38,7 @@ from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
     TYPING_PAUSE_S,
+    PickerList,
     PickerRow,
     PickerScreen,
     search_rows,
@@ -134,6 +135,11 @@ class SessionPicker(PickerScreen[PickedSession]):
         """Let the threads end."""
         self._is_left.set()
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether the list is still there; it goes before the screen does."""
+        return not self._is_left.is_set() and bool(self.query(PickerList))
+
     async def _load(self) -> None:
         if self._agents:
             home = Path.home()
@@ -146,7 +152,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         await asyncio.to_thread(self._read_pages, asyncio.get_running_loop())
         listed = tuple(self._sessions.values())
         unread = await asyncio.to_thread(self._store.unreadable, listed, self._cwd)
-        if not self._is_left.is_set():
+        if self._is_open:
             self.say(f"Cannot be read: {'; '.join(unread)}" if unread else "")
             await self._show_sessions()
 
@@ -172,7 +178,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         self._show_ours(await asyncio.to_thread(self._session_rows))
 
     def _show_ours(self, rows: list[PickerRow[PickedSession]]) -> None:
-        if not self._is_left.is_set() and not self._agents:
+        if self._is_open and not self._agents:
             self.show_rows(rows)
 
     def first_row(self, rows: Sequence[PickerRow[PickedSession]]) -> int:
@@ -205,7 +211,7 @@ class SessionPicker(PickerScreen[PickedSession]):
             return
         await asyncio.sleep(TYPING_PAUSE_S)  # the next key ends this search before it begins
         hits = await asyncio.to_thread(self._store.search, wanted)
-        if wanted == self.wanted and not self._is_left.is_set():
+        if wanted == self.wanted and self._is_open:
             self._hits_for, self._hits = wanted, {hit.path: hit for hit in hits}
             self.refill()
             left = self._unsearched
@@ -223,7 +229,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     def _progressed(self, unsearched: int) -> None:
         self._unsearched = unsearched
-        if not self._is_left.is_set() and self.wanted:
+        if self.wanted and self._is_open:
             self._look_into_sessions()
 
     # The preview
