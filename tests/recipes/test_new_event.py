@@ -47,7 +47,7 @@ def unread(tmp_path) -> ProgramCopy:
 def copy(unread) -> ProgramCopy:
     said, shown = READERS
     for reader, line, next_case in (
-        (said, SAID, "        case WentBack():\n"),
+        (said, SAID, "        case WentBack(text=text):\n"),
         (shown, SHOWN, "            case TurnFinished():\n"),
     ):
         unread.insert_before(reader, "    TextDelta,\n", "    Sighted,\n")

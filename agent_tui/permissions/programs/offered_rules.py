@@ -92,7 +92,7 @@ def _exact(part: CommandPart, *, is_fed: bool) -> str:
         return ""
     text = " ".join((*part.assignments, *map(_text, part.words)))
     is_shown = "\n" not in text and len(text) <= _MAX_RULE_CHARS
-    return text if is_shown and not text.endswith(":*") and text[0] != "=" else ""
+    return text if is_shown and not text.endswith("*") and text[0] != "=" else ""
 
 
 def _reads_data(part: CommandPart) -> bool:
