@@ -37,12 +37,15 @@ class KilledProgram:
         """What it said is done before it died; killed after `kill_after` facts, or by itself."""
         self._orders.write(ask(order))
         self._orders.flush()
-        pid = self._answer()["pid"]
-        assert isinstance(pid, int)
         facts: list[dict[str, object]] = []
+        while "pid" not in (answer := self._answer()):
+            facts.append(answer)  # the child may be quicker than what its parent says of it
+        pid = answer["pid"]
+        assert isinstance(pid, int)
         while True:
-            if kill_after and len(facts) == kill_after:
+            if kill_after and len(facts) >= kill_after:
                 os.kill(pid, signal.SIGKILL)
+                kill_after = 0
             fact = self._answer()
             if "dead" in fact:
                 assert fact["dead"], facts[-1:]
