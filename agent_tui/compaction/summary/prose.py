@@ -43,16 +43,19 @@ def finished_prose(
         max_tokens: Its largest size.
         without_model: What takes the document's place where no model wrote one.
     """
-    reasons = f" ({'; '.join(failures)})" if failures else ""
     if written is None:
-        return Prose(without_model(), f"Summarised without a model{reasons}.", None)
+        return Prose(without_model(), f"Summarised without a model{_in_brackets(failures)}.", None)
+    name, problem = written.model.name, written.problem
+    if log_facts is None:  # the first try failed for what is said of the summary anyway
+        failures = [failure for failure in failures if failure != f"{name}: {problem}"]
+    reasons = _in_brackets(failures)
     remarks: list[str] = []
     text, from_log = written.text, ()
     if log_facts is None:
         text = _without_empty_sections(text, template)
-        if written.problem:
-            remarks.append(f"The summary by {written.model.name} says little: {written.problem}.")
-    elif written.problem or written.left_out:
+        if problem:
+            remarks.append(f"The summary by {name} says little: {problem}.")
+    elif problem or written.left_out:
         completed = complete_summary(
             text, log_facts, template=template, counter=counter, max_tokens=max_tokens
         )
@@ -60,13 +63,17 @@ def finished_prose(
     if from_log:
         remarks.append(f"Summary completed from the record: {', '.join(from_log)}{reasons}.")
     elif failures:
-        remarks.append(f"Summarised by {written.model.name}{reasons}.")
+        remarks.append(f"Summarised by {name}{reasons}.")
     if written.left_out:
         remarks.append(
             f"{written.left_out} messages, the oldest tool results first, did not fit into the "
-            f"window of {written.model.name}."
+            f"window of {name}."
         )
     return Prose(text, " ".join(remarks), written)
+
+
+def _in_brackets(failures: Sequence[str]) -> str:
+    return f" ({'; '.join(failures)})" if failures else ""
 
 
 def _without_empty_sections(document: str, template: Template) -> str:

@@ -163,6 +163,7 @@ async def test_a_thin_summary_stands_beside_the_record(counter: TokenCounter):
     assert "## Next Steps" not in bodies
     assert (result.is_fallback, result.summarised_by) == (False, "scripted/one")
     assert result.note.startswith("The summary by scripted/one says little: ")
+    assert result.note.count("lacked") == 1, "both tries had the same fault"
     assert "question 0" in result.summary
     assert "\n" not in result.note
 
