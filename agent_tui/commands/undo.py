@@ -71,9 +71,11 @@ async def go_back(
         AgentTuiError: It cannot be done.
     """
     way, told = await choose_files(front, place, wanted, redo)
-    if way in ("talk", "both"):
-        front.show_events(await front.runtime.branches.go_to(place))
-    front.show_events(told)
+    try:
+        if way in ("talk", "both"):
+            front.show_events(await front.runtime.branches.go_to(place))
+    finally:
+        front.show_events(told)
 
 
 async def choose_files(
@@ -97,6 +99,8 @@ async def choose_files(
     if way == "redo":
         await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
         return None, ()
+    if way == "both":
+        await runtime.branches.check(place)  # else the files would go back alone
     if way in ("files", "both"):
         if plan.is_empty:
             front.say("No file was changed since.")

@@ -76,11 +76,7 @@ class Branches:
             AgentTuiError: Something runs.
             SessionError: The session is open read-only, or the earlier one cannot be opened.
         """
-        self._sessions.require_idle()
-        self._sessions.require_writable()
-        present = (place.session, *place.later)[-1]
-        if present.id != self._sessions.conversation.log.header.id:
-            raise SessionError("Not gone back: another session was opened meanwhile.")
+        self._require_present(place)
         if self._is_here(place):
             return (Notice("info", "The conversation is there already."),)
         if not place.later:
@@ -90,6 +86,16 @@ class Branches:
         self._sessions.require_still_idle(log)
         log.branch_to(place.leaf_id)
         return await self._moved(log, place)
+
+    async def check(self, place: Place) -> None:
+        """Make sure that `go_to` can go there, as far as that can be known beforehand.
+
+        Raises:
+            AgentTuiError: As `go_to`.
+        """
+        self._require_present(place)
+        if place.later:
+            (await self._sessions.open_earlier(place)).close()
 
     async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
         """The same, with a summary of what is left in the place that is gone on from."""
@@ -165,6 +171,13 @@ class Branches:
             return
         with await self._sessions.open_earlier(place) as log:
             log.append(label)
+
+    def _require_present(self, place: Place) -> None:
+        self._sessions.require_idle()
+        self._sessions.require_writable()
+        present = (place.session, *place.later)[-1]
+        if present.id != self._sessions.conversation.log.header.id:
+            raise SessionError("Not gone back: another session was opened meanwhile.")
 
     def _is_here(self, place: Place) -> bool:
         at = self._sessions.conversation.log.leaf_id

@@ -74,7 +74,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         rows = [AnswerRow(choice.key, choice.label) for choice in question.choices]
         with Vertical(id="choice"):
             yield Static(safe_text(question.title), id="page-title", markup=False)
-            with VerticalScroll(id="choice-scroll", can_focus=False):
+            with VerticalScroll(id="choice-scroll", can_focus=False) as scroll:
+                scroll.display = bool(question.facts)
                 facts = safe_text("\n".join(question.facts))
                 yield Static(facts, id="choice-facts", markup=False)
             yield AnswerList(rows, question.marked)
