@@ -256,9 +256,9 @@ CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
 
 
 class ContextNote(Stored):
-    """How full the context is with a result, in tokens, as the model is told beside it.
+    """How full the context is, in tokens, as the model reads it below a tool result.
 
-    Room is made at ``limit``, by itself where ``is_automatic``.
+    The context is compacted at ``limit``, without a request where ``is_automatic``.
     """
 
     used: int
@@ -340,7 +340,7 @@ class ToolResultMessage(Stored):
 
     @property
     def context_note(self) -> ContextNote | None:
-        """What the model is told of its context beside the result."""
+        """The note on the context's fill below this result, if it has one."""
         is_noted = isinstance(self.details, dict) and "contextNote" in self.details
         return self.tool_details.context_note if is_noted else None
 

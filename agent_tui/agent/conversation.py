@@ -147,7 +147,7 @@ class Conversation:
 
     @property
     def room_ends_at(self) -> int:
-        """Tokens at which room is made by itself, or where it is not, the reply's room begins."""
+        """Tokens at which compaction starts; without it, the most that a prompt may hold."""
         return self.limits.trigger if self.compacts_at else self.limits.most
 
     def output_limits(self, calls: int = 1, *, given_bytes: int = 0, done: int = 0) -> OutputLimits:

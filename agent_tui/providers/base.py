@@ -104,7 +104,7 @@ class ModelRequest:
     `purpose` lets a provider tell a summary, or other work of a compaction, from a turn.
     `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
     `silence` is how long the server may be silent, where that is not for the provider to say.
-    `on_wait` is told of the waiting while the request is under way.
+    `on_wait` is called every few seconds while the request is under way.
     `cache_key` is the same for all requests that begin alike: the session.
     """
 

@@ -62,7 +62,7 @@ OnWait: TypeAlias = Callable[[Wait], None]
 
 
 def ignore_wait(_wait: Wait) -> None:
-    """For requests whose waiting nobody is told of."""
+    """An `OnWait` for requests whose wait is not shown."""
 
 
 class WaitTeller:

@@ -108,7 +108,7 @@ def _opened(
 
 
 def open_known(session: KnownSession, store: SessionStore, cwd: Path) -> SessionLog:
-    """`session`, to go on in it; what another agent wrote is gone on with in a copy. Blocking.
+    """Open `session` for writing; a session of another agent is copied first. Blocking.
 
     Raises:
         SessionError: It cannot be opened.

@@ -82,7 +82,7 @@ AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awa
 class _Declined(Exception):
     """The person said no without words: the turn stops so that they can speak.
 
-    Carries what the model is told of the call.
+    Its argument is the result that the model gets for the call.
     """
 
 

@@ -15,7 +15,7 @@ def trial_note(info: ModelInfo) -> str:
 
 
 def first_steps(info: ModelInfo, tour: str = "/tour") -> tuple[tuple[str, str], ...]:
-    """Things to try, each with what comes of it.
+    """Things to try, each with what it shows.
 
     Args:
         info: The model in use.

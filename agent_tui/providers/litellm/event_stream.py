@@ -75,7 +75,7 @@ class HttpClient:
         Raises:
             BadAddressError: there can be nothing at the address.
             NotHttpError: what listens there does not speak HTTP.
-            RedirectError: the server redirects to where the request may not go by itself.
+            RedirectError: the server redirects to an address that must not get the request unasked.
             RefusedError: the answer is an error, or nothing that could be a stream.
             LostConnectionError: the connection failed.
             MalformedReplyError: an event is no JSON.

@@ -111,7 +111,7 @@ class NotHttpError(StreamError):
 
 
 class RedirectError(StreamError):
-    """The server redirects to where the request may not go by itself; the text is where to."""
+    """The server redirects to an address (the text) that must not get the request unasked."""
 
 
 class EndlessReplyError(StreamError):
