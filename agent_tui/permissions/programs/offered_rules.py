@@ -11,22 +11,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent_tui.permissions.programs.destruction import RUNNERS, RUNNING_WORDS, SQL_CLIENTS
-from agent_tui.permissions.programs.power_options import exceeds_rule
+from agent_tui.permissions.programs.power_options import CHECKERS, exceeds_rule
 from agent_tui.permissions.rules import OFFERED_GIT_VERBS, Rule, program_names
 from agent_tui.permissions.shell.code import is_interpreter, takes_code
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 from agent_tui.permissions.shell.wrappers import SHELLS, runs_its_words, unwrap
 
 _VERB_PROGRAMS = """
-    cargo go npm pnpm yarn bun uv poetry dotnet make just bundle gradle mvn composer mix swift
+    cargo go npm pnpm yarn bun uv poetry make just
 """
 _WORK_VERB_NAMES = """
     bench build check clippy compile doc fmt format lint start test typecheck verify vet
 """
-_CHECKER_NAMES = """
-    pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
-"""
-_CHECKERS = frozenset(_CHECKER_NAMES.split())
 _WITH_VERBS = frozenset(_VERB_PROGRAMS.split())
 _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
 """Verbs that work on what the project holds, and bring or send nothing."""
@@ -125,7 +121,7 @@ def _kept(words: Sequence[str]) -> int:
     if _runs_scripts(name) and _is_script(verb):
         return 2
     if name.startswith("python") and verb == "-m":
-        return 3 if words[2:3] and words[2] in _CHECKERS else 0
+        return 3 if words[2:3] and words[2] in CHECKERS else 0
     if name == "git":
         return 2 if verb in OFFERED_GIT_VERBS else 0
     if name in _WITH_VERBS:
@@ -134,7 +130,7 @@ def _kept(words: Sequence[str]) -> int:
         return 0
     if name in RUNNERS:
         return _with_wrapped(words, 2 if verb in RUNNING_WORDS else 1)
-    return 1 if name in _CHECKERS or _is_own_program(words[0]) else 0
+    return 1 if name in CHECKERS or _is_own_program(words[0]) else 0
 
 
 def _kept_verbs(name: str, verb: str, words: Sequence[str]) -> int:

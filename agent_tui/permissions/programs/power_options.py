@@ -54,13 +54,6 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "pnpm": re.compile(r"--(?:dir|script-s|config|shell).*|-C.*"),
         "yarn": re.compile(r"--(?:cwd|use-yarnrc|script-s).*"),
         "poetry": re.compile(r"--(?:dir|project|output).*|-[CPo].*"),
-        "dotnet": re.compile(
-            r"[-/]+(?:p|property|l|logger|dl|distributedlogger|t|target|s|settings|d|source"
-            r"|test-adapter-path|output|o)(?:[:=].*)?|@.*",
-            re.IGNORECASE | re.DOTALL,
-        ),
-        "swift": re.compile(r"-X.*|--(?:pack|dis|tool|scratch|dest|sdk).*|-C.*"),
-        "mix": re.compile(r"-r.*|--(?:req|form|erl|dot).*"),
         "pyright": re.compile(r"-[pvt].*|--(?:pythonpath|project|createstub|typeshed|venv).*"),
         "npm": re.compile(
             r"--(?:script-s[\w-]*|shell|node[-_]options|prefix|global|\w*config)(?:=.*)?|-[Cg].*|git\+.*"
@@ -244,14 +237,14 @@ _VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """Verbs that run whatever follows, or change what later verbs do: a rule names them."""
 
-_GOALS = frozenset({"make", "just", "gradle", "gradlew", "mvn"})
+_GOALS = frozenset({"make", "just"})
 """Programs that take several things to do."""
 
-_STARTED_NAMES = """
+_CHECKER_NAMES = """
     pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
 """
-_STARTED = frozenset(_STARTED_NAMES.split())
-"""Programs whose options count behind a runner, too."""
+CHECKERS = frozenset(_CHECKER_NAMES.split())
+"""Programs whose name alone is offered as a rule; their options count behind a runner, too."""
 
 _SCRIPTS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
@@ -322,7 +315,7 @@ def _has_other_goals(named: Sequence[str], values: Sequence[str]) -> bool:
 def _started_by(named: Sequence[str], part: CommandPart) -> tuple[Rule, CommandPart] | None:
     """The rule and part of the program that a runner starts: ``uv run pytest *``."""
     for at, word in enumerate(named[1:-1], 1):
-        if word.rpartition("/")[2] in _STARTED and len(part.words) > at:
+        if word.rpartition("/")[2] in CHECKERS and len(part.words) > at:
             rule = Rule("allow", "bash", " ".join(named[at:]))
             return rule, CommandPart(part.source, part.words[at:])
     return None
