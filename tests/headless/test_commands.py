@@ -150,6 +150,21 @@ async def test_undo_leads_through_a_compaction(printing: Printing, stage: Stage)
     assert entry.message.text == "q1-23"
 
 
+async def test_undo_goes_one_message_further_back_with_each_run(stage: Stage):
+    path = write_chain(stage.sessions, stage.workspace, 2)
+    for newest in ("q2-23", "q2-22"):
+        printing = Printing(stage)
+        await printing.runtime.sessions.open(str(path))
+        assert (await printing.run("/undo talk"))[0] == ExitCode.DONE
+        await printing.runtime.aclose()
+        said = [
+            entry.message.text
+            for entry in printing.runtime.conversation.log.path_entries()
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+        ]
+        assert said[-1] == newest
+
+
 async def test_a_page_is_printed_and_what_needs_a_screen_says_so(printing: Printing):
     code, out, _ = await printing.run("/help")
     assert code == ExitCode.DONE

@@ -53,6 +53,18 @@ def test_a_session_that_was_resumed_goes_back_as_far(stage: Stage, chain: list[P
     assert file_of(stage) == ""
 
 
+def test_the_place_that_was_gone_back_to_is_kept(stage: Stage, chain: list[Path]):
+    went_on(stage, chain[-1], *["/undo both"] * 3)
+    told = "You went back to this message before you left. /tree shows what came after it."
+    text = went_on(stage, chain[1], "/undo both", "/tree", "")
+    assert told in text
+    assert "Taken back: Write 2." in text
+    assert file_of(stage) == "1"
+    assert told not in went_on(stage, chain[2]), "the session that was left opens at its end"
+    went_on(stage, chain[1], "Otherwise.")
+    assert told not in went_on(stage, chain[1])
+
+
 def test_an_earlier_session_that_is_open_elsewhere_keeps_the_files_too(
     stage: Stage, chain: list[Path]
 ):

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.entries import SessionInfoEntry
+from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.status import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
@@ -65,6 +66,9 @@ TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file sta
 _IN_MEMORY = "Going on in a copy in memory: what is said from now on is not kept."
 READ_ONLY = "This session is open read-only: nothing can be added to it."
 READ_ONLY_HINT = "/fork goes on in a copy of it."
+_WENT_BACK = "went_back"
+"""Custom type of the entry that records the message the person was at when they left."""
+_BACK_HERE = "You went back to this message before you left. /tree shows what came after it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,8 @@ class SessionManager:
         unfinished = scopes.notices()
         if not unfinished and (note := cut_off_note(self.conversation.log)):
             unfinished = (Notice("info", note),)
+        if _was_left_further_back(self.conversation.log):
+            unfinished = (*unfinished, Notice("info", _BACK_HERE))
         if note := await asyncio.to_thread(unfinished_files_note, self.conversation.log):
             unfinished = (*unfinished, Notice("warning", note))
         return (*events, *unfinished)
@@ -224,6 +230,7 @@ class SessionManager:
         except SessionError:
             log.close()
             raise
+        self._is_branch_begun = False  # the session left behind opens at its end
         events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
         self._is_branch_begun = True
         if changes:
@@ -385,6 +392,14 @@ class SessionManager:
             conversation.log.append_many(changes)
             self._is_branch_begun = False
 
+    def keep_place(self) -> None:
+        """Make the session reopen at the current message if the person went back to it and left."""
+        log = self.conversation.log
+        if self._is_branch_begun and not log.is_read_only:
+            with suppress(SessionError):  # it opens at its end then
+                log.append(CustomEntry(custom_type=_WENT_BACK))
+        self._is_branch_begun = False
+
     def session_changed(self, reason: SessionChangeReason) -> SessionChanged:
         """The event that tells of the present session."""
         log = self.conversation.log
@@ -457,6 +472,7 @@ class SessionManager:
         reason: SessionChangeReason,
     ) -> tuple[AgentEvent, ...]:
         """Go on with `log`; without an await, so that no interruption leaves half a change."""
+        self.keep_place()
         before, services = self.conversation, self._services
         permissions = before.permissions
         if cwd != before.cwd:
@@ -470,7 +486,6 @@ class SessionManager:
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)
         after.told_note = before.told_note
-        self._is_branch_begun = False
         self._background.drop()
         before.log.close()
         return (
@@ -479,6 +494,11 @@ class SessionManager:
             after.totals,
             TodosChanged(tuple(after.todos)),
         )
+
+
+def _was_left_further_back(log: SessionLog) -> bool:
+    newest = next(reversed(log.path_entries()), None)
+    return isinstance(newest, CustomEntry) and newest.custom_type == _WENT_BACK
 
 
 def _forked_note(source: SessionLog) -> str:

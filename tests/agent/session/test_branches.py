@@ -98,14 +98,19 @@ async def test_what_is_said_there_begins_a_branch_that_outlives_the_program(stag
     assert again.conversation.totals.output_tokens == 270
 
 
-async def test_going_back_without_a_word_leaves_the_file_where_it_was(stage: Stage):
+async def test_going_back_writes_nothing_before_the_program_ends_there(stage: Stage):
     runtime = await spoken(stage, "one", "two")
-    await runtime.branches.go_back(id_of(runtime, "one"))
-    assert runtime.conversation.log.path_entries() == ()
+    path = runtime.conversation.log.path
+    assert path is not None
+    before = path.read_bytes()
+    await runtime.branches.go_back(id_of(runtime, "two"))
+    assert path.read_bytes() == before
     await runtime.aclose()
     again = stage.runtime(speaking)
-    await again.sessions.open(str(runtime.conversation.log.path))
-    assert said(again) == ["one", "two"]
+    events = await again.sessions.open(str(path))
+    assert said(again) == ["one"]
+    assert "/tree shows what came after it" in of_kind(events, Notice)[-1].text
+    assert sum(isinstance(e, MessageEntry) for e in again.conversation.log.entries) == 4
 
 
 async def test_the_conversation_can_begin_anew_in_the_same_file(stage: Stage):
