@@ -1,6 +1,6 @@
-"""``docs/pages/tour.svg``: the first steps of the tour as a picture that moves.
+"""``docs/pages/compaction.svg``: a long task that is compacted on the way, as a moving picture.
 
-python -m tests.support.moving_picture    # plays the tour and writes the picture anew
+python -m tests.support.moving_picture    # does the task and writes the picture
 """
 
 import asyncio
@@ -10,36 +10,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.screen import Screen, screen
+from tests.support.showcase import TASK, showcase
 
-PICTURE = Path(__file__).parents[2] / "docs" / "pages" / "tour.svg"
-LARGEST_BYTES = 300_000
+PICTURE = Path(__file__).parents[2] / "docs" / "pages" / "compaction.svg"
+LARGEST_BYTES = 400_000
 _SECONDS_PER_FRAME = 2.5
-_SIZE_OF_SCREEN = 84, 30
+_SIZE_OF_SCREEN = 100, 32
 _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
-async def play() -> list[str]:
-    """Take the tour up to its end; returns the screen at each step, as SVG."""
+async def play(folder: Path) -> list[str]:
+    """Do the task; returns the screen before it, at each stop, at the end and as a map, as SVG."""
     frames: list[str] = []
-    async with screen("--demo") as here:
-        await here.pilot.resize_terminal(*_SIZE_OF_SCREEN)
-        await _settled(here)
-        frames.append(here.app.export_screenshot())
-        await here.pilot.press("enter")
-        for _ in range(3):
-            panel = here.app.view.widgets.approval
-            await here.until(lambda panel=panel: panel.request is not None and panel.is_armed)
-            await here.pilot.pause(0.2)
-            frames.append(here.app.export_screenshot())
-            await here.approve()
-        await here.until_idle()
-        await _settled(here)
-        frames.append(here.app.export_screenshot())
-        await here.send("/compact --preview")
-        await here.pilot.pause(1)
-        frames.append(here.app.export_screenshot())
+    async with showcase(folder, _SIZE_OF_SCREEN) as ui:
+
+        async def take() -> None:
+            await ui.measured()
+            frames.append(ui.app.export_screenshot())
+
+        ui.app.prompt.area.load_text(TASK)
+        await take()
+        await ui.send(TASK)
+        while ui.is_running:
+            await take()
+            ui.let_go()
+            await ui.settle()
+        await take()
+        await ui.submit("/context")
+        await ui.pilot.pause(1)
+        frames.append(ui.app.export_screenshot())
     return frames
 
 
@@ -64,17 +64,12 @@ def moving(frames: list[str]) -> str:
     return "".join(parts) + "</svg>\n"
 
 
-async def _settled(here: Screen) -> None:
-    await here.until(lambda: here.app.status.fields is not None)
-    await here.pilot.pause(0.5)
-
-
 def main() -> None:
-    """Play the tour in a home folder of its own, and write the picture."""
+    """Do the task in a home folder of its own, and write the picture."""
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGENT_TUI_HOME", home)
         patch.setenv("HOME", home)
-        drawn = moving(asyncio.run(play()))
+        drawn = moving(asyncio.run(play(Path(home))))
     if len(drawn.encode()) > LARGEST_BYTES:
         raise SystemExit(f"The picture is too large: {len(drawn.encode()):,} bytes.")
     PICTURE.write_text(drawn, encoding="utf-8")

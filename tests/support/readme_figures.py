@@ -1,0 +1,108 @@
+"""The numbers in the README, each measured by what it is about.
+
+python -m tests.support.readme_figures           # lists each number, as it stands and as measured
+python -m tests.support.readme_figures --write   # writes the measured numbers into the README
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.wires.table import WIRES
+from agent_tui.sessions.importers.formats import FORMATS
+from tests.benchmarks import startup
+from tests.safety.hostile_corpus import hostile_classes
+from tests.sessions.test_killed import KILLS
+from tests.support.showcase import compacted_tokens
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Numbers in one sentence of the README.
+
+    Attributes:
+        words: The sentence, with a group for each number.
+        measure: Returns the numbers as they are written.
+        is_exact: Whether it counts what is in the code; else it takes a while and may vary.
+    """
+
+    words: str
+    measure: Callable[[], tuple[str, ...]]
+    is_exact: bool = True
+
+    def read(self, readme: str) -> tuple[str, ...]:
+        """The numbers that the README has."""
+        (found,) = re.finditer(self.words, readme)
+        return found.groups()
+
+    def written(self, readme: str, numbers: tuple[str, ...]) -> str:
+        """The README with these numbers."""
+        (found,) = re.finditer(self.words, readme)
+        for group in reversed(range(len(numbers))):
+            start, end = found.span(group + 1)
+            readme = readme[:start] + numbers[group] + readme[end:]
+        return readme
+
+
+def measure_compaction() -> tuple[str, ...]:
+    """Thousands of tokens before and after the compaction of the task in the moving picture."""
+    with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENT_TUI_HOME", home)
+        patch.setenv("HOME", home)
+        before, after = asyncio.run(compacted_tokens(Path(home)))
+    return str(round(before / 1000)), str(round(after / 1000))
+
+
+def measure_start() -> tuple[str, ...]:
+    """The time to the first paint, as a multiple of that of an empty Textual app."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "start.json"
+        startup.main(["--runs", "7", "--json", str(file)])
+        starts = json.loads(file.read_text())["start"]
+    ours, bare = (starts[name]["first paint ms"] for name in ("agent-tui", "bare Textual app"))
+    return (f"{ours / bare:.1f}",)
+
+
+FIGURES = (
+    Figure(r"A (\d+)k-token task compacts to (\d+)k", measure_compaction, is_exact=False),
+    Figure(r"compacted from (\d+)k to (\d+)k tokens", measure_compaction, is_exact=False),
+    Figure(r"([\d,]+) random kills", lambda: (f"{KILLS:,}",)),
+    Figure(
+        r"(\d+) provider protocols, keys of (\d+) providers",
+        lambda: (str(len(WIRES)), str(len(KEY_VARIABLES))),
+    ),
+    Figure(r"takes ([\d.]+) times that of an empty Textual app", measure_start, is_exact=False),
+    Figure(
+        r"([\d,]+) hostile command lines",
+        lambda: (f"{sum(len(known.lines) for known in hostile_classes()):,}",),
+    ),
+    Figure(r"sessions of (\d+) other agents", lambda: (str(len(FORMATS)),)),
+)
+
+
+def main() -> None:
+    """Measure every number; list or write them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write them into the README")
+    readme = README.read_text("utf-8")
+    should_write = parser.parse_args().write
+    for figure in FIGURES:
+        numbers = figure.measure()
+        print(f"{figure.words}: {figure.read(readme)}, measured {numbers}")
+        readme = figure.written(readme, numbers)
+    if should_write:
+        README.write_text(readme, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

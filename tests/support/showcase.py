@@ -1,0 +1,157 @@
+"""A task of real size: a model reads this program's own code, changes it, and compacts on the way.
+
+The model's words are written in advance. The files, the tools, the session and the compaction
+are real, so the pictures and figures made from it are those of the program.
+"""
+
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from agent_tui.events import CompactionFinished
+from agent_tui.messages import ToolCall
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.scripted.provider import Reply, call
+from tests.support.runtime import Stage, collect, only
+from tests.ui.app_support import Gate, Ui, running_app
+
+WINDOW = 128_000
+"""Tokens; the window of many models in use."""
+
+TASK = (
+    "Check every place that writes a session file: is a line flushed before the screen shows it?\n"
+    "Add a test for the lock. Never edit anything in agent_tui/sessions/importers. "
+    "Use pytest fixtures, no classes."
+)
+MODEL = ModelRef("scripted/replay")
+
+_READS = (
+    ("I start with the log and the file below it.", ("log.py", "file/writer.py", "file/lock.py")),
+    ("Who opens a log?", ("store.py", "file/disk.py", "file/chunks.py", "file/status.py")),
+    ("The entries and how they are written.", ("entries.py", "format/codec.py")),
+    ("What happens to a damaged line.", ("format/parse.py", "format/repair.py")),
+    ("Forks and chains write headers, too.", ("lineage/chain.py", "lineage/forking.py")),
+    ("The context is replayed from the same entries.", ("context.py", "replay/normalise.py")),
+    ("Search and lists only read.", ("search/session_search.py", "search/word_index.py")),
+    ("So do the lists.", ("listing/index.py", "listing/summary.py", "lineage/message_tree.py")),
+    ("Importers write through the same log; I only read them.", ("importers/builder.py",)),
+    ("Two more of them.", ("importers/claude_code.py", "importers/codex.py")),
+)
+_CALLERS = (
+    ("Now the callers. A turn appends before it emits.", ("turn/turn.py",)),
+    ("Tool results take the same way.", ("turn/tool_calls.py", "turn/reply.py")),
+    ("The conversation and the runtime.", ("conversation.py", "runtime.py")),
+    ("Pins and compactions.", ("turn/pins.py", "compaction/compactor.py")),
+    ("Files that go back are kept beside the session.", ("turn/file_keeper.py",)),
+    ("The last writers: undo, forks, changes.", ("session/manager.py", "session/branches.py")),
+    ("Commands you type are written, too.", ("turn/user_command.py", "services.py")),
+)
+_TOOLS = (
+    ("Tools return results; do any write?", ("base.py", "todo.py", "recall.py", "originals.py")),
+    ("Background jobs end after a session closed.", ("jobs/table.py", "processes/keeper.py")),
+)
+_TEST = '''\
+"""The lock of a session file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent_tui.sessions.file.lock import SessionInUseError
+from agent_tui.sessions.log import SessionLog
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return Path(shutil.copy("sessions.example/1-tools.jsonl", tmp_path))
+
+
+def test_a_session_has_one_writer(session: Path) -> None:
+    with SessionLog.open(session), pytest.raises(SessionInUseError):
+        SessionLog.open(session)
+'''
+_ANSWER = """\
+Every write goes through `SessionLog.append`, and a turn emits an event only after the append \
+returned:
+
+| where | what it writes |
+|---|---|
+| `agent/turn/turn.py` | messages, replies, results |
+| `agent/compaction/compactor.py` | compactions |
+| `agent/session/manager.py` | names, branches, model changes |
+
+The new test passes. I did not touch `agent_tui/sessions/importers`."""
+
+
+def prepare(folder: Path) -> Stage:
+    """A stage whose workspace is a copy of this program, with a `python` that can test it."""
+    stage = Stage(folder, "agent-tui")
+    root = Path(__file__).parents[2]
+    leave_out = shutil.ignore_patterns("__pycache__", "*.svg")
+    for name in ("agent_tui", "sessions.example"):
+        shutil.copytree(root / name, stage.workspace / name, ignore=leave_out)
+    (folder / "bin").mkdir()
+    python = folder / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return stage
+
+
+def replies() -> list[Reply]:
+    """What the model says to `TASK`."""
+    numbers = count()
+
+    def tool(name: str, **arguments: object) -> ToolCall:
+        return call(f"call-{next(numbers)}", name, **arguments)
+
+    def reading(below: str, steps: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Reply]:
+        for text, names in steps:
+            calls = tuple(tool("read", path=f"agent_tui/{below}/{name}") for name in names)
+            yield Reply(text=text, tool_calls=calls)
+
+    return [
+        *reading("sessions", _READS),
+        *reading("agent", _CALLERS),
+        *reading("tools", _TOOLS),
+        Reply(
+            text="Every write is flushed first. The lock has no test in a file of its own: I add "
+            "one, with a fixture and no class, as you asked.",
+            tool_calls=(tool("write", path="tests/test_lock.py", content=_TEST),),
+        ),
+        Reply(
+            text="Now I run it.",
+            tool_calls=(tool("bash", command="python -m pytest -q tests/test_lock.py"),),
+        ),
+        Reply(text=_ANSWER),
+    ]
+
+
+@asynccontextmanager
+async def showcase(folder: Path, size: tuple[int, int]) -> AsyncGenerator[Ui]:
+    """The app before the task; the model waits where a picture is worth taking."""
+    stage = prepare(folder)
+    said = replies()
+    stops = (len(_READS) // 2, len(_READS) + len(_CALLERS), len(said) - 3, len(said) - 2)
+    script = [
+        replace(reply, gate=Gate()) if number in stops else reply
+        for number, reply in enumerate(said)
+    ]
+    runtime = stage.runtime(script, model=MODEL, window=WINDOW)
+    async with running_app(folder, *script, stage=stage, runtime=runtime, size=size) as ui:
+        yield ui
+
+
+async def compacted_tokens(folder: Path) -> tuple[int, int]:
+    """Do the task without a screen; returns the context's tokens before and after compacting."""
+    runtime = prepare(folder).runtime(replies(), model=MODEL, window=WINDOW)
+    events = await collect(runtime.submit(TASK))
+    done = only(events, CompactionFinished)
+    sent = runtime.conversation.context().messages
+    await runtime.aclose()
+    assert any(all(line in str(message) for line in TASK.splitlines()) for message in sent)
+    return done.tokens_before, done.tokens_after
