@@ -4,6 +4,7 @@ python -m tests.support.reference_pages    # writes all of them anew
 """
 
 import argparse
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.commands.core.command import Need
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.config import Settings
+from agent_tui.config.json_schema import settings_schema
 from agent_tui.config.specs import section_description, setting_specs
 from agent_tui.config.template import toml_text
 from agent_tui.key_actions import KEY_ACTIONS
@@ -85,6 +87,11 @@ def setting_page() -> str:
     return "".join(parts)
 
 
+def setting_schema() -> str:
+    """The JSON Schema of ``config.toml``."""
+    return json.dumps(settings_schema(), ensure_ascii=False, indent=2) + "\n"
+
+
 def tool_page() -> str:
     """Every tool of the model, in the words that the model is given."""
     parts = ["# Tools\n\nWhat the model can do, in the words it is told.\n"]
@@ -125,6 +132,7 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "pages/reference/commands.md": command_page,
         "pages/reference/keys.md": key_page,
         "pages/reference/settings.md": setting_page,
+        "pages/reference/config.schema.json": setting_schema,
         "pages/reference/tools.md": tool_page,
         "pages/reference/command-line.md": command_line_page,
         "packaging/agent-tui.1": man_page,
