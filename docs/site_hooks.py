@@ -24,7 +24,8 @@ _SCREENS = re.compile(
 )
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.M | re.S)
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9)`*][.:])\s")
+_CELL = re.compile(r"<td>.*?</td>", re.S)
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9)`*]\.)\s")
 _first_sentences: dict[str, str] = {}
 _navigation: list[Navigation] = []
 
@@ -80,6 +81,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         pieces += [_LINK.sub(rewritten, markdown[end : code.start()]), code[0]]
         end = code.end()
     return "".join((*pieces, _LINK.sub(rewritten, markdown[end:])))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Take the escape of ``|`` out of code in tables, where the host of the repository wants it."""
+    return _CELL.sub(lambda cell: cell[0].replace("\\|", "|"), html)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

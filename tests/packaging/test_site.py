@@ -45,6 +45,10 @@ def test_every_page_is_built(site: Path):
         assert "<h1" in html_of(site, page)
 
 
+def test_a_bar_in_a_table_has_no_escape(site: Path):
+    assert "[mode|remove RULE]" in html_of(site, "reference/commands")
+
+
 def test_every_link_and_picture_of_the_site_is_there(site: Path):
     broken = [(page, path) for page, path in local_links(site) if not (page.parent / path).exists()]
     assert broken == []
