@@ -5,11 +5,13 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
+from agent_tui.config.json_schema import SCHEMA_URL
 from agent_tui.config.keys import dotted
 from agent_tui.config.schema import Settings
 from agent_tui.config.specs import section_description, setting_specs
 
-_HEAD = """\
+_HEAD = f"""\
+#:schema {SCHEMA_URL}
 # Settings of agent-tui. Each line holds the default: take the # away to change it.
 # "agent-tui config show" says what is in force, and who said so.
 """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from agent_tui.config.json_schema import SCHEMA_KEY
 from agent_tui.config.keys import SettingKey
 from agent_tui.config.schema import Settings
 from agent_tui.config.specs import section_of
@@ -26,7 +27,7 @@ class InvalidSetting:
 def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
     """`values` without the invalid ones, and those with the reasons."""
     invalid: list[InvalidSetting] = []
-    remaining = values
+    remaining = without(values, (SCHEMA_KEY,))
     while True:
         try:
             Settings.model_validate(remaining)

@@ -55,7 +55,8 @@ def test_the_commented_file_changes_nothing_and_is_right_once_its_comments_are_t
     assert load_settings(file, {}).settings == Settings()
     lines = commented_settings().split("\n")
     bare = [
-        line[1:] if line.startswith("#") and not line.startswith("# ") else line for line in lines
+        line[1:] if line.startswith("#") and not line.startswith(("# ", "#:")) else line
+        for line in lines
     ]
     file.write_text("\n".join(bare))
     loaded = load_settings(file, {})

@@ -12,33 +12,34 @@ from agent_tui import events
 _HEAD = """\
 # Events of `--output-format stream-json`
 
+With `stream-json`, agent-tui prints one JSON object per line as things happen.
+
     agent-tui -p "fix the failing test" --output-format stream-json
 
-prints one JSON object a line as things happen, and as the last line what `--output-format json`
-prints alone: the `result`, with the text, the outcome, tokens and `cost_usd` (null where no price
-is known). `type` is the name of the event; fields that are null are left out. Messages are as in
-the [session file](https://github.com/agent-tui/agent-tui/tree/main/sessions.example).
+The last line is the `result`, which `--output-format json` prints alone. It has the text, the
+outcome, tokens and `cost_usd` (null if the price is unknown). `type` is the name of the event.
+Fields that are null are left out. Messages are as in the [session file](../../sessions.example/).
 
-These are stable: later versions may add types and fields, and neither take any away nor change what
-one means, so skip what you do not know. `agent-tui events schema` prints the JSON Schema of a line.
+The lines are stable. Later versions may add types and fields, but they remove none and change no
+meaning, so ignore what you don't know. `agent-tui events schema` prints the JSON Schema of a line.
 
 ## A conversation over a pipe
 
     agent-tui -p --input-format stream-json --output-format stream-json
 
-reads messages from standard input, a JSON object a line:
+With `--input-format stream-json`, agent-tui reads one message per line from standard input:
 
     {"type": "user", "message": {"content": "fix the failing test"}}
     {"type": "user", "message": {"content": [{"type": "text", "text": "/context"}]}}
     {"type": "interrupt"}
 
-Each message is a turn of its own in one conversation, begun when those before it are done, and ends
-with a `result`. Text that begins with `/` calls a command (`/compact focus on the tests`); images
-are parts, too: `{"type": "image", "source": {"type": "base64", "data": "..."}}`. An interrupt stops
-the running turn at once. A line that cannot be read is told as a `Notice` and left out; the exit
-code is then 2, else that of the last message. Commands in the background run on between messages.
-The program ends with its input, or by a signal. `agent-tui events schema --input` prints the JSON
-Schema of a line.
+Each message is a separate turn of one conversation. It starts when the messages before it are done,
+and ends with a `result`. Text that starts with `/` runs a command (`/compact focus on the tests`).
+An image is a part: `{"type": "image", "source": {"type": "base64", "data": "..."}}`. An interrupt
+stops the running turn at once. A line that can't be read is skipped with a `Notice`, and the exit
+code is then 2; otherwise it is that of the last message. Background jobs continue between messages.
+agent-tui ends when its input ends, or by a signal. `agent-tui events schema --input` prints the
+JSON Schema of a line.
 
 ## Order
 

@@ -4,6 +4,7 @@ python -m tests.support.reference_pages    # writes all of them anew
 """
 
 import argparse
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.commands.core.command import Need
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.config import Settings
+from agent_tui.config.json_schema import settings_schema
 from agent_tui.config.specs import section_description, setting_specs
 from agent_tui.config.template import toml_text
 from agent_tui.key_actions import KEY_ACTIONS
@@ -44,7 +46,11 @@ def command_page() -> str:
         )
         for one in built_in_commands().commands
     ]
-    return "# Slash commands\n\n" + _table(("command", "what it does", "also", "needs"), rows)
+    head = (
+        "# Slash commands\n\nType `/` in the prompt to list these commands; Tab completes one. "
+        "The last column says what a command needs: `-p` and editors have no screen.\n\n"
+    )
+    return head + _table(("command", "what it does", "also", "needs"), rows)
 
 
 def key_page() -> str:
@@ -54,15 +60,18 @@ def key_page() -> str:
         for one in KEY_ACTIONS.values()
     ]
     head = (
-        "# Keys\n\n`[keys]` in `config.toml` gives an action other keys, by its name; "
-        "`/keys` shows those in force.\n\n"
+        "# Keys\n\nEvery key of the chat and the prompt has a name. `[keys]` in `config.toml` "
+        "[changes it](../customize.md#keys); `/keys` shows the keys in force.\n\n"
     )
     return head + _table(("name", "keys", "what it does"), rows)
 
 
 def setting_page() -> str:
     """Every setting, by section."""
-    parts = ["# Settings\n\n`agent-tui config show` says what is in force, and who says so.\n"]
+    parts = [
+        "# Settings\n\n`config.toml` holds these settings; each also has a variable. "
+        "[Customize it](../customize.md#settings) says where the file is and how to change it.\n"
+    ]
     for section, specs in groupby(setting_specs(Settings()), key=lambda spec: spec.section):
         if section[:1] == ("keys",):
             parts.append("\n## [keys]\n\nThe names are those of [the keys](keys.md).\n")
@@ -85,9 +94,14 @@ def setting_page() -> str:
     return "".join(parts)
 
 
+def setting_schema() -> str:
+    """The JSON Schema of ``config.toml``."""
+    return json.dumps(settings_schema(), ensure_ascii=False, indent=2) + "\n"
+
+
 def tool_page() -> str:
     """Every tool of the model, in the words that the model is given."""
-    parts = ["# Tools\n\nWhat the model can do, in the words it is told.\n"]
+    parts = ["# Tools\n\nThe model has these tools. The texts are those that the model reads.\n"]
     for spec in default_toolbox().specs:
         parts.append(f"\n## {spec.name}\n\n{_text(spec.description)}\n")
     return "".join(parts)
@@ -95,7 +109,7 @@ def tool_page() -> str:
 
 def command_line_page() -> str:
     """``--help`` of the program and of each subcommand."""
-    parts = ["# Command line\n"]
+    parts = ["# Command line\n\n`agent-tui --help` and `agent-tui SUBCOMMAND --help` print this.\n"]
     for name, parser in _parsers():
         parts.append(f"\n## {name}\n\n```text\n{_help(parser)}\n```\n")
     return "".join(parts)
@@ -125,6 +139,7 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "pages/reference/commands.md": command_page,
         "pages/reference/keys.md": key_page,
         "pages/reference/settings.md": setting_page,
+        "pages/reference/config.schema.json": setting_schema,
         "pages/reference/tools.md": tool_page,
         "pages/reference/command-line.md": command_line_page,
         "packaging/agent-tui.1": man_page,

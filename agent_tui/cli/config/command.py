@@ -19,6 +19,7 @@ from agent_tui.cli.folders import kept_trust, present_folder_or_none
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.settings import settings_editor
 from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.json_schema import SCHEMA_URL, settings_schema
 from agent_tui.config.keys import SettingKey, parse_key
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.template import commented_settings, toml_text
@@ -40,6 +41,10 @@ order stay. Examples:
   agent-tui config set compaction.trigger_at 0.75
   agent-tui config set permissions.allow "bash(pytest *)" "write(docs/**)"
   agent-tui config set 'models."openai/qwen3".window' 32768"""
+_SCHEMA_NOTE = f"""\
+Text editors use it to complete and check config.toml. Those that use taplo, such as VS Code with
+Even Better TOML, find it by the first line of the file:
+  #:schema {SCHEMA_URL}"""
 _EXIT_CODES = "\nExit codes: 0 done, 1 not done or something is wrong with the settings, 2 usage."
 
 
@@ -70,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     setting.add_argument("value", nargs="+", metavar="VALUE", help="several make a list")
     unsetting = add("unset", "take one value out of your settings")
     unsetting.add_argument("key", metavar="KEY", help="such as theme or compaction.auto")
+    add("schema", "the JSON Schema of config.toml", _SCHEMA_NOTE)
     return parser
 
 
@@ -81,6 +87,9 @@ def run_command(argv: Sequence[str]) -> int:
         ConfigError: A value is not allowed, or a file cannot be read or written.
     """
     arguments = build_parser().parse_args(list(argv))
+    if arguments.verb == "schema":
+        write_json(settings_schema())
+        return 0
     trust, folder = kept_trust(), present_folder_or_none()
     files = config_files(folder) if folder else ()
     editor = settings_editor(lambda: tuple(filter(trust.may_obey, files)))
