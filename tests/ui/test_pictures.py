@@ -3,9 +3,7 @@
 ``pytest tests/ui -m "thorough or not thorough" --snapshot-update`` takes all anew; look at them.
 """
 
-import re
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from textual.pilot import Pilot
@@ -15,20 +13,18 @@ from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.scenes import SCENES, scene_app
 
-SMALL, MEDIUM, LARGE, README_SIZE = (80, 24), (120, 40), (200, 60), (100, 36)
+SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 60)
 IN_MEDIUM = ("preview", "plan_panel", "compactions_unfolded", "tree", "changes")
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
-IN_README = ("chat", "approval_armed", "context_map", "session_picker", "preview")
 PICTURES = [
     *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
     *((name, theme, MEDIUM) for name in IN_MEDIUM for theme in (DARK, LIGHT)),
     *((name, theme, LARGE) for name in IN_LARGE for theme in (DARK, LIGHT)),
-    *((name, DARK, README_SIZE) for name in IN_README),
 ]
 
 
 def _marks(theme: str, size: tuple[int, int]) -> tuple[pytest.MarkDecorator, ...]:
-    is_quick = theme == DARK and size in (SMALL, README_SIZE)
+    is_quick = theme == DARK and size == SMALL
     return () if is_quick else (pytest.mark.thorough,)
 
 
@@ -62,10 +58,3 @@ def test_the_screen_looks_as_it_did(
         await ui.measured()
 
     assert snap_compare(app, terminal_size=size, run_before=lead_there)
-
-
-def test_every_picture_of_the_readme_is_there():
-    root = Path(__file__).parents[2]
-    named = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (root / "README.md").read_text("utf-8"))
-    assert len(named) == len(IN_README) + 1  # and the moving one
-    assert [path for path in named if not (root / unquote(path)).is_file()] == []
