@@ -76,7 +76,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
     path = context.resolve(arguments.path)
     shown = context.shown(path)
     if path.is_dir():
-        raise ToolError(f"{shown} is a folder. Use ls to see what is in it.")
+        raise ToolError(f"{shown} is a folder. Use ls to list it.")
     if not path.exists():
         raise missing_file_error(path, context)
     if is_large_text(path):
