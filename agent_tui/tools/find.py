@@ -76,7 +76,7 @@ def _found(
     is_complete = listed.is_complete
     if not matched:
         within = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"
-        return ToolOutput(f"No files found{within}.", ToolDetails(summary="no files"))
+        return ToolOutput(f"No files match{within}.", ToolDetails(summary="no files"))
     matched.sort(key=lambda pair: (-pair[0], pair[1]))
     names = [context.shown(Path(path)) for _, path in matched[:limit]]
     limits = context.limits

@@ -263,7 +263,7 @@ def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutpu
 def _block(hit: Hit) -> str:
     about = [hit.entry_id, hit.what, hit.written_at, f"line {hit.row_number}"]
     about += [f"without {', '.join(hit.missing)}"] if hit.missing else []
-    about += [f"{hit.older_alike} similar older ones"] if hit.older_alike else []
+    about += [f"{hit.older_alike} similar, older"] if hit.older_alike else []
     return "\n".join([" · ".join(about), *(f"  {number}: {row}" for number, row in hit.rows)])
 
 

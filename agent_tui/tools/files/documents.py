@@ -48,7 +48,7 @@ def _pdf_text(name: str, content: bytes) -> str:
     except (AttributeError, NotImplementedError, OSError, RecursionError) as error:
         raise ToolError(f"{name} is a PDF that cannot be read.") from error
     if not any(texts):
-        raise ToolError(f"{name} is a PDF of {count} pages without text.")
+        raise ToolError(f"{name} is a PDF of {count} page{'s' * (count != 1)} without text.")
     shown = [f"[page {number} of {count}]\n{text}" for number, text in enumerate(texts, 1)]
     if count > _MAX_PAGES:
         shown.append(f"[pages {_MAX_PAGES + 1}-{count} are not shown]")
