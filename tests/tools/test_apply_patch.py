@@ -145,7 +145,7 @@ async def test_where_hunks_belong(
         (["*** Add File: b", "x"], "Line 3 of the patch"),
         (["*** Add File: a.py", "+x"], "a.py exists"),
         (["*** Update File: nowhere.py", "@@", "-x", "+y"], "There is no file nowhere.py"),
-        (["*** Update File: a.py", "@@ class C:", "-x", "+y"], "'class C:' after @@ in the hunk of a.py"),
+        (["*** Update File: a.py", "@@ class C:", "-x", "+y"], "'class C:' after @@ in the hunk"),
         (["*** Update File: a.py", "@@", " class A:"], "changes nothing"),
         (["*** Add File: b", f"+{omission_mark('9 tokens')}"], "placeholder for text left out"),
         (["*** Add File: b", "+x", "*** Add File: ./b", "+y"], "has b twice"),

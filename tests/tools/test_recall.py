@@ -171,7 +171,7 @@ async def test_the_beginning_of_an_id_will_do_where_only_one_has_it(context, tal
     note = CustomMessageEntry(id="a1b2c3d4", content="A note.")
     look_in(context, (*talk.path, note))
     assert body(await recall(context, id="A1B")) == "A note."
-    with pytest.raises(ToolError, match=r"e00 matches 9 ids: e0000008 \(reply\), .*Give more characters"):
+    with pytest.raises(ToolError, match=r"e00 matches 9 ids: e0000008 \(reply\), .*Give more"):
         await recall(context, id="e00")
 
 

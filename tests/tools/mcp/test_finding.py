@@ -86,7 +86,7 @@ async def test_what_is_found_is_called_at_once_and_offered_in_the_next_turn(stag
     await stage.ready("many tools")
     box = CombinedToolbox(default_toolbox(), stage.hub)
     said = await box.prepare("find_tools", {"query": "echo"}, stage.context()).run()
-    assert said.for_model.startswith("Tools, as their servers describe them:\n\n## mcp__srv__echo\n")
+    assert said.for_model.startswith("Tools, as their servers describe them:\n\n## mcp__srv__echo")
     assert stage.hub.offer.found == ()
     given = {"name": "mcp__srv__echo", "arguments": {"text": "hi"}}
     meant = box.understood("call_tool", given, stage.folder)

@@ -165,9 +165,7 @@ async def test_a_server_that_dies_in_a_call_is_started_again_once(stage):
     with pytest.raises(ToolError, match="stopped during this call"):
         await call(stage, "die")
     await stage.take_up()
-    assert stage.told == [
-        "MCP server srv: it exited with code 3: out of cheese; restarting it."
-    ]
+    assert stage.told == ["MCP server srv: it exited with code 3: out of cheese; restarting it."]
     with pytest.raises(ToolError, match="stopped during this call"):
         await call(stage, "die")
     await stage.take_up()
