@@ -150,7 +150,7 @@ def _image(shown: str, content: bytes, media_type: str, touches: FileTouches) ->
     fitted = fit_image(content)
     if not fitted:
         raise ToolError(
-            f"{shown} is an image of {len(content):,} bytes that cannot be made small enough."
+            f"{shown} is an image of {len(content):,} bytes that cannot be reduced enough to send."
         )
     data = base64.b64encode(fitted).decode("ascii")
     image = ImageContent(data=data, mime_type=image_type(fitted))
