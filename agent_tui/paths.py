@@ -89,7 +89,7 @@ def why_not_writable(folder: Path) -> str:
     """Why nothing can be kept in `folder`, or it not be made; empty where it can."""
     nearest = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), folder)
     if not nearest.is_dir():
-        return f"{nearest} is no folder"
+        return f"{nearest} is not a folder"
     return "" if os.access(nearest, os.W_OK | os.X_OK) else f"{nearest} is read-only"
 
 

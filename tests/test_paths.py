@@ -59,7 +59,7 @@ def test_a_user_without_any_home_has_the_root_for_it(monkeypatch: pytest.MonkeyP
 
 def test_a_folder_below_a_file_cannot_be_written_and_one_to_be_made_can(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    assert "file is no folder" in paths.why_not_writable(tmp_path / "file" / "a" / "b")
+    assert "file is not a folder" in paths.why_not_writable(tmp_path / "file" / "a" / "b")
     assert paths.why_not_writable(tmp_path / "a" / "b") == ""
 
 

@@ -13,11 +13,11 @@ _CREDENTIALS: Final = re.compile(r"(?<=//)[^/@\s]*@")
 def address_problem(address: str) -> str:
     """What is wrong with a web address, as words that follow it; empty where nothing is."""
     if not address.isprintable() or " " in address:
-        return "has a space or a control character in it"
+        return "contains a space or a control character"
     try:
         parts = urlsplit(address)
     except ValueError:
-        return "is no web address: check its brackets"
+        return "is not a valid URL: check its brackets"
     if parts.scheme not in _SCHEMES:
         return "must begin with http:// or https://"
     try:
@@ -25,9 +25,9 @@ def address_problem(address: str) -> str:
     except ValueError:
         port = 0
     if port == 0:
-        return f"has a port that is no number from 1 to {_MAX_PORT}"
+        return f"needs a port from 1 to {_MAX_PORT}"
     host = parts.hostname or ""
-    return "" if _is_host(host) else "names no host"
+    return "" if _is_host(host) else "has no valid host"
 
 
 def check_address(address: str) -> str:

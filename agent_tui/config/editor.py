@@ -62,6 +62,6 @@ class SettingsEditor:
                     return ""  # rules of a project are added to the person's
                 return f"{origin} sets it for this project"
             case "environment":
-                return f"the variable {origin} is set"
+                return f"the environment variable {origin} sets it"
             case "command line":
-                return f"{origin} was given on the command line"
+                return f"{origin} on the command line sets it"

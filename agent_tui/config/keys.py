@@ -23,11 +23,11 @@ def parse_key(text: str) -> SettingKey:
         ValueError: It is none.
     """
     if "\n" in text or "\r" in text or "=" in re.sub(r'"[^"]*"', "", text):
-        raise ValueError(f"{text!r} is no name of a setting")
+        raise ValueError(f"{text!r} is not the name of a setting")
     try:
         table: object = tomllib.loads(f"{text} = 0")
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{text!r} is no name of a setting") from error
+        raise ValueError(f"{text!r} is not the name of a setting") from error
     parts: list[str] = []
     while isinstance(table, dict):
         ((part, table),) = cast("dict[str, object]", table).items()

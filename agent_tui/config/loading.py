@@ -75,7 +75,7 @@ class SettingProblem:
     @property
     def notice(self) -> str:
         """What the person is told."""
-        what = "Setting left out" if self.key else "None of the settings of this file is in force"
+        what = "Setting ignored" if self.key else "File ignored"
         return f"{what}: {self}"
 
 
@@ -176,7 +176,7 @@ class _SettingsLayers:
                     value = [*self._rules(key[-1]), *value]
                 values = merge(values, nested(key, value))
         for name, near in unknown_variables(environ):
-            meant = f"did you mean {near}?" if near else "there is no such setting"
+            meant = f"did you mean {near}?" if near else "no such setting"
             self.problems.append(SettingProblem("environment", 0, name, meant))
         values = self._checked("environment", values, {})
         self._add(values, lambda key: Origin("environment", names[key]))

@@ -24,6 +24,6 @@ def locked_for_change(path: Path, hint: str) -> Generator[None]:
             yield
     except LockHeldError as error:
         how = error.owner.how_to_go_on or hint
-        raise ConfigError(f"{path} is being written by {error.owner}.", how) from error
+        raise ConfigError(f"{path} is in use by {error.owner}.", how) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint) from error

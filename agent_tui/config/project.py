@@ -15,10 +15,10 @@ _PROJECT_SETTINGS = frozenset(
 )
 _PROJECT_PERMISSIONS = frozenset({"ask", "deny"})
 _PROJECT_MODELS = frozenset({"window", "max_output"})
-_NOT_A_PROJECTS = "belongs in your own config.toml; a project's cannot set it"
-_ELSEWHERE = {"hooks": f"{_NOT_A_PROJECTS}; a project's hooks are in .agent-tui/hooks.json"}
-_ONLY_TIGHTER = "a project's config.toml can only tighten it; this belongs in your own"
-_NO_ADDRESS = "a project's config.toml can name a model, not an address"
+_NOT_A_PROJECTS = "only your own config.toml can set this, not a project's"
+_ELSEWHERE = {"hooks": f"{_NOT_A_PROJECTS}; a project's hooks belong in .agent-tui/hooks.json"}
+_ONLY_TIGHTER = "a project's config.toml can only make this stricter; loosen it in your own"
+_NO_ADDRESS = "a project's config.toml can name a model, not a URL"
 _LOOSER_MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
 _LOOSER_SANDBOXES: tuple[SandboxMode, ...] = ("on", "auto", "off")
 

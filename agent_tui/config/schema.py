@@ -98,66 +98,65 @@ class CompactionSettings(SettingsSection):
 
     strategy: CompactionStrategy = Field(
         default="tiered",
-        description="How room is made: old outputs first and then a summary (tiered), "
-        "message by message (hybrid), or by a compression agent (agent)",
+        description="How to compact: old outputs first, then a summary (tiered), "
+        "message by message (hybrid), or with a compression agent (agent)",
     )
     model: str = Field(
         default="",
-        description="Who writes summaries; empty: a cheap model of the same provider",
+        description="Model that writes summaries; empty: a cheap model of the same provider",
     )
-    auto: bool = Field(default=True, description="Make room without being asked")
+    auto: bool = Field(default=True, description="Compact automatically")
     warn_at: float = Field(
-        default=0.70, gt=0, lt=1, description="Part of the window from which on it is said"
+        default=0.70, gt=0, lt=1, description="Fraction of the window at which you are warned"
     )
     trigger_at: float = Field(
         default=0.80,
         gt=0,
         lt=1,
-        description="Part of the window at which room is made, if the reply has room left",
+        description="Fraction of the window at which to compact; earlier if a reply would not fit",
     )
     target: float = Field(
         default=0,
         ge=0,
         lt=1,
-        description="Part of the window a compaction comes down to; 0: 20 %, in small windows "
-        "up to 40 % for 16,000 tokens",
+        description="Fraction of the window left after compaction; 0: 20 %, in small windows "
+        "up to 40 % to keep 16,000 tokens",
     )
     trigger_tokens: int = Field(
         default=100_000,
         ge=0,
-        description="Tokens at which room is made, however large the window; 0: trigger_at alone",
+        description="Tokens at which to compact, however large the window; 0: trigger_at alone",
     )
     min_gain: float = Field(
         default=0.10,
         ge=0,
         lt=1,
-        description="Part of the window a compaction must free to be worth the prompt cache",
+        description="Fraction of the window that compaction must free to be worth losing the "
+        "prompt cache",
     )
     protected_messages: int = Field(
-        default=12, ge=1, description="So many of the newest messages stay as they are"
+        default=12, ge=1, description="Number of newest messages that stay unchanged"
     )
     keep_recent_tokens: int = Field(
         default=0,
         ge=0,
-        description="Tokens of recent messages a summary leaves; 0: 20 % of the window, "
+        description="Tokens of recent messages kept out of a summary; 0: 20 % of the window, "
         "at most 20,000",
     )
-    max_summary_tokens: int = Field(
-        default=4_000, ge=200, description="How long a summary may be, in tokens"
-    )
+    max_summary_tokens: int = Field(default=4_000, ge=200, description="Longest summary, in tokens")
     max_output_tokens: int = Field(
         default=2_000,
         ge=600,
-        description="Old tool outputs longer than this are cut to head and tail",
+        description="Old tool outputs above this many tokens are cut to head and tail",
     )
     template: Literal["structured", "seven-section"] = Field(
-        default="structured", description="The form of a summary"
+        default="structured", description="Format of a summary"
     )
     summary_role: Literal["user", "system"] = Field(
-        default="user", description="Whether a summary is sent as a message or with the system's"
+        default="user", description="Send the summary as a user message or in the system prompt"
     )
     background: bool = Field(
-        default=True, description="Write the summary ahead, from warn_at on, while you work"
+        default=True, description="Start the summary in the background once warn_at is reached"
     )
 
     @model_validator(mode="before")
@@ -191,13 +190,14 @@ class PermissionSettings(SettingsSection):
     """
 
     allow: tuple[str, ...] = Field(
-        default=(), description='What runs unasked, such as "bash(pytest *)" or "write(docs/**)"'
+        default=(),
+        description='What runs without asking, such as "bash(pytest *)" or "write(docs/**)"',
     )
-    ask: tuple[str, ...] = Field(default=(), description="What is asked about all the same")
-    deny: tuple[str, ...] = Field(default=(), description="What is never done; wins over the rest")
+    ask: tuple[str, ...] = Field(default=(), description="What asks first, whatever the mode")
+    deny: tuple[str, ...] = Field(default=(), description="What never runs; overrides other rules")
     pass_environment: tuple[str, ...] = Field(
         default=(),
-        description="Variables the model's commands may see although they look secret",
+        description="Environment variables the model's commands get although they look secret",
     )
 
 
@@ -205,19 +205,19 @@ class ModelSettings(SettingsSection):
     """``[models."name"]``: what to believe of one model instead of the built-in table."""
 
     window: int | None = Field(
-        default=None, gt=0, description="Context window in tokens, instead of what is known"
+        default=None, gt=0, description="Context window in tokens; overrides the known value"
     )
     max_output: int | None = Field(
-        default=None, gt=0, description="Longest reply in tokens, instead of what is known"
+        default=None, gt=0, description="Longest reply in tokens; overrides the known value"
     )
     base_url: WebAddress | None = Field(
-        default=None, description="Address of the OpenAI-compatible server that has this model"
+        default=None, description="URL of the OpenAI-compatible server for this model"
     )
     api_key_env: str | None = Field(
-        default=None, description="Name of the environment variable with the key for this model"
+        default=None, description="Name of the environment variable that holds this model's key"
     )
     sees_images: bool | None = Field(
-        default=None, description="Whether it takes images, instead of what is known"
+        default=None, description="Whether it accepts images; overrides the known value"
     )
 
 
@@ -229,16 +229,16 @@ class LocalSettings(SettingsSection):
     """
 
     model: str = Field(
-        default="", description="What --local uses; empty: the newest one pulled or added"
+        default="", description="Model for --local; empty: the newest one pulled or added"
     )
-    threads: int = Field(default=0, ge=0, description="Threads to use; 0: llama.cpp decides")
+    threads: int = Field(default=0, ge=0, description="Number of threads; 0: llama.cpp decides")
     context: int = Field(
         default=0,
         ge=0,
-        description="Window in tokens; 0: what the model was made for, at most 16,384",
+        description="Context window in tokens; 0: what the model was trained for, at most 16,384",
     )
     gpu_layers: int = Field(
-        default=-1, ge=-1, description="Layers on the graphics card; -1: as many as fit"
+        default=-1, ge=-1, description="Layers to put on the GPU; -1: as many as fit"
     )
 
 
@@ -253,25 +253,26 @@ class McpServerSettings(SettingsSection):
     HTTP header the variable with its value, so that no key stands in the file.
     """
 
-    command: str = Field(default="", description="The program of the server")
-    args: tuple[str, ...] = Field(default=(), description="Its arguments")
-    env: dict[str, str] = Field(default_factory=dict, description="Variables it is given")
+    command: str = Field(default="", description="Program to start")
+    args: tuple[str, ...] = Field(default=(), description="Arguments of the program")
+    env: dict[str, str] = Field(default_factory=dict, description="Environment variables for it")
     url: Annotated[str, AfterValidator(_address_with_variables)] = Field(
-        default="", description="The server's address, in place of a program"
+        default="", description="URL of the server, instead of a program"
     )
     headers_env: dict[str, str] = Field(
-        default_factory=dict, description="HTTP header -> name of the variable with its value"
+        default_factory=dict,
+        description="HTTP header -> name of the environment variable with its value",
     )
     tools: tuple[str, ...] = Field(
-        default=(), description="Names or patterns (search_*) of its tools that are offered; () all"
+        default=(), description="Tools to offer, as names or patterns (search_*); empty: all"
     )
-    exclude: tuple[str, ...] = Field(default=(), description="Those that are not")
+    exclude: tuple[str, ...] = Field(default=(), description="Tools not to offer")
     always: tuple[str, ...] = Field(
-        default=(), description="Those that come first where not all tools fit the context"
+        default=(), description="Tools to offer first when not all fit the context"
     )
-    enabled: bool = Field(default=True, description="Whether it is started")
+    enabled: bool = Field(default=True, description="Start the server")
     timeout_s: float = Field(
-        default=60.0, gt=0, description="Seconds its start, and each call, may take"
+        default=60.0, gt=0, description="Seconds allowed for start-up and for each call"
     )
 
     @property
@@ -284,9 +285,9 @@ class McpServerSettings(SettingsSection):
         if self.command.strip() and self.url.strip():
             raise ValueError("give either command or url")
         if self.is_of_others and not self.model_fields_set & _OF_OTHERS:
-            raise ValueError("give either command or url, or what is wanted of another's server")
+            raise ValueError("give command or url, or settings for a server defined elsewhere")
         if self.is_of_others and self.model_fields_set & {"args", "env", "headers_env"}:
-            raise ValueError("give either command or url, to which args, env or headers_env belong")
+            raise ValueError("args, env and headers_env need a command or url beside them")
         return self
 
 
@@ -294,7 +295,7 @@ class McpSettings(SettingsSection):
     """``[mcp]``: the servers by name, and how long a turn waits for those that start."""
 
     wait_s: float = Field(
-        default=10.0, ge=0, description="Seconds a turn waits for a server that starts, once"
+        default=10.0, ge=0, description="Seconds a turn waits, once, for a server to start"
     )
     servers: dict[str, McpServerSettings] = Field(
         default_factory=dict, description="Servers by name, such as [mcp.servers.github]"
@@ -305,11 +306,12 @@ class HookSettings(SettingsSection):
     """``[[hooks.EVENT]]``: a command of the person's that is run when something happens."""
 
     matcher: str = Field(
-        default="", description="For which tools: a regular expression as Edit|Write; empty: all"
+        default="",
+        description="Tools it applies to, as a regular expression such as Edit|Write; empty: all",
     )
-    command: str = Field(min_length=1, description="A shell command; it reads JSON")
+    command: str = Field(min_length=1, description="Shell command; it reads JSON")
     timeout_s: float = Field(
-        default=60.0, gt=0, le=3_600, description="Seconds it may take until it is stopped"
+        default=60.0, gt=0, le=3_600, description="Seconds after which it is stopped"
     )
 
 
@@ -322,122 +324,125 @@ class Settings(SettingsSection):
 
     model: str = Field(
         default="",
-        description="Model to talk to, any litellm name; empty: chosen from the keys at hand",
+        description="Model to use, any litellm name; empty: chosen from the available keys",
     )
     base_url: WebAddress = Field(
-        default="", description="Address of an OpenAI-compatible server that has the model"
+        default="", description="URL of an OpenAI-compatible server for the model"
     )
     api_key_env: str = Field(
-        default="", description="Name of the environment variable with the key; never the key"
+        default="", description="Name of the environment variable that holds the key, not the key"
     )
     thinking: ThinkingLevel = Field(
         default="auto",
-        description="How much the model thinks before it answers; auto: medium where it can, "
-        "xhigh and max: the most of models that have no such level",
+        description="How much the model thinks before it answers; auto: medium if it can; "
+        "xhigh and max: the highest level that the model has",
     )
     permission_mode: PermissionMode = Field(
         default="ask",
-        description="Ask before writes and commands (ask), before commands (accept-edits), "
-        "only read (plan), do all but the destructive (full)",
+        description="Ask before writes and commands (ask), before commands (accept-edits) or "
+        "before destructive actions (full), or only read (plan)",
     )
     session_dir: str = Field(
-        default="", description="Folder of the session files; empty: the user's data folder"
+        default="", description="Folder for session files; empty: the user's data folder"
     )
     durability: Durability = Field(
         default="entry",
-        description="When a session file is forced to the disk: each entry, each turn, or never",
+        description="When a session file is synced to disk: after each entry, after each turn, or "
+        "never (none)",
     )
     recall_other_sessions: bool = Field(
         default=True,
-        description="Whether the model's recall also searches the other sessions of the folder",
+        description="Let recall also search the folder's other sessions",
     )
     hint_earlier_work: bool = Field(
         default=True,
-        description="Whether a first message like that of an earlier session of the folder "
-        "is sent with a hint of it",
+        description="If your first message resembles an earlier session in this folder, give the "
+        "model a two-line pointer to it",
     )
     sandbox: SandboxMode = Field(
         default="off",
-        description="Commands of the model without network and outside writes: where bubblewrap "
-        "works (auto), or not at all without it (on)",
+        description="Keep the model's commands from the network and from writing outside the "
+        "folder: where bubblewrap works (auto), or run no commands without it (on)",
     )
     fetch_private: bool = Field(
         default=False,
-        description="Whether the model's fetch may read from this machine and private networks",
+        description="Let fetch read from this machine and from private networks",
     )
     theme: str = Field(
         default="",
-        description="Colours; empty: as the terminal's, else agent-dark; /theme tries them on",
+        description="Colours; empty: match the terminal, else agent-dark; /theme previews them",
     )
-    mouse: bool = Field(
-        default=True, description="Whether the mouse belongs to the program or to the terminal"
-    )
+    mouse: bool = Field(default=True, description="Use the mouse; false leaves it to the terminal")
     status_fields: tuple[StatusField, ...] = Field(
         default=STATUS_FIELDS,
-        description="What the status line shows left of the context, in this order",
+        description="What the status line shows left of the context gauge, in this order",
     )
     status_command: str = Field(
         default="",
-        description="A shell command whose first line the status line shows as the field command; "
-        "it reads JSON from its input",
+        description="Shell command whose first output line becomes the status field command; "
+        "it reads JSON",
     )
     status_interval_s: float = Field(
         default=5.0,
         ge=1,
-        description="Seconds from one run of status_command to the next, at least",
+        description="Minimum seconds between runs of status_command",
     )
-    vim_mode: bool = Field(default=False, description="The keys of vi in the prompt")
+    vim_mode: bool = Field(default=False, description="vi keys in the prompt")
     plain: bool = Field(
-        default=False, description="Lines instead of the screen, for screen readers; as --plain"
+        default=False,
+        description="Print lines instead of a full screen, for screen readers; same as --plain",
     )
     notify: NotifySetting = Field(
         default="auto",
-        description="Calling who looks elsewhere: auto notifies where the terminal can, else rings",
+        description="Alerts while you look elsewhere: auto notifies if the terminal can, "
+        "else rings the bell",
     )
     bash_timeout_s: float = Field(
         default=120.0,
         gt=0,
-        description="Seconds a command may take; one of the model's then goes on in the background",
+        description="Seconds before a command is stopped; the model's commands continue in the "
+        "background instead",
     )
     max_processes: int = Field(
         default=1_000,
         ge=10,
         le=1_000_000,
-        description="Processes a command may be at a time; at more, all of it is killed (Linux)",
+        description="Processes a command may have at a time; with more, it is killed (Linux)",
     )
     request_idle_timeout_s: float = Field(
         default=600.0,
         gt=0,
-        description="Seconds without a byte from a server after which a request is given up",
+        description="Seconds without data from a server before a request is stopped",
     )
     loopback_idle_timeout_s: float = Field(
         default=3_600.0,
         gt=0,
-        description="The same for a server on this machine, which may read a long prompt first",
+        description="The same for a server on this machine, which may need long to read a prompt",
     )
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),
-        description="Making room; fractions are of the model's window",
+        description="Compaction; fractions are of the model's context window",
     )
     permissions: PermissionSettings = Field(
-        default=PermissionSettings(), description="Rules for what asks first; deny wins"
+        default=PermissionSettings(),
+        description="Rules for what runs, asks or is denied; deny wins",
     )
     local: LocalSettings = Field(
-        default=LocalSettings(), description="The built-in server of models on this machine"
+        default=LocalSettings(), description="Built-in server for models on this machine"
     )
     mcp: McpSettings = Field(
-        default=McpSettings(), description="MCP servers, whose tools the model may call"
+        default=McpSettings(), description="MCP servers, whose tools the model can call"
     )
     hooks: dict[HookEvent, tuple[HookSettings, ...]] = Field(
         default_factory=dict[HookEvent, tuple[HookSettings, ...]],
-        description="Commands that are run when something happens, such as [[hooks.PostToolUse]] "
+        description="Commands to run on events, such as [[hooks.PostToolUse]] "
         'with matcher = "Edit|Write" and command = "..."',
     )
     keys: KeySettings = Field(
         default=KeySettings(),
-        description='Which keys do what: a key as "ctrl+e", several as a list, "" for none',
+        description='Key bindings: one key such as "ctrl+e", several as a list, "" for none',
     )
     models: dict[str, ModelSettings] = Field(
         default_factory=dict,
-        description='What to believe of single models, such as [models."openai/qwen3"]',
+        description='Settings for one model, such as [models."openai/qwen3"]',
     )

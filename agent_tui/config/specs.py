@@ -61,9 +61,9 @@ class SettingSpec:
             case "number":
                 return " ".join(filter(None, ("a number", self.limits)))
             case "text":
-                return "a text"
+                return "a string"
             case "list":
-                return 'a list of texts: ["…", "…"]'
+                return 'a list of strings: ["…", "…"]'
             case "table":
                 return "a table"
 
@@ -252,11 +252,11 @@ def _limits(field: FieldInfo) -> str:
             case Gt():
                 words.append(f"above {limit.gt}")
             case Ge():
-                words.append(f"from {limit.ge}")
+                words.append(f"at least {limit.ge}")
             case Lt():
                 words.append(f"below {limit.lt}")
             case Le():
-                words.append(f"up to {limit.le}")
+                words.append(f"at most {limit.le}")
             case _:
                 pass
     return ", ".join(words)

@@ -12,8 +12,8 @@ from agent_tui.config.specs import section_description, setting_specs
 
 _HEAD = f"""\
 #:schema {SCHEMA_URL}
-# Settings of agent-tui. Each line holds the default: take the # away to change it.
-# "agent-tui config show" says what is in force, and who said so.
+# Settings of agent-tui, each with its default. To change one, remove its # and edit the value.
+# "agent-tui config show" shows the values in use and where each comes from.
 """
 _MODELS = """\
 #[models."openai/qwen3"]

@@ -20,7 +20,7 @@ from agent_tui.regular_files import read_regular_file
 from agent_tui.secret_text import has_key
 
 _SEE_ALL = "agent-tui config show lists all settings."
-_MEND_FIRST = "Mend it first: agent-tui config edit."
+_FIX_FIRST = "Fix the file first: agent-tui config edit."
 
 
 def setting_named(text: str) -> SettingSpec:
@@ -60,7 +60,7 @@ class UserConfigFile:
             ConfigError: It is not allowed there (says what is), or the file is broken.
         """
         if spec.kind == "table":
-            raise ConfigError(f"{spec.name} is a table.", "Write it with agent-tui config edit.")
+            raise ConfigError(f"{spec.name} is a table.", "Edit it with agent-tui config edit.")
         written: JsonValue = " ".join(words)
         if spec.kind == "list":
             is_written_out = len(words) == 1 and words[0].lstrip().startswith("[")
@@ -77,8 +77,8 @@ class UserConfigFile:
         value = value_at(Settings.model_validate(values), spec.key)
         if spec.kind == "text" and has_key(str(value)):
             raise ConfigError(
-                f"{spec.name}: this looks like a key, and keys are not kept in config.toml.",
-                "Keep it in an environment variable, and the name of that in api_key_env.",
+                f"{spec.name}: this looks like an API key. Keys do not belong in config.toml.",
+                "Put the key in an environment variable and its name in api_key_env.",
             )
         return value
 
@@ -154,7 +154,7 @@ class UserConfigFile:
             inner = table[part]
             if not isinstance(inner, MutableMapping):
                 named = dotted(section[:depth])
-                raise ConfigError(f"{self.path}: {named} is not a section there.", _MEND_FIRST)
+                raise ConfigError(f"{self.path}: {named} is not a table.", _FIX_FIRST)
             table = cast("MutableMapping[str, object]", inner)
         return table
 
@@ -166,13 +166,13 @@ class UserConfigFile:
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be read: {error.strerror}.") from error
         except UnicodeDecodeError as error:
-            raise ConfigError(f"{self.path} is not UTF-8: {error}.", _MEND_FIRST) from error
+            raise ConfigError(f"{self.path} is not UTF-8: {error}.", _FIX_FIRST) from error
 
     def _parsed(self, text: str) -> JsonObject:
         try:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{self.path}: not valid TOML: {error}.", _MEND_FIRST) from error
+            raise ConfigError(f"{self.path}: not valid TOML: {error}.", _FIX_FIRST) from error
 
     def _write(self, text: str) -> None:
         try:

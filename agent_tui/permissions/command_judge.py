@@ -114,7 +114,7 @@ class CommandJudge:
             dangers += [self._of_part(redirection.source, danger)] if danger else []
             written += paths
         if self._words.is_exhausted:
-            dangers.append("its file patterns take in more files than can be followed")
+            dangers.append("its file patterns match too many files to check")
         return CommandFacts(
             denied=denied or self._denied_inputs(parts.redirections, bases),
             asked=self._ruled(commands, "ask"),
@@ -150,13 +150,13 @@ class CommandJudge:
             return ""
         for part in dict.fromkeys(parts.commands):
             if part.kind == "opaque":
-                return f"the rule deny {denying[0]} may hold for: {_named(part)}"
+                return f"the deny rule {denying[0]} may apply to: {_named(part)}"
             hidden = () if self._reads_only(part) else hidden_commands(part)
             for rule in denying:
                 if rule.matches_part(part, ignore_prefix=True) == "maybe" or any(
                     rule.matches_part(inner, ignore_prefix=True) != "no" for inner in hidden
                 ):
-                    return f"the rule deny {rule} may hold for: {_named(part)}"
+                    return f"the deny rule {rule} may apply to: {_named(part)}"
         return ""
 
     def _ruled(self, parts: Iterable[CommandPart], decision: str) -> str:
@@ -169,7 +169,7 @@ class CommandJudge:
             for rule in matching:
                 is_lifted = decision == "ask" and rule.specificity < strongest
                 if rule.decision == decision and not is_lifted:
-                    return f"the rule {decision} {rule} holds for: {_named(part)}"
+                    return f"the {decision} rule {rule} applies to: {_named(part)}"
         return ""
 
     def _reads_only(self, part: CommandPart) -> bool:
@@ -243,7 +243,7 @@ class CommandJudge:
         """A file whose name comes apart at its blanks, and then names others."""
         for word in part.arguments if not prints_names_only(part) else ():
             if word.splits_blanks and (name := self._words.name_that_splits(bases, word)):
-                return f"{name} would be taken for several files"
+                return f"the name {name} would be split into several"
         return ""
 
     def _searched_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
@@ -254,7 +254,7 @@ class CommandJudge:
         for folder in self._searched_folders(part, bases):
             found = secret_below(folder, self._guard, hidden=hidden, follows_links=follows)
             if found:
-                return f"{found} may hold keys or passwords"
+                return f"searches {found}, which may contain keys or passwords"
         return ""
 
     def _searched_denied(self, part: CommandPart, bases: Sequence[Path]) -> str:
@@ -269,7 +269,7 @@ class CommandJudge:
         linked = is_held if follows_links(part) else None
         for folder in self._searched_folders(part, bases):
             if held := held_below(folder, is_held, linked, hidden=hidden):
-                return f"{held}, which a deny rule is for, would be searched"
+                return f"searches {held}, which a deny rule covers"
         return ""
 
     def _searched_folders(self, part: CommandPart, bases: Sequence[Path]) -> list[Path]:
@@ -295,7 +295,7 @@ class CommandJudge:
         for word in dict.fromkeys(_naming_words(part, reads_only)):
             is_unread = names_only or self._words.is_exhausted
             if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
-                return f"{word.value} may take in {secret}, where keys or passwords are kept"
+                return f"{word.value} may match {secret}, which may contain keys or passwords"
             is_found = word.is_pattern and part.wrapper in ("find", "xargs")
             for base in bases:
                 for path in self._words.named(base, word):
@@ -336,7 +336,7 @@ class CommandJudge:
             for path in self._words.named(base, word):
                 for rule, denies in rules:
                     if denies(path):
-                        return f"the rule deny {rule} forbids {path}"
+                        return f"the deny rule {rule} forbids {path}"
         return ""
 
     def _redirected(
@@ -345,7 +345,7 @@ class CommandJudge:
         """Why a redirection always asks, and the files it may write."""
         target = redirection.target
         if not target.is_plain:
-            return f"where {target.source} leads is only known when it runs", []
+            return f"{target.source} is known only at run time", []
         if target.value in _STREAMS:
             return "", []
         guard = self._guard
@@ -373,7 +373,7 @@ def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
         for place in (base, *base.parents):
             for name in TOOLCHAIN_FILES.get(part.name, ()):
                 if path_exists(place / name):
-                    return f"which {part.name} runs is up to {place / name}"
+                    return f"{place / name} decides which {part.name} runs"
     return ""
 
 
@@ -420,7 +420,7 @@ def named_part(source: str) -> str:
 def _why_not_followed(bases: Sequence[Path]) -> str:
     """Why it takes too long to look at every folder that a command may run in."""
     if len(bases) > _MAX_FOLDERS:
-        return "it goes through more folders than can be followed"
+        return "changes to too many folders to check"
     if any(len(str(base)) > _MAX_FOLDER_CHARS for base in bases):
-        return "it goes to a folder with a longer name than can be followed"
+        return "changes to a folder whose path is too long to check"
     return ""

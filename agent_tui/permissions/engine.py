@@ -38,16 +38,15 @@ from agent_tui.tools.base import Intent
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
-    "Plan mode is on: only reading is possible now. Describe what you would do; the user "
-    "leaves plan mode when they agree."
+    "Plan mode is on: you can only read. Describe what you would do; the user leaves plan mode "
+    "when they agree."
 )
 _READING_HELPER = (
-    "Only reading is possible here, and only with commands that are known to do nothing else. "
-    "Look with the other tools."
+    "You can only read here, with commands known to be read-only. Use the other tools to look."
 )
 _NOBODY_TO_ASK = (
-    "This needs the user's approval ({why}), and nobody can be asked in this run. Go on without "
-    "it, or say what the user should allow with a permission rule or mode."
+    "This needs the user's approval ({why}), and this run cannot ask. Continue without it, or "
+    "say which permission rule or mode would allow it."
 )
 _MAX_WHYS = 3
 _RECURSIVE_TOOLS = ("grep",)
@@ -170,7 +169,7 @@ class PermissionEngine:
         """The verdict on a call that cannot be judged: only the person can decide."""
         if self.mode == "plan" and intent.access not in ("none", "read"):
             return Verdict("deny", self._only_reading, fault=fault)
-        why = f"it cannot be judged: the judge failed ({type(fault).__name__})"
+        why = f"the permission check failed ({type(fault).__name__})"
         return Verdict("ask", why, by="protection", fault=fault)
 
     def asked_by_hook(self, verdict: Verdict, why: str) -> Verdict:
@@ -296,7 +295,7 @@ class PermissionEngine:
         except (OSError, ValueError) as error:
             self._rules[-1] = replace(kept, source=_SESSION_SOURCE)
             raise ConfigError(
-                f"{path}: the rule could not be saved: {error}", "It holds for this session."
+                f"{path}: cannot save the rule: {error}", "It applies to this session only."
             ) from error
 
     def remove_rule(self, rule: Rule) -> None:
@@ -307,10 +306,10 @@ class PermissionEngine:
                 be written.
         """
         if rule.source == RUN_SOURCE:
-            raise ConfigError(f"{rule} comes from the command line.", "Start without it.")
+            raise ConfigError(f"{rule} comes from the command line.", "Start agent-tui without it.")
         if rule.source not in (_SESSION_SOURCE, _PROJECT_SOURCE):
             raise ConfigError(
-                f"{rule} comes from the settings.", "Take it out of config.toml: /settings."
+                f"{rule} comes from the settings.", "Remove it from config.toml: /settings."
             )
         path = self._project_rules_file
         if rule.source == _PROJECT_SOURCE:
@@ -320,7 +319,7 @@ class PermissionEngine:
                 )
             except (OSError, ValueError) as error:
                 raise ConfigError(
-                    f"{path}: the rule could not be taken out: {error}", "Edit that file."
+                    f"{path}: cannot remove the rule: {error}", "Edit that file."
                 ) from error
         self._rules = [kept for kept in self._rules if (kept, kept.source) != (rule, rule.source)]
 
@@ -350,7 +349,7 @@ class PermissionEngine:
         obeyed = "; ".join(filter(None, map(self._why_obeyed, intent.paths)))
         if self.mode == "full" or (self.mode == "accept-edits" and not (outside or obeyed)):
             return _ALLOWED
-        why = f"{outside[0]} is outside the workspace" if outside else obeyed or "it changes a file"
+        why = f"writes outside the folder: {outside[0]}" if outside else obeyed or "changes a file"
         return Verdict("ask", why, self._write_rule(intent.paths))
 
     def _why_obeyed(self, path: Path) -> str:
@@ -359,37 +358,37 @@ class PermissionEngine:
         root = self._guard.root_of(path)
         shown = path.relative_to(root) if root is not None else path
         who = who_obeys(shown, (rule.program for rule in allowed))
-        return f"{who} does what {path} says" if who else ""
+        return f"{path} controls {who}" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:
         """A call of another program's tool: nobody knows what it does, so only rules allow it."""
         rule = outside_rule(tool_name, self._rules)
         if rule is not None and rule.decision == "deny":
-            return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+            return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
         if rule is None:
-            return Verdict("ask", "what another program does cannot be judged", tool_name)
+            return Verdict("ask", "runs an MCP tool, whose effect is unknown", tool_name)
         if rule.decision == "allow":
             return _ALLOWED_BY_RULE
-        return Verdict("ask", f"the rule ask {rule} holds", tool_name, by="rule")
+        return Verdict("ask", f"the ask rule {rule} applies", tool_name, by="rule")
 
     def _judge_network(self, tool_name: str, intent: Intent) -> Verdict:
         """A question to a host, which can carry words out as well as in."""
         rule = host_rule(tool_name, intent.host, self._rules)
         if rule is not None and rule.decision == "deny":
-            return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+            return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
         if rule is not None and rule.decision == "allow":
             return _ALLOWED_BY_RULE
         kept = rule_for_host(tool_name, intent.host)
         if rule is not None:
-            return Verdict("ask", f"the rule ask {rule} holds", kept, by="rule")
+            return Verdict("ask", f"the ask rule {rule} applies", kept, by="rule")
         if self.mode == "full" and not intent.leaves_sandbox:
             return _ALLOWED
-        beside = ", which the sandbox keeps from commands" if intent.leaves_sandbox else ""
-        return Verdict("ask", f"it asks {intent.host}{beside}", kept)
+        beside = ", which the sandbox blocks for commands" if intent.leaves_sandbox else ""
+        return Verdict("ask", f"sends a request to {intent.host}{beside}", kept)
 
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What the rules say of a call by its paths: deny first, then the most specific."""
@@ -400,7 +399,7 @@ class PermissionEngine:
             matched = self._matched(rule, intent.paths)
             if rule.decision == "deny":
                 if any(matched) or rule.pattern == "*":
-                    return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+                    return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
                 continue
             holds = any(matched) if rule.decision == "ask" else all(matched)
             if holds and (best is None or _is_stronger(rule, best)):
@@ -409,7 +408,7 @@ class PermissionEngine:
             return None
         if best.decision == "allow":
             return _ALLOWED_BY_RULE
-        why = f"the rule ask {best} holds"
+        why = f"the ask rule {best} applies"
         return Verdict("ask", why, self._write_rule(intent.paths), by="rule")
 
     def _matched(self, rule: Rule, paths: Sequence[Path]) -> list[bool]:
@@ -435,7 +434,7 @@ class PermissionEngine:
             part = named_part(parts.problem_part)
             is_compound = bool(part) and part != named_part(command)
             where = f", in: {part}" if is_compound else ""
-            why = f"the command cannot be judged: {parts.problem}{where}"
+            why = f"the command cannot be checked: {parts.problem}{where}"
             return Verdict("ask", why, by="protection", is_compound=is_compound)
         judge = CommandJudge(self._guard, self._rules)
         facts = judge.facts(parts)
@@ -497,7 +496,7 @@ class PermissionEngine:
         is_within = self.mode == "accept-edits" and self._guard.may_write_freely(path)
         if (is_within and not obeyed) or self._allows_write(path):
             return ""
-        return obeyed or f"it writes {path}"
+        return obeyed or f"writes {path}"
 
     def _rules_for_parts(
         self, command: str, parts: ShellParts, facts: CommandFacts
@@ -547,7 +546,7 @@ class PermissionEngine:
                 denies = rule.strict_path_matcher(self._guard.workspace)
                 for path in paths:
                     if denies(path):
-                        return f"the rule deny {rule} forbids writing {path}"
+                        return f"the deny rule {rule} forbids writing {path}"
         return ""
 
     def _allows_write(self, path: Path) -> bool:
@@ -573,7 +572,7 @@ class PermissionEngine:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except (OSError, ValueError) as error:
-            self._problems.append(f"{path}: the project's rules cannot be read: {error}")
+            self._problems.append(f"{path}: cannot read the project's rules: {error}")
             return []
         rules: list[Rule] = []
         for decision, texts in stored:

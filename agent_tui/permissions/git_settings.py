@@ -43,7 +43,7 @@ def git_risk(cwd: Path) -> str:
     root = repository_root(cwd)
     for folder in (cwd, *cwd.parents):
         if path_exists(folder / "HEAD") and is_folder(folder / "objects"):
-            return f"{folder} is itself the inside of a repository"
+            return f"{folder} is itself a git directory"
         if folder == root:
             return _risk_in(folder / ".git")
     return ""
@@ -51,10 +51,10 @@ def git_risk(cwd: Path) -> str:
 
 def _risk_in(inside: Path) -> str:
     if is_link(inside) or not is_folder(inside):
-        return f"{inside} names another place"
+        return f"{inside} points elsewhere"
     for name in ("commondir", "config.worktree"):
         if path_exists(inside / name):
-            return f"{inside / name} takes settings from elsewhere"
+            return f"{inside / name} loads settings from elsewhere"
     if held := _held_repositories(inside):
         return held
     try:
@@ -77,13 +77,13 @@ def _held_repositories(inside: Path) -> str:
     The index has an entry for each, whose mode is 160000 (octal) whatever ``.gitmodules`` says.
     """
     if any(inside.glob("sharedindex.*")):
-        return f"{inside} holds an index in parts"
+        return f"{inside} has a split index"
     try:
         with open_regular_file(inside / "index") as file:
             before = b""
             while block := file.read(_INDEX_BLOCK_BYTES):
                 if _HELD_REPOSITORY in before + block:
-                    return f"{inside / 'index'} may name repositories within, whose settings count"
+                    return f"{inside / 'index'} may list submodules, whose settings apply"
                 before = block[-len(_HELD_REPOSITORY) :]
     except FileNotFoundError:
         return ""
@@ -97,7 +97,7 @@ def _odd_settings(config: Path) -> Iterator[str]:
     with open_regular_file(config) as file:
         content = file.read(_MAX_CONFIG_BYTES + 1)
     if len(content) > _MAX_CONFIG_BYTES:
-        yield f"{config} is very long"
+        yield f"{config} is too long to check"
     section = ""
     for number, whole in enumerate(content.decode("utf-8").split("\n"), start=1):
         line = whole.strip()

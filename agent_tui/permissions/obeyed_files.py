@@ -19,7 +19,7 @@ _FOLDERS: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".hg", ".jj"), "version control"),
         **dict.fromkeys((".bundle", ".mvn", ".gradle"), "a build"),
         **dict.fromkeys((".direnv",), "the shell"),
-        **dict.fromkeys(("site-packages", ".pnp"), "whatever runs with these packages"),
+        **dict.fromkeys(("site-packages", ".pnp"), "any program that uses these packages"),
         **dict.fromkeys(
             (
                 *(".claude", ".codex", ".gemini", ".cursor", ".agents", ".opencode", ".pi"),
@@ -27,14 +27,14 @@ _FOLDERS: Mapping[str, str] = MappingProxyType(
             ),
             "an agent",
         ),
-        **dict.fromkeys((".husky", ".githooks", ".git-hooks", ".lefthook"), "git's hooks"),
-        **dict.fromkeys((".circleci", ".buildkite", ".gitea", ".forgejo"), "a build service"),
+        **dict.fromkeys((".husky", ".githooks", ".git-hooks", ".lefthook"), "git hooks"),
+        **dict.fromkeys((".circleci", ".buildkite", ".gitea", ".forgejo"), "CI"),
     }
 )
 _PAIRS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
-        (".github", "workflows"): "a build service",
-        (".github", "actions"): "a build service",
+        (".github", "workflows"): "CI",
+        (".github", "actions"): "CI",
         (".cargo", "config.toml"): "cargo",
         (".cargo", "config"): "cargo",
         (".config", "mise.toml"): "mise",
@@ -46,9 +46,9 @@ _PAIRS: Mapping[tuple[str, str], str] = MappingProxyType(
         },
         (".yarn", "releases"): "yarn",
         (".yarn", "plugins"): "yarn",
-        ("node_modules", ".bin"): "whoever calls one of these commands",
+        ("node_modules", ".bin"): "any program that calls these commands",
         **{
-            (folder, below): "whoever calls one of these commands"
+            (folder, below): "any program that calls these commands"
             for folder in (".venv", "venv", "env")
             for below in ("bin", "scripts")
         },
@@ -74,7 +74,7 @@ _NAMES: Mapping[str, str] = MappingProxyType(
                 ".pre-commit-hooks.yaml",
                 ".overcommit.yml",
             ),
-            "git's hooks",
+            "git hooks",
         ),
         **dict.fromkeys((".gitattributes", ".gitmodules", ".lfsconfig"), "git"),
         **dict.fromkeys(
@@ -83,7 +83,7 @@ _NAMES: Mapping[str, str] = MappingProxyType(
                 *(".drone.yml", ".woodpecker.yml", "bitbucket-pipelines.yml", "appveyor.yml"),
                 *("cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml", "buildspec.yaml"),
             ),
-            "a build service",
+            "CI",
         ),
         ".devcontainer.json": "a development container",
         ".pnpmfile.cjs": "pnpm",
@@ -147,12 +147,12 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")
     if fnmatch.fnmatchcase(names[-1], "*lefthook*.y*ml"):
-        return "git's hooks"
+        return "git hooks"
     suffix = next((who for end, who in _SUFFIXES.items() if names[-1].endswith(end)), "")
     if found := found or _NAMES.get(names[-1], "") or suffix:
         return found
     if not path.is_absolute() and (hidden := _unknown_hidden(names)):
-        return f"whichever program {hidden} is for"
+        return f"the program that reads {hidden}"
     for program in allowed_programs:
         if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
             return program

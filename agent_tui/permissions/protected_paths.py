@@ -132,41 +132,41 @@ class ProtectedPaths:
         if any(name in _SECRET_FOLDERS for name in names) or _has_pair(names, _SECRET_PAIRS):
             return f"{path} is where keys are kept"
         if names and is_secret_name(path.name):
-            return f"{path} may hold keys or passwords"
+            return f"{path} may contain keys or passwords"
         if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
-            return f"{path} is the inside of a running program"
+            return f"{path} exposes a running program"
         if names[1:2] == ["dev"] and not _READABLE_DEVICES.fullmatch(str(path)):
             return f"{path} is a device"
         is_skill = any(path.is_relative_to(own / _SKILLS_FOLDER) for own in self.own_folders)
         if self.is_own(path) and not is_skill:
-            return f"{path} belongs to agent-tui itself"
+            return f"{path} belongs to agent-tui"
         return ""
 
     def why_writing_asks(self, path: Path) -> str:
         """Why changing `path` always asks; empty if it does not."""
         names = [folded(part) for part in path.parts]
         if is_inside_git(path):
-            return f"{path} is inside .git, where files can make git run things"
+            return f"{path} is in .git, where files can make git run programs"
         is_startup = names[-1:] and names[-1] in _STARTUP_FILES
         if is_startup or _STARTUP_FOLDERS & set(names) or _has_pair(names, _STARTUP_PAIRS):
             return f"{path} is run or read when programs start"
         if _OWN_PROJECT_FOLDER in names:
-            return f"{path} configures agent-tui itself"
+            return f"{path} configures agent-tui"
         if self.is_own(path):
-            return f"{path} belongs to agent-tui itself"
+            return f"{path} belongs to agent-tui"
         return self.why_reading_asks(path)
 
     def why_searching_asks(self, folder: Path) -> str:
         """Why searching all of `folder` asks: keys or sessions are somewhere below it."""
         home = self.home
         if home is not None and home.is_relative_to(folder) and folder != self.workspace:
-            return f"{folder} holds the home folder, with keys in it"
+            return f"{folder} contains the home folder and its keys"
         for own in self.own_folders:
             if own.is_relative_to(folder) and not self.workspace.is_relative_to(folder):
-                return f"{folder} holds files of agent-tui itself"
+                return f"{folder} contains agent-tui's own files"
         names = [folded(part) for part in folder.parts]
         if names[1:2] == ["proc"]:
-            return f"{folder} shows the inside of running programs"
+            return f"{folder} exposes running programs"
         for first, second in sorted(_SECRET_PAIRS):
             if names[-1:] == [first] and path_exists(folder / second):
                 return f"{folder / second} is where keys are kept"
@@ -182,12 +182,12 @@ class ProtectedPaths:
     def why_git_asks(self, folder: Path) -> str:
         """Why git in `folder` may obey a configuration that came with its files."""
         if not self.is_inside(folder):
-            return f"git in {folder}, outside the workspace"
+            return f"runs outside the folder: {folder}"
         for place in (folder, *folder.parents):
             if place in self.roots:
                 break
             if is_file(place / "HEAD") or path_exists(place / ".git"):
-                return f"{place} is a repository of its own"
+                return f"{place} is a separate repository"
         doubt = self.git_risk(folder)
         return f"the folder is not trusted, and {doubt}" if doubt else ""
 

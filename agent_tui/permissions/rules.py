@@ -191,13 +191,13 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
         pattern = re.sub(r"^(?:\./|/(?=/))", "", pattern)
     if not (tool in RULED_TOOLS or tool.startswith(PREFIX)):
         raise ConfigError(
-            f"{text!r} can never hold: there is no tool {tool}.",
-            f"There are {', '.join(sorted(RULED_TOOLS))}, and {PREFIX}SERVER__TOOL.",
+            f"{text!r} never applies: there is no tool {tool}.",
+            f"Tools: {', '.join(sorted(RULED_TOOLS))}, and {PREFIX}SERVER__TOOL.",
         )
     is_pattern = tool == "bash" and "*" in pattern and pattern != "*" and pattern[:1] != "="
     if is_pattern and not _is_simple(pattern):
         raise ConfigError(
-            f"{text!r} can hardly ever hold: a * is for rules about one command.",
+            f"{text!r} would almost never apply: a rule with * must name one command.",
             "Write one rule for each part, or bash(= ...) for exactly this text.",
         )
     if tool == FETCH and not _HOSTS.fullmatch(pattern):

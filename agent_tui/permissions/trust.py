@@ -22,7 +22,7 @@ TrustState: TypeAlias = TrustDecision | Literal["not asked"]
 TrustAnswer: TypeAlias = Literal["trust", "this run", "no"]
 
 NOT_TRUSTED = "the folder is not trusted"
-_TOO_BROAD_HINT = "Trust the folders you work in, one by one."
+_TOO_BROAD_HINT = "Trust each folder you work in separately."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class FolderTrust:
         try:
             real = file.resolve(strict=True)
         except (OSError, RuntimeError):
-            return "it leads nowhere"
+            return "it is a broken link"
         if real == file.parent.resolve() / file.name:
             return ""
         if self.state_of(real.parent) != "trusted" or real.suffix != file.suffix:
@@ -180,7 +180,7 @@ class FolderTrust:
         """
         resolved = folder.resolve()
         if decision == "trusted" and self.is_too_broad(resolved):
-            raise ConfigError(f"{resolved} is too broad to be trusted.", _TOO_BROAD_HINT)
+            raise ConfigError(f"{resolved} is too broad to trust.", _TOO_BROAD_HINT)
         self._in_this_run[resolved] = decision
         self._file.change(resolved, decision)
         del self._in_this_run[resolved]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the first paint does not wait for pydantic
 
 TrustDecision: TypeAlias = Literal["trusted", "not trusted"]
 
-_FOR_THIS_RUN = "It holds for this run."
+_FOR_THIS_RUN = "It applies to this run only."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class TrustFile:
         except OSError as error:
             return StoredTrust(problem=f"{self.path} cannot be read: {error.strerror}")
         except (ValueError, RecursionError) as error:
-            why = f"{self.path} is not what the program wrote ({error}); no folder is trusted"
+            why = f"{self.path} is damaged ({error}); no folder is trusted"
             return StoredTrust(problem=why)
 
     def change(self, folder: Path, decision: TrustDecision | None) -> None:
@@ -77,7 +77,7 @@ def _decisions(text: bytes) -> dict[Path, TrustDecision]:
 def _folder(text: str) -> Path:
     path = Path(text)
     if not path.is_absolute():
-        raise ValueError(f"{text!r} is not a whole path")
+        raise ValueError(f"{text!r} is not an absolute path")
     return path
 
 
@@ -86,7 +86,7 @@ def _decision(folder: str, stored: "JsonValue") -> TrustDecision:
         return "trusted"
     if stored == "not trusted":
         return "not trusted"
-    raise ValueError(f"{folder!r} is neither trusted nor not trusted")
+    raise ValueError(f'{folder!r} must be "trusted" or "not trusted"')
 
 
 def _text(decisions: Mapping[Path, TrustDecision]) -> bytes:

@@ -80,7 +80,7 @@ def _planned(
     for file in read_patch(arguments.patch):
         path = context.resolve(file.path)
         if path in changes:
-            raise ToolError(f"The patch names {context.shown(path)} twice. Join its parts.")
+            raise ToolError(f"The patch has {context.shown(path)} twice. Merge its parts.")
         if file.action == "add":
             changes[path] = _added(file, path, context)
             continue
@@ -101,7 +101,7 @@ def _added(file: FilePatch, path: Path, context: ToolContext) -> FileChange:
     try:
         return _created(path, text.encode("utf-8"), context)
     except UnicodeEncodeError as error:
-        raise ToolError("The patch holds a lone surrogate, which no file can hold.") from error
+        raise ToolError("The patch contains a lone surrogate, which cannot be written.") from error
 
 
 def _created(path: Path, content: bytes, context: ToolContext) -> FileChange:
@@ -137,9 +137,11 @@ def _updated(
         raise ToolError(f"{shown} is not a text file.")
     places, remarks = hunk_places(file.text, patch, shown)
     if unseen and remarks:
-        raise ToolError(f"{shown} {unseen}, and the patch does not fit it exactly. Read it first.")
+        raise ToolError(
+            f"{shown} {unseen}, and the patch does not match it exactly. Read it first."
+        )
     if unseen:
-        remarks = (f"({shown} {unseen}; what is around the change may be other than you know it.)",)
+        remarks = (f"({shown} {unseen}; the text around the change may not be what you expect.)",)
     for place in places:
         check_whole(place.new, file.text, f"The patch of {shown}")
     raw_text = file.replaced([(place.start, place.end, place.new) for place in places])

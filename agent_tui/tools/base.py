@@ -130,23 +130,23 @@ class NoHistory:
 
 
 async def _cannot_compact(_focus: str) -> ToolOutput:
-    return ToolOutput("No compaction here.", is_error=True)
+    return ToolOutput("Compaction is not available here.", is_error=True)
 
 
 async def _has_no_scopes(_action: ScopeAction, _label: str, _focus: str) -> ToolOutput:
-    return ToolOutput("No scopes here.", is_error=True)
+    return ToolOutput("Scopes are not available here.", is_error=True)
 
 
 async def _is_not_planning(_plan: str) -> ToolOutput:
-    return ToolOutput("Nobody decides on plans here.", is_error=True)
+    return ToolOutput("Plans cannot be approved here.", is_error=True)
 
 
 async def _has_no_helpers(_task: str, _agent: str, _say: Callable[[str], None]) -> ToolOutput:
-    return ToolOutput("No helpers here.", is_error=True)
+    return ToolOutput("Helpers are not available here.", is_error=True)
 
 
 async def _has_no_skills(_name: str) -> ToolOutput:
-    return ToolOutput("No skills here.", is_error=True)
+    return ToolOutput("Skills are not available here.", is_error=True)
 
 
 def _nothing_is_held(_searched: Path) -> Callable[[Path], bool]:

@@ -21,7 +21,7 @@ _LONGEST_TIMEOUT_S = 3_600
 _SETTLE_S = 1.0
 """A background command that fails at once (a name misspelt, a port in use) is told as any other."""
 
-_OWN_NETWORK = "the sandbox gives each command a network of its own: no other reaches its ports"
+_OWN_NETWORK = "the sandbox isolates each command's network: other commands cannot reach its ports"
 
 
 class BashArguments(ToolArguments):
@@ -32,9 +32,9 @@ class BashArguments(ToolArguments):
         default=None,
         gt=0,
         le=_LONGEST_TIMEOUT_S,
-        description="seconds; unset: after 120 it goes on as a job",
+        description="seconds; unset: after 120 it continues as a job",
     )
-    background: bool = Field(default=False, description="go on as a job: servers, long work")
+    background: bool = Field(default=False, description="run as a job: servers, long work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class BashTool:
         """The exact command; what it may touch is for the approvals to find out."""
         command = arguments.command
         if "\0" in command:
-            raise ToolError("command holds a NUL character, which no command can.")
+            raise ToolError("command contains a NUL character. Remove it.")
         sandbox = None if context.is_persons else self.sandbox
         if sandbox is not None and (refusal := sandbox.refusal(context.cwd)):
             raise ToolError(f"{refusal}.")
@@ -78,7 +78,7 @@ class BashTool:
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
         """Output, shortened if long, and how it ended or as which job it goes on."""
         if arguments.background and context.jobs.is_full:
-            raise ToolError(f"{MAX_RUNNING} background commands run; stop one with job first.")
+            raise ToolError(f"{MAX_RUNNING} background jobs are running; stop one with job first.")
         prefix: tuple[str, ...] = ()
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
@@ -158,5 +158,5 @@ def _ending(result: ShellResult, jobs: tuple[Job, ...]) -> str:
         return result.ending
     id = jobs[0].id
     if result.exit_code is not None:
-        return f"{result.ending}; what it left running is job {id}"
-    return f"goes on in the background: job {id}"
+        return f"{result.ending}; what is still running is job {id}"
+    return f"continues in the background: job {id}"

@@ -10,7 +10,7 @@ from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 class CompactArguments(ToolArguments):
     """Arguments of `compact`."""
 
-    focus: str = Field(default="", description="what to keep with special care")
+    focus: str = Field(default="", description="what to keep most carefully")
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
     unseen = why_unseen(path, before, context.files)
     places, remarks = _places(file.text, arguments.edits, shown, unseen)
     if unseen:
-        remarks = (f"({shown} {unseen}; what is around it may be other than you know it.)",)
+        remarks = (f"({shown} {unseen}; the text around it may not be what you expect.)",)
     raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
     after = file.encoded(raw_text)
     if after == before:
@@ -139,26 +139,26 @@ def _places(
         there = find_places(text, old, new)
         if unseen and (there.but_for or len(there.found) != 1):
             raise ToolError(
-                f"{shown} {unseen}, and {name} is not in it exactly once. Read it first."
+                f"{shown} {unseen}, and {name} does not occur in it exactly once. Read it first."
             )
         if not there.found:
             raise ToolError(f"{name} is not in {shown}. {describe_miss(text, old)}")
         check_whole(new, text, f"{name}.new" if len(edits) > 1 else "new")
         lines = _lines_of(text, there.found)
-        but_for = f" but for {there.but_for}" if there.but_for else ""
+        but_for = f", ignoring {there.but_for}" if there.but_for else ""
         if len(there.found) > 1 and not edit.all:
             raise ToolError(
-                f"{name} is in {shown} {len(there.found)} times{but_for}, at lines {lines}. "
-                "Give more of the surrounding text, or all=true for every one."
+                f"{name} occurs {len(there.found)} times in {shown}{but_for}, at lines {lines}. "
+                "Give more surrounding text, or all=true to replace every one."
             )
         if but_for:
-            remarks.append(f"({name} was found at line {lines}{but_for}: the file's were kept.)")
+            remarks.append(f"({name} was found at line {lines}{but_for}; the file keeps its own.)")
         places.extend(there.found)
     places.sort(key=lambda place: place.start)
     for one, other in pairwise(places):
         if other.start < one.end:
             line = text.count("\n", 0, other.start) + 1
-            raise ToolError(f"Two edits overlap at line {line}. Join them into one.")
+            raise ToolError(f"Two edits overlap at line {line}. Merge them into one.")
     return places, tuple(remarks)
 
 

@@ -10,7 +10,7 @@ from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, 
 class ExploreArguments(ToolArguments):
     """Arguments of `explore`."""
 
-    task: str = Field(min_length=1, description="the question, and all to know")
+    task: str = Field(min_length=1, description="the question, with all it must know")
     agent: str = ""
 
 

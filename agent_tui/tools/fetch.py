@@ -59,7 +59,7 @@ class FetchTool:
         """Asks one host, whose name the rules speak of. Nothing is looked up yet."""
         url = web_url(arguments.url)
         if any(secret in arguments.url for secret in context.secrets):
-            raise ToolError("The URL holds a key, which is not sent.")
+            raise ToolError("The URL contains a key, so it was not fetched.")
         is_boxed = self.sandbox is not None and self.sandbox.state(context.cwd).is_on
         return Intent(
             title=f"fetch {url}",
@@ -75,7 +75,7 @@ class FetchTool:
         request = FetchRequest(web_url(arguments.url).text, self.may_be_private)
         answer = answer_of(await self._printed(request, context))
         if not isinstance(answer, Fetched):
-            text = f"The page has moved to another site: {answer.url} Fetch that if you want it."
+            text = f"The page moved to another site: {answer.url} Fetch that if you want it."
             return ToolOutput(text, ToolDetails(summary="moved"))
         return await in_thread(lambda: _output(answer, context))
 
@@ -98,7 +98,7 @@ class FetchTool:
                     async for chunk in chunks:
                         printed += chunk
             except TimeoutError:
-                raise ToolError(f"There was no answer within {_FETCH_TIME_S:.0f} s.") from None
+                raise ToolError(f"No answer within {_FETCH_TIME_S:.0f} s.") from None
         return bytes(printed)
 
 
@@ -110,10 +110,10 @@ def _output(page: Fetched, context: ToolContext) -> ToolOutput:
     path: Path | None = None
     if kept.is_cut:
         path = _keep(text, context.output_dir)
-        where = f"; the whole is in {path}, which read gives" if path else ""
+        where = f"; the whole page is in {path}: use read" if path else ""
         notes.append(f"cut after {len(kept.text):,}{where}")
     if page.is_cut:
-        notes.append("the page is longer than what is read of one")
+        notes.append("only the first part of the page was read")
     head = f"{page.url} ({'; '.join(notes)})\n{_NO_ORDERS}"
     details = ToolDetails(
         summary=f"{len(text):,} characters",

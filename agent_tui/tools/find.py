@@ -75,8 +75,8 @@ def _found(
     matched = _matching(listed, spec, folder, context.cwd.resolve())
     is_complete = listed.is_complete
     if not matched:
-        unfinished = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"
-        return ToolOutput(f"No files match{unfinished}.", ToolDetails(summary="no files"))
+        within = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"
+        return ToolOutput(f"No files match{within}.", ToolDetails(summary="no files"))
     matched.sort(key=lambda pair: (-pair[0], pair[1]))
     names = [context.shown(Path(path)) for _, path in matched[:limit]]
     limits = context.limits

@@ -107,7 +107,7 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
     if found.exit_code not in (None, 0, 1) and not any(map(_MATCH.match, printed)):
         problem = text.strip()
         raise ToolError(
-            f"The search failed: {problem}\nTo look for special characters as they are, put a "
+            f"The search failed: {problem}\nTo search for special characters literally, put a "
             "backslash before each."
         )
     if arguments.output == "lines":

@@ -17,7 +17,7 @@ class JobArguments(ToolArguments):
 
     id: str | None = None
     wait: float | None = Field(
-        default=None, ge=0, le=_LONGEST_WAIT_S, description="seconds for it to end"
+        default=None, ge=0, le=_LONGEST_WAIT_S, description="seconds to wait for its end"
     )
     stop: bool = False
 
@@ -34,7 +34,7 @@ class JobTool:
         if arguments.id is None:
             if arguments.stop:
                 raise ToolError("stop needs an id.")
-            return Intent("background commands", "none")
+            return Intent("background jobs", "none")
         job = context.jobs.named(arguments.id)
         verb = "stop " if arguments.stop else ""
         return Intent(f"{verb}{job.id}: {job.fact.shown}", "none")
@@ -51,7 +51,7 @@ class JobTool:
         result = job.command.result(context.limits)
         fact, path = job.fact, result.full_output_path
         details = ToolDetails(
-            summary=fact.ending or "runs",
+            summary=fact.ending or "running",
             exit_code=result.exit_code,
             truncated=result.is_cut,
             full_output_path=None if path is None else os.fspath(path),
@@ -59,7 +59,7 @@ class JobTool:
             jobs=(fact,),
         )
         is_idle = job.is_running and not (result.text or arguments.wait)
-        advice = "; wait gives it time" if is_idle else ""
+        advice = "; set wait to give it time" if is_idle else ""
         return ToolOutput(result.for_model(f"job {job.id}: {job.state}{advice}"), details)
 
 

@@ -101,9 +101,9 @@ def describe_entry(entry: RecallableEntry, call: ToolCall | None) -> str:
         case MessageEntry(message=message):
             return _describe_message(message, call)
         case CompactionEntry():
-            return "summary of a compaction"
+            return "compaction summary"
         case BranchSummaryEntry():
-            return "summary of a branch that was left"
+            return "summary of another branch"
         case CustomMessageEntry():
             return f"note ({entry.custom_type})" if entry.custom_type else "note"
         case _:
@@ -174,16 +174,16 @@ def rows_of(text: str) -> list[str]:
 def _describe_message(message: Message, call: ToolCall | None) -> str:
     match message:
         case UserMessage():
-            return "message of the person"
+            return "user message"
         case AssistantMessage(tool_calls=()):
             return "reply"
         case AssistantMessage(tool_calls=calls):
-            return f"reply that calls {', '.join(map(call_subject, calls[:_MOST_CALLS]))}"
+            return f"reply calling {', '.join(map(call_subject, calls[:_MOST_CALLS]))}"
         case ToolResultMessage():
             subject = call_subject(call) if call is not None else message.tool_name
             return f"{'error' if message.is_error else 'result'} of {subject}"
         case BashExecutionMessage():
-            return f"the person's ! {_one_line(message.command)}"
+            return f"user's ! {_one_line(message.command)}"
         case _:
             assert_never(message)
 

@@ -76,7 +76,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
     path = context.resolve(arguments.path)
     shown = context.shown(path)
     if path.is_dir():
-        raise ToolError(f"{shown} is a folder. Use ls to see what is in it.")
+        raise ToolError(f"{shown} is a folder. Use ls to list it.")
     if not path.exists():
         raise missing_file_error(path, context)
     if is_large_text(path):
@@ -150,7 +150,7 @@ def _image(shown: str, content: bytes, media_type: str, touches: FileTouches) ->
     fitted = fit_image(content)
     if not fitted:
         raise ToolError(
-            f"{shown} is an image of {len(content):,} bytes that cannot be made small enough."
+            f"{shown} is an image of {len(content):,} bytes that cannot be reduced enough to send."
         )
     data = base64.b64encode(fitted).decode("ascii")
     image = ImageContent(data=data, mime_type=image_type(fitted))

@@ -49,14 +49,14 @@ _NOTE_BYTES = 80
 """Room kept for how to get the rest."""
 
 _LEAST_TEXT_BYTES = 100
-_HOW_TO_GO_ON = "Recall an id to see it whole, or from a line on with offset."
+_HOW_TO_GO_ON = "Recall an id to see it in full, or from a line with offset."
 
 
 class RecallArguments(ToolArguments):
     """Arguments of `recall`: either `id` or `query`."""
 
     id: str = Field(default="", description="as in [recall ID]")
-    query: str = Field(default="", description='words that all occur, "exact phrases"')
+    query: str = Field(default="", description='words that must all occur, "exact phrases"')
     offset: int = Field(default=0, ge=0, description="first line")
 
 
@@ -75,13 +75,13 @@ class RecallTool:
         """
         wanted, query = _bare_id(arguments.id), arguments.query.strip()
         if bool(wanted) == bool(query):
-            problem = "Give only one of the two" if wanted else "Nothing to look for was given"
+            problem = "Give only one of them" if wanted else "Give one of them"
             raise ToolError(
                 f"{problem}: id for one original, as in [recall ID], or query for words to search "
                 "for, such as query='timeout \"exact phrase\"'."
             )
         if query and not terms_of(query):
-            raise ToolError(f"{query} holds no word to search for.")
+            raise ToolError(f"{query} contains no word to search for.")
         title = f"recall {wanted}" if wanted else f'recall "{" ".join(query.split())}"'
         return Intent(title=title, access="none")
 
@@ -115,7 +115,7 @@ def _entries_of(session: str, history: History) -> list[Entry]:
     named = history.others_named(session)
     if len(named) == 1:
         return list(reversed(named[0].entries))
-    problem = f"{len(named)} sessions begin" if named else "No session that can be read begins"
+    problem = f"{len(named)} sessions begin" if named else "No readable session begins"
     raise ToolError(f"{problem} with {session} in this project. Search with query instead.")
 
 
@@ -163,7 +163,9 @@ def _find(wanted: str, entries: Iterable[Entry], searched: History | str) -> Rec
     if len(begun) == 1:
         return next(iter(begun.values()))
     if begun:
-        raise ToolError(f"{wanted} begins {len(begun)} ids: {_named(begun)}. Give more of it.")
+        raise ToolError(
+            f"{wanted} matches {len(begun)} ids: {_named(begun)}. Give more characters."
+        )
     near = process.extractOne(wanted, list(ids), scorer=fuzz.ratio, score_cutoff=_NEAR_PERCENT)
     hint = f"Nearest: {_named({near[0]: ids[near[0]]})}." if near else "Search with query instead."
     where = searched if isinstance(searched, str) else _searched(len(ids), searched)
@@ -188,11 +190,11 @@ def _original(
     images = entry_images(entry) if offset <= 1 else ()
     notes = [f"first {_MOST_IMAGES} of {len(images)} images"] if len(images) > _MOST_IMAGES else []
     if path := _still_there(whole_output_path(entry)):
-        notes.append(f"whole output: {path}; read shows it")
+        notes.append(f"whole output: {path}; use read")
     room = limits.max_bytes - sum(map(size_bytes, [head, *notes])) - _NOTE_BYTES
     text, last = _fitting(rows, first, limits.max_lines, max(room, _LEAST_TEXT_BYTES))
     if last < len(rows):
-        notes.append(f"lines {first}-{last} of {len(rows)}; id={name} offset={last + 1}: more")
+        notes.append(f"lines {first}-{last} of {len(rows)}; id={name} offset={last + 1} for more")
     details = ToolDetails(
         summary=f"{size} of {call_subject(call) if call else describe_entry(entry, None)}",
         truncated=last < len(rows),
@@ -239,10 +241,10 @@ def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutpu
         text = f"Nothing found in {searched}. Try fewer or other words."
         return ToolOutput(text, ToolDetails(summary="nothing found"))
     if found.hits[0].missing:
-        head = f"No message has all of it ({searched}). Nearest:"
+        head = f"No message matches it all ({searched}). Nearest:"
     else:
-        count = "1 message has" if found.matches == 1 else f"{found.matches:,} messages have"
-        head = f"{count} it ({searched})."
+        count = "1 message matches" if found.matches == 1 else f"{found.matches:,} messages match"
+        head = f"{count} ({searched})."
     room = limits.max_bytes - size_bytes(head) - size_bytes(_HOW_TO_GO_ON) - 2
     blocks: list[str] = []
     for block in map(_block, found.hits):
@@ -253,7 +255,7 @@ def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutpu
     if room < 0 and len(blocks) == 1:
         blocks = [blocks[0].partition("\n")[0]]
     shown = "1 message" if found.matches == 1 else f"{found.matches:,} messages"
-    summary = "nothing has all of it" if found.hits[0].missing else shown
+    summary = "no full match" if found.hits[0].missing else shown
     text = "\n\n".join([head, *blocks, _HOW_TO_GO_ON])
     return ToolOutput(text, ToolDetails(summary=summary, truncated=len(blocks) < found.matches))
 
@@ -261,12 +263,12 @@ def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutpu
 def _block(hit: Hit) -> str:
     about = [hit.entry_id, hit.what, hit.written_at, f"line {hit.row_number}"]
     about += [f"without {', '.join(hit.missing)}"] if hit.missing else []
-    about += [f"{hit.older_alike} older like it"] if hit.older_alike else []
+    about += [f"{hit.older_alike} similar, older"] if hit.older_alike else []
     return "\n".join([" · ".join(about), *(f"  {number}: {row}" for number, row in hit.rows)])
 
 
 def _searched(messages: int, history: History) -> str:
     sessions = "1 session" if history.session_count == 1 else f"{history.session_count} sessions"
     lost = Path(history.missing).name
-    more = f"; the session before, {lost}, cannot be read" if lost else ""
+    more = f"; the previous session, {lost}, cannot be read" if lost else ""
     return f"{messages:,} messages in {sessions}{more}"

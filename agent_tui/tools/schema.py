@@ -44,7 +44,7 @@ def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) ->
 _OWN_WORDS = MappingProxyType(
     {
         "extra_forbidden": "no such argument",
-        "string_unicode": "the text holds half of a surrogate pair, which is no character",
+        "string_unicode": "contains half of a surrogate pair, which is not a character",
     }
 )
 """What is said of some mistakes in place of pydantic's words."""

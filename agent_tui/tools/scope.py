@@ -20,8 +20,8 @@ class ScopeArguments(ToolArguments):
     """Arguments of `scope`."""
 
     action: ScopeAction
-    label: str = Field(default="", description="name, to enter")
-    focus: str = Field(default="", description="what the summary must hold, to enter")
+    label: str = Field(default="", description="for enter: a name")
+    focus: str = Field(default="", description="for enter: what the summary must keep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ScopeTool:
         """
         label = _one_line(arguments.label)
         if arguments.action == "enter" and not label:
-            raise ToolError("A scope needs a label to be entered: a few words on what it is for.")
+            raise ToolError("enter needs a label: a few words on what the scope is for.")
         return Intent(title=f"{arguments.action} {label}".rstrip(), access="none")
 
     async def run(self, arguments: ScopeArguments, context: ToolContext) -> ToolOutput:

@@ -57,7 +57,7 @@ def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:
     try:
         after = arguments.content.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ToolError("content holds a lone surrogate, which no file can hold.") from error
+        raise ToolError("content contains a lone surrogate, which cannot be written.") from error
     before = read_bytes(path, context) if path.exists() else None
     if before and (unseen := why_unseen(path, before, context.files)):
         raise ToolError(f"{shown} {unseen}. Read it first.")

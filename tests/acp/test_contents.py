@@ -6,11 +6,11 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.tools.files.diffs import unified_diff
 
 
-def request(body: str, kind: Any, reason: str = "it changes a file") -> ApprovalRequest:
+def request(body: str, kind: Any, reason: str = "changes a file") -> ApprovalRequest:
     return ApprovalRequest("1", "c", "t", "t", body, kind, reason, session_rule="")
 
 
-def asked(body: str, kind: str, folder: Path, reason: str = "it changes a file") -> list[Any]:
+def asked(body: str, kind: str, folder: Path, reason: str = "changes a file") -> list[Any]:
     return list(asked_about(request(body, kind, reason), folder))
 
 
@@ -25,7 +25,7 @@ def test_a_change_is_asked_about_with_both_sides(tmp_path: Path):
     diff = unified_diff("x = 1\n" * 9, "x = 1\n" * 8 + "y\n", "a.py").text
     new = unified_diff("", "z\n", "b/c.py").text
     changed, made, why = asked(diff + new, "diff", tmp_path)
-    assert why.content.text == "it changes a file"
+    assert why.content.text == "changes a file"
     assert (changed.old_text, changed.new_text) == (
         "x = 1\n" * 9,
         "x = 1\n" * 8 + "y\n",

@@ -65,7 +65,7 @@ async def test_what_the_person_types_meanwhile_is_noticed(tmp_path: Path):
     desk.put("a.py", b"x = 1\n", unsaved="x = 1\n")
     await desk.read("a.py")
     desk.put("a.py", b"x = 1\n", unsaved="x = 1  # mine\n")
-    with pytest.raises(ToolError, match="was changed since you read it"):
+    with pytest.raises(ToolError, match="has changed since you read it"):
         await desk.write("a.py", "x = 2\n")
     assert desk.editor.wrote == []
 

@@ -114,7 +114,7 @@ def test_set_writes_and_says_what_is_stronger(own, monkeypatch, capsys):
     assert run(["config", "set", "theme", "agent-light"]) == 0
     shown = capsys.readouterr().err
     assert f'{own}: theme = "agent-light"' in shown
-    assert "the variable AGENT_TUI_THEME is set" in shown
+    assert "the environment variable AGENT_TUI_THEME sets it" in shown
     assert own.read_text() == 'theme = "agent-light"\n'
     assert run(["config", "set", "permissions.allow", "bash(pytest *)", "read"]) == 0
     assert load_settings(own, {}).settings.permissions.allow == ("bash(pytest *)", "read")
@@ -130,7 +130,7 @@ def test_set_writes_and_says_what_is_stronger(own, monkeypatch, capsys):
         (["set", "permissions.deny", "bash(rm"], 1, "Write it like bash(git status)"),
         (["set", "model", "nosuchmodel-xyzzy-000"], 1, "No model is called"),
         (["set", "modle", "x"], 2, "did you mean model"),
-        (["unset", "no such"], 2, "is no name of a setting"),
+        (["unset", "no such"], 2, "is not the name of a setting"),
         (["show", "nothing.there"], 2, "no such setting"),
     ],
 )

@@ -52,7 +52,7 @@ def test_folders_are_taken_once_resolved_and_not_where_the_first_one_holds_them(
         ("/", "holds more than one may work in"),
         ("../home", "holds more than one may work in"),
         ("../home/.ssh", "is where keys are kept"),
-        ("../home/state", "belongs to agent-tui itself"),
+        ("../home/state", "belongs to agent-tui"),
         ("../nowhere", "No such file"),
     ],
 )

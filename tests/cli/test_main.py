@@ -146,7 +146,7 @@ def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--allow", "bahs(ls)"), "'bahs(ls)' can never hold: there is no tool bahs."),
+        (("--allow", "bahs(ls)"), "'bahs(ls)' never applies: there is no tool bahs."),
         (("--deny", "bash("), "is not a rule"),
         (("-m", "openai/nobody-knows", "--max-cost", "1"), "costs is not known"),
     ],

@@ -65,7 +65,7 @@ def test_for_a_person_the_decision_is_one_line(capfdbinary):
     assert printed(capfdbinary) == "allow\n"
     assert run(["permissions", "check", "rm\u202e x"]) == 0
     text = printed(capfdbinary)
-    assert text.startswith("ask: the command cannot be judged")
+    assert text.startswith("ask: the command cannot be checked")
     assert "\u202e" not in text
 
 

@@ -51,8 +51,8 @@ def test_how_it_ended_and_how_much_it_printed():
     late = ToolDetails(summary="timeout: stopped after 120 s", printed_lines=3)
     assert told(late) == "timeout: stopped after 120 s · 3 lines"
     job = Job(id="7", command="make")
-    goes_on = ToolDetails(summary="goes on in the background: job 7", jobs=(job,), printed_lines=2)
-    assert told(goes_on) == "goes on in the background: job 7"
+    ending = "continues in the background: job 7"
+    assert told(ToolDetails(summary=ending, jobs=(job,), printed_lines=2)) == ending
     assert told(ToolDetails(summary="42 lines"), name="read") == ""
 
 

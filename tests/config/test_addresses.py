@@ -33,12 +33,12 @@ WRONG = {
     "localhost:8080/v1": "begin with http",
     "ftp://host/v1": "begin with http",
     "/v1": "begin with http",
-    "http://": "no host",
-    "http:/host/v1": "no host",
-    "http://a..b/v1": "no host",
-    "http://.a/v1": "no host",
-    "http://999.1.1.1/v1": "no host",
-    f"http://{'a' * 300}/v1": "no host",
+    "http://": "no valid host",
+    "http:/host/v1": "no valid host",
+    "http://a..b/v1": "no valid host",
+    "http://.a/v1": "no valid host",
+    "http://999.1.1.1/v1": "no valid host",
+    f"http://{'a' * 300}/v1": "no valid host",
     "http://a b/v1": "space",
     "http://a\n/v1": "space",
     "http://a/\x00": "space",
@@ -58,7 +58,7 @@ def test_what_is_wrong_with_an_address_is_said(address: str, words: str) -> None
 
 
 def test_a_password_in_an_address_is_not_told() -> None:
-    with pytest.raises(ValueError, match=r"^'http://host:x/v1' has a port") as caught:
+    with pytest.raises(ValueError, match=r"^'http://host:x/v1' needs a port") as caught:
         check_address("http://me:secret@host:x/v1")
     assert "secret" not in str(caught.value)
 
@@ -78,14 +78,14 @@ def refused(tmp_path: Path, text: str = "", **environ: str) -> str:
 
 
 def test_a_model_address_that_is_none_ends_the_program_and_names_its_place(tmp_path: Path) -> None:
-    wrong = "'http://[::1/v1' is no web address: check its brackets."
+    wrong = "'http://[::1/v1' is not a valid URL: check its brackets."
     path = tmp_path / "config.toml"
     assert refused(tmp_path, 'base_url = "http://[::1/v1"\n') == f"{path}:1: base_url: {wrong}"
     table = '[models."x"]\nbase_url = "http://[::1/v1"\n'
     assert refused(tmp_path, table) == f"{path}:2: models.x.base_url: {wrong}"
     told = refused(tmp_path, AGENT_TUI_BASE_URL="http://[::1/v1")
     assert told == f"environment: base_url: {wrong}"
-    with pytest.raises(UsageError, match=r"^--base-url: 'http://\[::1/v1' is no web address"):
+    with pytest.raises(UsageError, match=r"^--base-url: 'http://\[::1/v1' is not a valid URL"):
         usable_settings(load_settings(tmp_path / "none", {}, {"base_url": "http://[::1/v1"}))
 
 
@@ -96,4 +96,4 @@ def test_the_address_of_an_mcp_server_that_is_none_leaves_that_server_out(tmp_pa
     )
     loaded = load_settings(file, {})
     assert list(usable_settings(loaded).mcp.servers) == ["b"]
-    assert "is no web address" in str(loaded.problems[0])
+    assert "is not a valid URL" in str(loaded.problems[0])

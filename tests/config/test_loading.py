@@ -190,5 +190,5 @@ def test_a_variable_of_ours_that_means_nothing_is_told(tmp_path: Path):
     environ = {"AGENT_TUI_MODLE": "x", "AGENT_TUI_HOME": "/x", "AGENT_TUI_PLAIN": "1", "A": "b"}
     (problem,) = load_settings(tmp_path / "c", environ).problems
     assert problem.notice == (
-        "Setting left out: environment: AGENT_TUI_MODLE: did you mean AGENT_TUI_MODEL?"
+        "Setting ignored: environment: AGENT_TUI_MODLE: did you mean AGENT_TUI_MODEL?"
     )

@@ -56,7 +56,7 @@ def test_a_key_is_read_as_toml_has_it_and_written_so_again(text: str, key: tuple
 
 @pytest.mark.parametrize("text", ["", "a b", "a = 1\nb", "x = {a", "[a]", "a..b", 'a."b'])
 def test_what_is_no_key_is_refused(text: str):
-    with pytest.raises(ValueError, match="is no name of a setting"):
+    with pytest.raises(ValueError, match="is not the name of a setting"):
         parse_key(text)
 
 

@@ -49,7 +49,7 @@ def test_a_project_cannot_loosen_anything_or_send_things_elsewhere(tmp_path, key
     (problem,) = loaded.problems
     assert (problem.key, problem.source) == (key, str(tmp_path / "project.toml"))
     assert problem.line > 0
-    assert "own" in problem.problem or "address" in problem.problem
+    assert "own" in problem.problem or "URL" in problem.problem
     kept = loaded.settings.model_copy(update={"models": {}})
     assert kept == Settings(sandbox="on", model="mine")
 

@@ -22,7 +22,7 @@ def test_kinds_choices_and_limits_come_from_the_types():
     assert found["mouse"].allowed == "true or false"
     assert found["thinking"].allowed == "auto, off, low, medium, high, xhigh, max"
     assert found["compaction.warn_at"].allowed == "a number above 0, below 1"
-    assert found["compaction.max_output_tokens"].limits == "from 600"
+    assert found["compaction.max_output_tokens"].limits == "at least 600"
     assert found["permissions.allow"].kind == "list"
     window = spec_of(("models", "any/model", "window"))
     assert window is not None

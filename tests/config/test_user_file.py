@@ -73,9 +73,9 @@ def test_a_list_is_given_by_words_or_written_out(file: UserConfigFile):
         ("thinking", ["deep"], "off, low, medium, high"),
         ("compaction.warn_at", ["7"], "a number above 0, below 1"),
         ("mouse", ["perhaps"], "true or false"),
-        ("compaction.protected_messages", ["many"], "a number from 1"),
-        ("permissions.allow", ["[3"], "a list of texts"),
-        ("api_key_env", ["sk-proj-abcdefgh0123456789"], "keys are not kept"),
+        ("compaction.protected_messages", ["many"], "a number at least 1"),
+        ("permissions.allow", ["[3"], "a list of strings"),
+        ("api_key_env", ["sk-proj-abcdefgh0123456789"], "Keys do not belong"),
     ],
 )
 def test_nothing_is_written_that_would_be_refused(file: UserConfigFile, name, words, said):
@@ -87,7 +87,7 @@ def test_nothing_is_written_that_would_be_refused(file: UserConfigFile, name, wo
 def test_a_name_that_is_none_is_answered_with_what_was_meant():
     with pytest.raises(ConfigError, match="did you mean trigger_at"):
         setting_named("compaction.triger_at")
-    with pytest.raises(ConfigError, match="is no name of a setting"):
+    with pytest.raises(ConfigError, match="is not the name of a setting"):
         setting_named("a b")
 
 
@@ -101,7 +101,7 @@ def test_a_broken_file_is_left_as_it_is(file: UserConfigFile):
 
 def test_a_value_where_a_section_should_be_is_named(file: UserConfigFile):
     given(file, "compaction = 3\n")
-    with pytest.raises(ConfigError, match="compaction is not a section there"):
+    with pytest.raises(ConfigError, match="compaction is not a table"):
         write(file, "compaction.auto", "true")
     assert file.path.read_text() == "compaction = 3\n"
 
@@ -127,7 +127,7 @@ def test_a_value_is_taken_out_again(file: UserConfigFile):
 def test_what_the_rest_needs_is_not_taken_out(file: UserConfigFile):
     text = '[mcp.servers.x]\ncommand = "x"\n'
     given(file, text)
-    with pytest.raises(ConfigError, match="either command or url"):
+    with pytest.raises(ConfigError, match="give command or url"):
         file.unset(setting_named("mcp.servers.x.command"))
     write(file, "mcp.servers.x.enabled", "off")
     assert file.path.read_text() == f"{text}enabled = false\n"

@@ -106,9 +106,9 @@ async def test_calls_that_were_refused_are_in_the_result_and_the_last_line(stage
         ("write", "create a.txt"),
         ("bash", "rm -rf /"),
     ]
-    assert refused[0]["reason"] == "needs approval: it changes a file"
+    assert refused[0]["reason"] == "needs approval: changes a file"
     last = err.splitlines()[-1]
-    assert last.startswith("agent-tui: 2 calls were refused: create a.txt (needs approval: it")
+    assert last.startswith("agent-tui: 2 calls were refused: create a.txt (needs approval: changes")
     assert "rm -rf /" in last
 
 
@@ -143,6 +143,6 @@ async def test_the_part_of_a_script_that_was_refused_is_in_the_last_line(stage: 
     erase = call("c1", "bash", command="ls\n" * 70 + "rm -rf $scratch/\n")
     script = [Reply(tool_calls=(erase,)), Reply("Pity.")]
     _, out, err = await run(stage.runtime(script, mode="full", is_interactive=False))
-    part = "needs approval: rm -rf $scratch/: rm of whole folders: $scratch/ is only known"
+    part = "needs approval: rm -rf $scratch/: recursive rm: $scratch/ is known only"
     assert json.loads(out)["refused_calls"][0]["reason"].startswith(part)
     assert part in err.splitlines()[-1]

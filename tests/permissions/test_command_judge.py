@@ -30,7 +30,7 @@ def test_parts_are_told_apart_by_what_is_known_of_them(tmp_path: Path):
     facts = _facts(tmp_path, "ls; make a; make b > f; $x", "allow bash(make a)")
     assert facts.changing == ("make a", "make b", "$x")
     assert facts.unlisted == ("make b", "$x")
-    assert facts.unknown == ("$x: the program's name is only known when it runs",)
+    assert facts.unknown == ("$x: the program's name is known only at run time",)
     assert facts.written == (tmp_path / "f",)
     assert (facts.denied, facts.asked, facts.dangers) == ("", "", ())
 
@@ -38,9 +38,10 @@ def test_parts_are_told_apart_by_what_is_known_of_them(tmp_path: Path):
 def test_what_a_rule_denies_or_asks_is_said_with_the_part(tmp_path: Path):
     rules = ("deny bash(rm *)", "ask bash(make *)", "allow bash(make a)")
     assert _facts(tmp_path, "ls; rm x", *rules).denied == (
-        "the rule deny bash(rm *) holds for: rm x"
+        "the deny rule bash(rm *) applies to: rm x"
     )
-    assert _facts(tmp_path, "make b", *rules).asked == "the rule ask bash(make *) holds for: make b"
+    asked = _facts(tmp_path, "make b", *rules).asked
+    assert asked == "the ask rule bash(make *) applies to: make b"
     assert _facts(tmp_path, "make $x", *rules).asked
     assert _facts(tmp_path, "make a", *rules).asked == ""
 
@@ -137,7 +138,7 @@ def test_a_search_through_folders_with_keys_needs_a_rule(
 def test_a_version_that_a_file_of_the_project_chooses_needs_a_rule(tmp_path: Path):
     assert _facts(tmp_path, "cargo --version").unlisted == ()
     (tmp_path / "rust-toolchain").touch()
-    assert "is up to" in _facts(tmp_path, "cargo --version").unlisted[0]
+    assert "decides which" in _facts(tmp_path, "cargo --version").unlisted[0]
     assert _facts(tmp_path, "python --version").unlisted == ()
 
 
@@ -160,10 +161,10 @@ def test_git_in_another_repository_needs_the_rule_for_everything(tmp_path: Path)
     inner = tmp_path / "vendor"
     (inner / ".git").mkdir(parents=True)
     told = _facts(tmp_path, "git -C vendor log", "allow bash(git *)")
-    assert told.unlisted == (f"git -C vendor log ({inner} is a repository of its own)",)
+    assert told.unlisted == (f"git -C vendor log ({inner} is a separate repository)",)
     assert _facts(tmp_path, "cd vendor; git log").unlisted
     assert _facts(tmp_path, "git log").unlisted == ()
-    assert "outside the workspace" in _facts(tmp_path, "git -C .. log").unlisted[0]
+    assert "outside the folder" in _facts(tmp_path, "git -C .. log").unlisted[0]
     assert _facts(tmp_path, "git -C vendor log", "allow bash(*)").unlisted == ()
 
 
@@ -171,7 +172,7 @@ def test_a_command_through_very_many_folders_is_a_danger(tmp_path: Path):
     few = "; ".join(f"cd d{number}" for number in range(2))
     many = "; ".join(f"cd d{number}" for number in range(40))
     assert _facts(tmp_path, few).dangers == ()
-    assert "more folders than can be followed" in _facts(tmp_path, many).dangers[0]
+    assert "too many folders" in _facts(tmp_path, many).dangers[0]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_a_search_of_folders_with_a_denied_file_is_not_taken_for_free(tmp_path: 
     rules = ("deny read(private/**)", "allow bash(grep *)")
     for command in ("grep -r x .", "rg x", "cd src; grep -r x ..", "diff -r src ."):
         told = _judge(tmp_path, *rules).may_be_denied(split_command(command))
-        assert told == f"{tmp_path / 'private' / 'a'}, which a deny rule is for, would be searched"
+        assert told == f"searches {tmp_path / 'private' / 'a'}, which a deny rule covers"
         assert not _facts(tmp_path, command, *rules).is_reading
     for command in ("grep -r x src", "grep x src/a", "rg x src", "grep -rl x ."):
         assert _judge(tmp_path, *rules).may_be_denied(split_command(command)) == ""

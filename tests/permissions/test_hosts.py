@@ -45,7 +45,7 @@ def test_in_full_mode_too_the_person_is_asked_where_commands_are_kept_from_the_n
     judged = verdict(engine("full"), leaves_sandbox=True)
     assert (judged.decision, judged.why) == (
         "ask",
-        "it asks docs.python.org, which the sandbox keeps from commands",
+        "sends a request to docs.python.org, which the sandbox blocks for commands",
     )
     allowing = engine("full", allow=("fetch(domain:docs.python.org)",))
     assert verdict(allowing, leaves_sandbox=True).decision == "allow"
@@ -85,7 +85,7 @@ def test_plan_mode_asks_no_host_whatever_is_allowed():
 def test_where_nobody_can_be_asked_only_a_rule_allows():
     judged = verdict(engine(is_interactive=False))
     assert judged.decision == "deny"
-    assert "nobody can be asked" in judged.why
+    assert "this run cannot ask" in judged.why
     allowed = engine(allow=("fetch(domain:docs.python.org)",), is_interactive=False)
     assert verdict(allowed).decision == "allow"
 

@@ -266,7 +266,7 @@ def test_a_decision_that_cannot_be_kept_holds_for_this_run(store, proj, monkeypa
     store.parent.mkdir()
     trust = trust_of(store)
     lock = FileLock(store.with_name("trust.json.lock"))
-    with lock, pytest.raises(ConfigError, match="It holds for this run"):
+    with lock, pytest.raises(ConfigError, match="It applies to this run"):
         trust.decide(proj, "trusted")
     assert trust.state_of(proj) == "trusted"
     assert trust_of(store).state_of(proj) == "not asked"

@@ -143,7 +143,7 @@ def test_the_screen_has_it_among_the_values_of_the_setting(copy):
     with copy.typing("--demo", columns=140) as screen:
         screen.wait_for("scripted tour")
         screen.send("/settings compaction.strategy\r")
-        screen.wait_for("How room is made")
+        screen.wait_for("How to compact")
         screen.send("\r")
         screen.wait_for("abridge")
 

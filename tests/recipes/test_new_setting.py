@@ -63,6 +63,6 @@ def test_a_trusted_project_sets_it_once_the_list_of_projects_has_it(copy):
     project.parent.mkdir()
     project.write_text("lines_kept = 30\n", encoding="utf-8")
     copy.run("trust", "add", str(copy.work))
-    assert "cannot set it" in copy.run("config", "show").stdout
+    assert "not a project" in copy.run("config", "show").stdout
     copy.insert_before(PROJECT, '*("model", "thinking"', '"lines_kept",\n        ')
     assert (shown(copy)["value"], shown(copy)["layer"]) == (30, "project file")

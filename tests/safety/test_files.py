@@ -177,7 +177,7 @@ def test_accept_edits_asks_about_what_other_programs_obey(workspace: Path, path:
     permissions = engine(workspace, "accept-edits")
     intent = intent_of(workspace, "write", path=path, content="x")
     verdict = permissions.judge("write", intent)
-    assert (verdict.decision, " says" in verdict.why) == ("ask", True)
+    assert (verdict.decision, " controls " in verdict.why) == ("ask", True)
     permissions.add_session_rule(verdict.session_rule)
     assert permissions.judge("write", intent).decision == "allow"
     assert judge(workspace, f"echo x > '{path}'", "accept-edits").decision == "ask"

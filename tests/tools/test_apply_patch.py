@@ -103,7 +103,7 @@ async def test_a_hunk_that_fits_two_places_is_refused_unless_a_header_leads_to_o
     context: ToolContext, source: Path
 ):
     hunk = ("-        return 1", "+        return 2")
-    with pytest.raises(ToolError, match="fits 2 places, at lines 3, 8"):
+    with pytest.raises(ToolError, match="matches 2 places, at lines 3, 8"):
         await _apply(context, "*** Update File: a.py", "@@", *hunk)
     await _apply(context, "*** Update File: a.py", "@@ class B:", "@@     def f(self):", *hunk)
     assert source.read_text() == "return 2".join(_SOURCE.rsplit("return 1", 1))
@@ -139,16 +139,16 @@ async def test_where_hunks_belong(
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ([], "names no file"),
-        (["x"], "Line 2 of the patch, 'x', is not in its form"),
+        ([], "has no file"),
+        (["x"], "Line 2 of the patch is not valid: 'x'"),
         (["*** Update File: a.py", "@@", "return"], "Line 4 of the patch"),
         (["*** Add File: b", "x"], "Line 3 of the patch"),
         (["*** Add File: a.py", "+x"], "a.py exists"),
         (["*** Update File: nowhere.py", "@@", "-x", "+y"], "There is no file nowhere.py"),
-        (["*** Update File: a.py", "@@ class C:", "-x", "+y"], "'class C:' that the hunk of a.py"),
+        (["*** Update File: a.py", "@@ class C:", "-x", "+y"], "'class C:' after @@ in the hunk"),
         (["*** Update File: a.py", "@@", " class A:"], "changes nothing"),
-        (["*** Add File: b", f"+{omission_mark('9 tokens')}"], "stands for text left out"),
-        (["*** Add File: b", "+x", "*** Add File: ./b", "+y"], "names b twice"),
+        (["*** Add File: b", f"+{omission_mark('9 tokens')}"], "placeholder for text left out"),
+        (["*** Add File: b", "+x", "*** Add File: ./b", "+y"], "has b twice"),
     ],
 )
 async def test_what_cannot_be_applied_is_refused_with_the_reason(
@@ -167,7 +167,7 @@ async def test_a_file_not_known_as_it_is_is_neither_deleted_nor_patched_by_guess
     source.write_text(_SOURCE + "y = 1\n")
     with pytest.raises(ToolError, match=r"changed since you read it\. Read it first"):
         await _apply(context, "*** Delete File: a.py")
-    with pytest.raises(ToolError, match="does not fit it exactly"):
+    with pytest.raises(ToolError, match="does not match it exactly"):
         await _apply(context, "*** Update File: a.py", "@@", "-y  = 1", "+y = 2")
     output = await _apply(context, "*** Update File: a.py", "@@", "-y = 1", "+y = 2")
     assert "changed since you read it" in output.for_model

@@ -24,7 +24,7 @@ async def test_the_focus_goes_to_the_conversation_and_its_answer_to_the_model(
 async def test_a_refusal_is_given_as_it_is(context: ToolContext) -> None:
     output = await call_tool(context, "compact", {})
     assert output.is_error
-    assert output.for_model == "No compaction here."
+    assert output.for_model == "Compaction is not available here."
 
 
 def test_a_call_is_shown_with_its_focus_and_needs_no_approval(context: ToolContext) -> None:

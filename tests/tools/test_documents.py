@@ -47,7 +47,7 @@ async def test_a_pdf_comes_as_the_text_of_its_pages(context: ToolContext, worksp
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(pdf(""), "1 pages without text"), (b"%PDF-1.4\nbroken", "cannot be read")],
+    [(pdf(""), "1 page without text"), (b"%PDF-1.4\nbroken", "cannot be read")],
 )
 async def test_a_pdf_without_text_says_so(
     context: ToolContext, workspace: Path, content: bytes, why: str

@@ -51,7 +51,7 @@ async def test_one_bad_edit_leaves_the_file_alone(context: ToolContext, source: 
 
 
 async def test_an_ambiguous_edit_names_the_lines(context: ToolContext, source: Path):
-    with pytest.raises(ToolError, match=r"is in a.py 2 times, at lines 2, 6"):
+    with pytest.raises(ToolError, match=r"occurs 2 times in a.py, at lines 2, 6"):
         await call_tool(context, "edit", _edit(("return", "yield")))
     await call_tool(context, "edit", _edit(("return", "yield"), all=True))
     assert source.read_text().count("yield") == 2
@@ -70,8 +70,8 @@ async def test_an_empty_first_line_counts_among_the_lines_named(
     [
         ("def f( ):\n    return 1", "Only whitespace within lines differs"),
         ("def F():\n    return 1", "Only upper and lower case differ"),
-        ("def f():\n    return 1234", "Line 2 of the text you gave, '    return 1234', is other"),
-        ("import numpy as np, pandas as pd, os, sys", "Nothing in it comes near"),
+        ("def f():\n    return 1234", "Line 2 of the text you gave, '    return 1234', differs"),
+        ("import numpy as np, pandas as pd, os, sys", "Nothing similar is in it"),
     ],
 )
 async def test_a_miss_shows_the_nearest_text_and_the_difference(
@@ -94,21 +94,21 @@ async def test_a_miss_that_holds_a_mark_of_text_left_out_says_so(
     context: ToolContext, source: Path
 ):
     old = f"def f():\n{omission_mark('187 tokens')}\n    return 2"
-    with pytest.raises(ToolError, match="stands for text left out of this conversation"):
+    with pytest.raises(ToolError, match="placeholder for text left out of this"):
         await call_tool(context, "edit", _edit((old, "x")))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "after", "but_for"),
     [
-        ("def f():  \n    return 1", "def f():\n    return 3", "3", "blanks at line ends"),
-        ("1\tdef f():\n2\t    return 1", "def f():\n    return 3", "3", "the line numbers"),
-        ("1:def f():\n2:    return 1", "1:def f():\n2:    return 3", "3", "the line numbers"),
-        ("def f():\\n    return 1", "def f():\\n    return 3", "3", "backslashes too many"),
-        ("def f():\n\treturn 1", "def f():\n\treturn 3", "3", "its indentation"),
-        ("def f():\n\treturn 1", "def f():\n    return 3", "3", "its indentation"),
-        ("def f():\n  return 1", "def f():\n  if 1:\n    return 3", None, "its indentation"),
-        ("def  f():\n    return  1", "def f():\n    return 3", "3", "blanks within lines"),
+        ("def f():  \n    return 1", "def f():\n    return 3", "3", "spaces at line ends"),
+        ("1\tdef f():\n2\t    return 1", "def f():\n    return 3", "3", "line numbers"),
+        ("1:def f():\n2:    return 1", "1:def f():\n2:    return 3", "3", "line numbers"),
+        ("def f():\\n    return 1", "def f():\\n    return 3", "3", "extra backslashes"),
+        ("def f():\n\treturn 1", "def f():\n\treturn 3", "3", "indentation"),
+        ("def f():\n\treturn 1", "def f():\n    return 3", "3", "indentation"),
+        ("def f():\n  return 1", "def f():\n  if 1:\n    return 3", None, "indentation"),
+        ("def  f():\n    return  1", "def f():\n    return 3", "3", "spaces within lines"),
     ],
 )
 async def test_a_text_copied_with_small_slips_is_found_and_the_slips_are_not_written(
@@ -117,7 +117,7 @@ async def test_a_text_copied_with_small_slips_is_found_and_the_slips_are_not_wri
     output = await call_tool(context, "edit", _edit((old, new)))
     wanted = f"return {after}" if after else "if 1:\n        return 3"
     assert source.read_text() == _SOURCE.replace("return 1", wanted)
-    assert f"at line 1 but for {but_for}" in output.for_model
+    assert f"at line 1, ignoring {but_for}" in output.for_model
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ async def test_a_slip_that_fits_two_places_is_refused_with_their_lines(
     context: ToolContext, workspace: Path
 ):
     path = _seen(context, workspace / "a.py", b"if a:\n\tf()\nif a:\n        f()\n")
-    with pytest.raises(ToolError, match="2 times but for its indentation, at lines 1, 3"):
+    with pytest.raises(ToolError, match=r"2 times in a\.py, ignoring indentation, at lines 1, 3"):
         await call_tool(context, "edit", _edit(("if a:\n    f()", "x")))
     await call_tool(context, "edit", _edit(("if a:\n    f()", "if a:\n    g()"), all=True))
     assert path.read_text() == "if a:\n\tg()\nif a:\n        g()\n"
@@ -202,10 +202,10 @@ async def test_in_a_file_not_known_as_it_is_only_what_is_there_once_is_edited(
 ):
     source.write_text(_SOURCE + "# more\n")
     for old in ("return", "return  1"):
-        with pytest.raises(ToolError, match="changed since you read it, and old is not in it exac"):
+        with pytest.raises(ToolError, match="changed since you read it, and old does not occur"):
             await call_tool(context, "edit", _edit((old, "return 3"), all=old == "return"))
     output = await call_tool(context, "edit", _edit(("return 1", "return 3")))
-    assert "a.py was changed since you read it" in output.for_model
+    assert "a.py has changed since you read it" in output.for_model
     again = await call_tool(context, "edit", _edit(("return 3", "return 4")))
     assert "changed since" not in again.for_model
     assert source.read_text() == _SOURCE.replace("return 1", "return 4") + "# more\n"
@@ -247,7 +247,7 @@ async def test_the_encoding_is_kept_and_a_character_it_lacks_is_refused(
     path = _seen(context, workspace / "a.py", text.encode("cp1252"))
     await call_tool(context, "edit", _edit(("ist", "war")))
     assert path.read_bytes() == text.replace("ist", "war").encode("cp1252")
-    with pytest.raises(ToolError, match="which has no '漢'"):
+    with pytest.raises(ToolError, match="which cannot represent '漢'"):
         await call_tool(context, "edit", _edit(("war", "漢")))
 
 
@@ -255,7 +255,7 @@ async def test_a_mark_for_text_left_out_is_only_kept_where_it_stood(
     context: ToolContext, source: Path
 ):
     mark = f"{omission_mark('187 tokens')} {recall_mark('0000001a')}"
-    with pytest.raises(ToolError, match=r"^new holds .*187 tokens left out"):
+    with pytest.raises(ToolError, match=r"^new contains .*187 tokens left out"):
         await call_tool(context, "edit", _edit(("return 1", f"return 3\n{mark}")))
     assert source.read_text() == _SOURCE
     _seen(context, source, f"{mark}\nreturn 1\n".encode())

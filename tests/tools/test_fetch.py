@@ -47,7 +47,7 @@ async def test_a_long_page_is_cut_and_the_whole_kept_in_a_file(context: ToolCont
     assert len(output.for_model) < 1_500
     path = output.for_person.full_output_path
     assert path is not None
-    assert f"the whole is in {path}, which read gives" in output.for_model
+    assert f"the whole page is in {path}: use read" in output.for_model
     kept = Path(path).read_text()
     assert kept.count("word") == 1_000
     assert "key-1234" not in kept + output.for_model
@@ -76,13 +76,13 @@ async def test_the_text_of_a_pdf_document_is_given(context: ToolContext, site: W
     blank.add_blank_page(100, 100)
     blank.write(file)
     site.pages["/a.pdf"] = Answer(file.getvalue(), {"content-type": "application/pdf"})
-    with pytest.raises(ToolError, match=r"a\.pdf is a PDF document of 1 pages without text"):
+    with pytest.raises(ToolError, match=r"a\.pdf is a PDF of 1 page without text"):
         await fetch(context, f"{site.address}/a.pdf")
 
 
 async def test_bytes_that_are_no_text_are_refused(context: ToolContext, site: WebSite):
     site.pages["/"] = Answer(b"\0\1\2", {"content-type": "text/plain"})
-    with pytest.raises(ToolError, match="is no text"):
+    with pytest.raises(ToolError, match="is not text"):
         await fetch(context, site.address)
 
 
@@ -95,14 +95,14 @@ async def test_without_the_setting_this_machine_is_not_asked(context: ToolContex
 async def test_another_site_that_a_page_moved_to_is_named(context: ToolContext, site: WebSite):
     site.pages["/"] = redirect("https://other.test/new")
     output = await fetch(context, site.address)
-    assert output.for_model.startswith("The page has moved to another site: https://other.test/new")
+    assert output.for_model.startswith("The page moved to another site: https://other.test/new")
 
 
 async def test_a_server_that_never_answers_is_given_up(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setattr("agent_tui.tools.fetch._FETCH_TIME_S", 0.0)
-    with pytest.raises(ToolError, match="no answer within 0 s"):
+    with pytest.raises(ToolError, match="No answer within 0 s"):
         await fetch(context, "http://127.0.0.1:9/")
 
 
@@ -125,7 +125,7 @@ def test_what_would_be_asked_is_said_beforehand(context: ToolContext):
 
 def test_a_url_with_a_key_of_ours_is_refused(context: ToolContext):
     holding = replace(context, secrets=("sk-secret-1",))
-    with pytest.raises(ToolError, match="holds a key"):
+    with pytest.raises(ToolError, match="contains a key"):
         intent_of(holding, "fetch", {"url": "https://a.test/?k=sk-secret-1"})
 
 

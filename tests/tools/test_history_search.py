@@ -17,11 +17,11 @@ def talk() -> Talk:
 async def test_a_hit_says_what_it_is_and_shows_the_lines_around_it(context, talk) -> None:
     look_in(context, talk.path)
     assert await recall(context, query="valueerror") == (
-        "1 message has it (9 messages in 1 session).\n\n"
+        "1 message matches (9 messages in 1 session).\n\n"
         "e0000004 · error of bash pytest -q · 2023-11-14 22:13 · line 2\n"
         "  1: 1 failed\n"
         "  2: ValueError: '1,250.00'\n\n"
-        "Recall an id to see it whole, or from a line on with offset."
+        "Recall an id to see it in full, or from a line with offset."
     )
 
 
@@ -125,8 +125,8 @@ async def test_messages_that_would_look_the_same_are_one_hit(context) -> None:
     look_in(context, talk.path)
     found = await recall(context, query="needle")
     assert hits(found) == ["e0000024", "e0000023"]
-    assert "13 messages have it" in found
-    assert " · line 1 · 11 older like it\n" in found
+    assert "13 messages match" in found
+    assert " · line 1 · 11 similar, older\n" in found
 
 
 async def test_at_most_ten_hits_are_given(context) -> None:
@@ -161,7 +161,7 @@ async def test_without_a_full_match_the_nearest_are_given_with_what_they_lack(
 ) -> None:
     look_in(context, talk.path)
     found = await recall(context, query="march crashes file nowhere")
-    assert found.startswith("No message has all of it (9 messages in 1 session). Nearest:")
+    assert found.startswith("No message matches it all (9 messages in 1 session). Nearest:")
     assert hits(found) == ["e0000000"]
     assert " · line 1 · without nowhere\n" in found
 

@@ -45,16 +45,16 @@ async def test_a_job_is_told_in_pieces_and_its_end_with_the_last(
     begun = await call_tool(context, "bash", {"command": STEPS, "background": True})
     printed, _, ending = begun.for_model.partition("\n")
     assert printed in ("one", "(no output)")
-    assert ending == "[goes on in the background: job 1]"
+    assert ending == "[continues in the background: job 1]"
     assert not begun.is_error
-    assert begun.for_person.summary == "goes on in the background: job 1"
+    assert begun.for_person.summary == "continues in the background: job 1"
     assert begun.for_person.exit_code is None
     (fact,) = begun.for_person.jobs
     assert (fact.id, fact.command, fact.ending) == ("1", STEPS, "")
     await read_until(context, "1", "one", printed.replace("(no output)", ""))
     looked = await call_tool(context, "job", {"id": "1"})
     assert re.fullmatch(
-        r"\(no output\)\n\[job 1: running for \d s; wait gives it time\]", looked.for_model
+        r"\(no output\)\n\[job 1: running for \d s; set wait to give it time\]", looked.for_model
     )
     (workspace / "go").touch()
     ended = await call_tool(context, "job", {"id": "1", "wait": 60})
@@ -97,7 +97,7 @@ async def test_what_a_command_leaves_running_goes_on_as_a_job(context: ToolConte
     for command in (f"{nap(76511)} & echo up", f"nohup {nap(76511)} >/dev/null 2>&1 & echo up"):
         output = await call_tool(context, "bash", {"command": command})
         id = context.jobs.jobs[-1].id
-        assert output.for_model == f"up\n[exit code 0; what it left running is job {id}]"
+        assert output.for_model == f"up\n[exit code 0; what is still running is job {id}]"
         assert output.for_person.exit_code == 0
         assert alive(nap(76511))
         await call_tool(context, "job", {"id": id, "stop": True})
@@ -115,7 +115,7 @@ async def test_a_command_nobody_set_a_time_for_goes_on_when_its_time_is_over(
 ):
     context.default_timeout_s = 0.5
     output = await call_tool(context, "bash", {"command": STEPS})
-    assert output.for_model.endswith("\n[goes on in the background: job 1]")
+    assert output.for_model.endswith("\n[continues in the background: job 1]")
     (workspace / "go").touch()
     ended = await call_tool(context, "job", {"id": "1", "wait": 60})
     assert "two\n[job 1: exit code 3" in ended.for_model
@@ -206,7 +206,7 @@ async def test_without_an_id_all_jobs_are_told(context: ToolContext):
 
 async def test_an_id_that_is_none_is_answered_with_those_there_are(context: ToolContext):
     await begin(context, "sleep 76516")
-    with pytest.raises(ToolError, match=r"no background command '7'. There are: 1\."):
+    with pytest.raises(ToolError, match=r"no background job '7'. Jobs: 1\."):
         intent_of(context, "job", {"id": "7"})
     with pytest.raises(ToolError, match="stop needs an id"):
         intent_of(context, "job", {"stop": True})
@@ -214,7 +214,7 @@ async def test_an_id_that_is_none_is_answered_with_those_there_are(context: Tool
 
 async def test_only_so_many_run_at_a_time(context: ToolContext):
     await asyncio.gather(*(begin(context, nap(76517)) for _ in range(MAX_RUNNING)))
-    with pytest.raises(ToolError, match="16 background commands run"):
+    with pytest.raises(ToolError, match="16 background jobs are running"):
         await begin(context, nap(76517))
     output = await call_tool(context, "bash", {"command": f"{nap(76518)} & echo up"})
     assert output.for_model == "up\n[exit code 0]"

@@ -66,7 +66,7 @@ async def test_a_path_that_cannot_be_is_told_with_the_reason(text: str, context:
 
 async def test_text_that_is_no_unicode_is_told_by_its_argument(context: ToolContext):
     told = await _outcome("read", {"path": "a\ud800b"}, context)
-    assert told.startswith("read was not run. path: the text holds half of a surrogate pair")
+    assert told.startswith("read was not run. path: contains half of a surrogate pair")
 
 
 async def test_a_path_with_half_a_surrogate_pair_is_told_with_the_reason(context: ToolContext):

@@ -65,18 +65,18 @@ async def test_an_id_is_understood_however_it_is_written(context, talk, written:
     [
         (
             0,
-            "message of the person",
+            "user message",
             "Find out why the March file crashes. Never touch data/.",
         ),
-        (1, "reply that calls read tally.py", "[call read]\npath: tally.py"),
+        (1, "reply calling read tally.py", "[call read]\npath: tally.py"),
         (2, "result of read tally.py", "import csv\n\ndef total(rows):\n    return 1"),
         (4, "error of bash pytest -q", "1 failed\nValueError: '1,250.00'"),
         (
             5,
-            "reply that calls edit tally.py",
+            "reply calling edit tally.py",
             "[call edit]\npath: tally.py\nedits[0].old:\nreturn 1\n# end\nedits[0].new: return 2",
         ),
-        (7, "the person's ! git status", "$ git status\nnothing to commit"),
+        (7, "user's ! git status", "$ git status\nnothing to commit"),
         (8, "reply", "It was the comma."),
     ],
 )
@@ -109,11 +109,11 @@ def test_a_call_is_shown_with_what_it_looks_for_and_needs_no_approval(context) -
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({}, "Nothing to look for was given: id for one original"),
-        ({"id": "[recall]"}, "Nothing to look for was given"),
-        ({"id": "a1", "query": "x"}, "Give only one of the two: id for one"),
-        ({"query": '""'}, "holds no word to search for"),
-        ({"query": "\u0301"}, "holds no word to search for"),
+        ({}, "Give one of them: id for one original"),
+        ({"id": "[recall]"}, "Give one of them"),
+        ({"id": "a1", "query": "x"}, "Give only one of them: id for one"),
+        ({"query": '""'}, "contains no word to search for"),
+        ({"query": "\u0301"}, "contains no word to search for"),
     ],
 )
 def test_one_of_id_and_query_is_asked_for(context, arguments: JsonObject, problem: str) -> None:
@@ -150,8 +150,8 @@ async def test_summaries_and_notes_can_be_recalled(context) -> None:
     branch = BranchSummaryEntry(id="b0000001", summary="Tried tabs.")
     note = CustomMessageEntry(id="b0000002", custom_type="review", content="Looks good.")
     look_in(context, (*talk.path, branch, note))
-    assert " · summary of a compaction · " in await recall(context, id="e0000001")
-    assert "left · " in (text := await recall(context, id="b0000001"))
+    assert " · compaction summary · " in await recall(context, id="e0000001")
+    assert "branch · " in (text := await recall(context, id="b0000001"))
     assert body(text) == "Tried tabs."
     assert " · note (review) · " in await recall(context, id="b0000002")
 
@@ -171,7 +171,7 @@ async def test_the_beginning_of_an_id_will_do_where_only_one_has_it(context, tal
     note = CustomMessageEntry(id="a1b2c3d4", content="A note.")
     look_in(context, (*talk.path, note))
     assert body(await recall(context, id="A1B")) == "A note."
-    with pytest.raises(ToolError, match=r"e00 begins 9 ids: e0000008 \(reply\), .*Give more of it"):
+    with pytest.raises(ToolError, match=r"e00 matches 9 ids: e0000008 \(reply\), .*Give more"):
         await recall(context, id="e00")
 
 
@@ -196,10 +196,10 @@ async def test_a_session_before_is_looked_into_and_one_that_is_gone_is_named(con
     talk.user("And now?")
     look_in(context, talk.path, parent=str(parent.path))
     assert body(await recall(context, id=old.id)) == "Use tabs."
-    assert "1 message has it (2 messages in 2 sessions)" in await recall(context, query="tabs")
+    assert "1 message matches (2 messages in 2 sessions)" in await recall(context, query="tabs")
     look_in(context, talk.path, parent="/far/gone.jsonl")
     found = await recall(context, query="tabs")
-    assert "1 messages in 1 session; the session before, gone.jsonl, cannot be read" in found
+    assert "1 messages in 1 session; the previous session, gone.jsonl, cannot be read" in found
 
 
 async def test_where_nothing_was_said_there_is_nothing_to_find(context) -> None:
@@ -224,7 +224,7 @@ async def test_a_long_original_comes_in_parts_that_join_to_all_of_it(context) ->
             break
         text, _, note = text.rpartition("\n[")
         assert "id=e0000001 offset=" in note
-        offset = int(note.partition("offset=")[2].partition(":")[0])
+        offset = int(note.partition("offset=")[2].partition(" ")[0])
         parts.append(text)
     assert "".join("".join(parts).split()) == "".join("\n".join(lines).split())
     assert len(parts) > 4
@@ -235,7 +235,7 @@ async def test_the_caps_hold_for_lines_too(context) -> None:
     talk.user("\n" * 10_000)
     look_in(context, talk.path)
     text = await recall(context, id="e0000000")
-    assert text.endswith("[lines 1-2000 of 10001; id=e0000000 offset=2001: more]")
+    assert text.endswith("[lines 1-2000 of 10001; id=e0000000 offset=2001 for more]")
 
 
 @pytest.mark.parametrize("max_bytes", [300, 700, 5_000])
@@ -289,7 +289,7 @@ async def test_the_file_with_the_whole_output_is_named_while_it_exists(
     )
     for entry_id in ("aaaaaaaa", "b"):
         text = await recall(context, id=entry_id)
-        assert text.endswith(f"[whole output: {kept}; read shows it]") is is_there
+        assert text.endswith(f"[whole output: {kept}; use read]") is is_there
 
 
 @given(st.text(alphabet=st.sampled_from("ab\n 字\u2028\r"), max_size=40), st.integers(0, 3))

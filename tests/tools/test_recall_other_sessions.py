@@ -48,7 +48,7 @@ def fixed_before(request: pytest.FixtureRequest, context: ToolContext, store: Se
 async def test_words_said_in_another_session_are_found_with_date_and_id(context) -> None:
     text = await recall(context, query="flaky test")
     assert "In other sessions of this project:" in text
-    assert "a1b2c3d4:f0000000 · message of the person · 2023-11-14 22:13 · line 1" in text
+    assert "a1b2c3d4:f0000000 · user message · 2023-11-14 22:13 · line 1" in text
 
 
 @pytest.mark.usefixtures("fixed_before")
@@ -61,7 +61,7 @@ async def test_another_folder_is_never_searched(context, store) -> None:
     said_in(store, context.cwd.parent / "elsewhere", "The flaky test waits for the port.")
     look_in(context, Talk().path)
     assert "flaky" not in await recall(context, query="flaky test")
-    with pytest.raises(ToolError, match="No session that can be read begins with a1b2c3d4"):
+    with pytest.raises(ToolError, match="No readable session begins with a1b2c3d4"):
         await recall(context, id="a1b2c3d4:f0000000")
 
 
@@ -71,7 +71,7 @@ async def test_a_file_of_another_folder_among_ours_is_not_given(context, store) 
     foreign.rename(ours.parent / foreign.name)
     look_in(context, Talk().path)
     assert "flaky" not in await recall(context, query="flaky test")
-    with pytest.raises(ToolError, match="No session"):
+    with pytest.raises(ToolError, match="No readable session"):
         await recall(context, id="a1b2c3d4:f0000000")
 
 

@@ -66,7 +66,7 @@ def _old(slip: Callable[[str], str]) -> Slip:
 
 SLIPS: dict[str, Slip] = {
     "none": lambda old, new: (old, new),
-    "blanks at line ends": _old(_blanks_at_line_ends),
+    "spaces at line ends": _old(_blanks_at_line_ends),
     "typographic quotes": _old(_curly),
     "typographic quotes in both": _both(_curly),
     "dashes": _old(lambda text: text.replace("-", "–")),
@@ -79,13 +79,13 @@ SLIPS: dict[str, Slip] = {
     "moved left": lambda old, new: (_moved_left(old, new)[0], new),
     "moved left in both": _moved_left,
     "moved right in both": _both(_moved_right),
-    "blanks within lines": _old(lambda text: re.sub("(?<=[^ \n]) ", "  ", text)),
+    "spaces within lines": _old(lambda text: re.sub("(?<=[^ \n]) ", "  ", text)),
 }
 
 
 def _param(slip: str) -> object:
     """A slip; what takes long, or differs from another by the second text alone, is thorough."""
-    is_more = slip.endswith(" in both") or slip == "blanks within lines"
+    is_more = slip.endswith(" in both") or slip == "spaces within lines"
     return pytest.param(slip, marks=[pytest.mark.thorough] if is_more else [])
 
 

@@ -136,7 +136,7 @@ def test_an_added_folder_is_written_but_for_what_git_obeys_in_it(tmp_path: Path)
     [
         ("curl: (6) Could not resolve host: example.org", "no network"),
         ("npm ERR! getaddrinfo EAI_AGAIN registry", "no network"),
-        ("touch: cannot touch '/x': Read-only file system", "only below"),
+        ("touch: cannot touch '/x': Read-only file system", "only in"),
         ("AssertionError", ""),
         ("", ""),
     ],

@@ -51,7 +51,7 @@ async def test_a_command_that_became_too_many_processes_says_so(tmp_path: Path) 
     keeper.close()
     assert result.text == "begun"
     assert re.fullmatch(
-        r"killed: it had become \d\d processes, more than max_processes allows", result.ending
+        r"killed: it had \d\d processes, more than max_processes allows", result.ending
     )
 
 

@@ -107,7 +107,7 @@ def test_the_fingerprint_follows_target_and_both_contents(context: ToolContext, 
 async def test_a_mark_for_text_left_out_is_not_written(
     context: ToolContext, workspace: Path, mark: str
 ):
-    with pytest.raises(ToolError, match=r"stands for text left out.*Read the file, or recall"):
+    with pytest.raises(ToolError, match=r"placeholder for text left out.*Read the file, or recall"):
         await call_tool(context, "write", {"path": "a", "content": f"x\n{mark}\ny\n"})
     assert not (workspace / "a").exists()
 

@@ -83,7 +83,7 @@ async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage
         await ui.send("/mcp jump")
         assert ui.notices[-3:] == [
             "MCP server good is off until the program ends.",
-            "There is no MCP server 'other'. There are: good, bad.",
+            "There is no MCP server 'other'. Servers: good, bad.",
             "/mcp takes restart, on, off or ask, not jump.",
         ]
         assert stage.hub.servers[0].state == "off"

@@ -45,4 +45,4 @@ def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Pat
     assert counts.rows == (("", "1 denied by rules"),)
     ((when, what),) = decided.rows
     assert when.endswith(" deny")
-    assert what == "bash: rm x   by rule: the rule deny bash(rm *) holds for: rm"
+    assert what == "bash: rm x   by rule: the deny rule bash(rm *) applies to: rm"

@@ -63,11 +63,11 @@ async def test_every_setting_is_listed_by_section_with_its_value_and_origin(tmp_
         assert "thinking environment low" in shown
         assert shown[shown.index("compaction") + 1] == "strategy default tiered"
         await ui.pilot.press("up", "up")
-        assert "Model to talk to" in said(ui)
+        assert "Model to use" in said(ui)
         await search(ui, "thinking")
         assert lines(ui)[0] == "thinking environment low"
-        assert "the variable AGENT_TUI_THINKING is set" in said(ui)
-        await search(ui, "make room without")
+        assert "the environment variable AGENT_TUI_THINKING sets it" in said(ui)
+        await search(ui, "compact automatically")
         assert lines(ui) == ["compaction.auto config.toml:3 false"]
         await ui.pilot.press("escape")
         assert not isinstance(ui.app.screen, SettingsScreen)

@@ -74,7 +74,7 @@ def danger_of(
         return ""
     if not part.words:
         is_bomb = _CALLS_ITSELF.search(part.source) is not None
-        return "it defines a command that starts itself over and over" if is_bomb else ""
+        return "defines a function that starts itself over and over" if is_bomb else ""
     if danger := _plain_danger(part, bases, guard):
         return danger
     for inner in hidden_commands(part):
@@ -134,9 +134,9 @@ def _folder_danger(
     if name == "find" and "-delete" in values:
         return _broad_delete(_find_roots(part), bases, guard, "find -delete")
     if name in _TAKES_FOLDERS or (name in _RECURSIVE and _is_recursive(part)):
-        return _broad_delete(_targets(part), bases, guard, f"{name} of whole folders")
+        return _broad_delete(_targets(part), bases, guard, f"recursive {name}")
     if name in _RECURSIVE and _is_fed_by_search(part):
-        return _broad_delete(_targets(part), bases, guard, f"{name} of all that is found")
+        return _broad_delete(_targets(part), bases, guard, f"{name} of everything found")
     if name == "rsync" and any(value.startswith("--del") for value in values):
         return _broad_delete(_targets(part)[-1:], bases, guard, "rsync --delete")
     if name in _MOVERS - {"rsync"}:
@@ -163,7 +163,7 @@ def _system_change(
                 if danger := device_danger(path) or guard.why_system_asks(path):
                     return danger
                 if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
-                    return f"{name}: {path} is outside the workspace"
+                    return f"{name} outside the folder: {path}"
     return ""
 
 
@@ -219,17 +219,18 @@ def _broad_delete(
     for word in targets:
         if word.value is None:
             if not may_leave:
-                return f"{action}: {word.source} is only known when it runs"
+                return f"{action}: {word.source} is known only at run time"
             continue
         for base in bases:
             path = _resolved(base, word)
             if path is None:
-                return f"{action}: {word.source} cannot be resolved"
+                return f"{action}: cannot resolve {word.source}"
             holds_workspace = any(root.is_relative_to(path) for root in guard.roots)
             is_top = len(path.parts) <= 2 or path == guard.home
             is_outside = not may_leave and not guard.may_write_freely(path)
             if holds_workspace or is_top or is_outside:
-                return f"{action}: {path} is {'outside' if is_outside else 'all of'} the workspace"
+                where = f"outside the folder: {path}" if is_outside else f"on all of {path}"
+                return f"{action} {where}"
     return ""
 
 

@@ -83,11 +83,11 @@ def _destruction(part: CommandPart, words: Sequence[str]) -> str:
         fed = part.piped_from.arguments if part.piped_from is not None else ()
         texts = (part.input, *(word.value or word.source for word in (*part.arguments, *fed)))
         if any(map(_SQL.search, texts)):
-            return f"{name} would remove data for good"
+            return f"{name} deletes data permanently"
     if name in _WEB_CLIENTS and _REMOTE_DELETE.fullmatch(" ".join(words)):
         places = [word for word in words if re.search(r"[.:/]", word)]
         if not any(map(_THIS_MACHINE.fullmatch, places)):
-            return f"{name} would delete something on another machine"
+            return f"{name} deletes something on another machine"
     inner = run_by(name, words)
     if inner and (told := _told(inner[0].rpartition("/")[2], inner[1:])):
         return told
@@ -113,7 +113,7 @@ def _told(name: str, words: Sequence[str]) -> str:
     if name in LOSSES and LOSSES[name].fullmatch(text):
         return f"{shown} cannot be undone"
     if name in KEYS_SHOWN and KEYS_SHOWN[name].fullmatch(text):
-        return f"{shown} prints keys or passwords, or changes them"
+        return f"{shown} prints or changes keys or passwords"
     return ""
 
 
@@ -122,7 +122,7 @@ def _git_destruction(words: Sequence[str]) -> str:
     while rest and rest[0].startswith("-"):
         has_value = rest[0] in _GIT_GLOBALS_WITH_VALUE
         if rest[0] == "-c" and len(rest) > 1 and _CONFIG_THAT_RUNS.match(rest[1]):
-            return "git would be told to run a program"
+            return "makes git run a program"
         del rest[: 2 if has_value else 1]
     if not rest:
         return ""
@@ -131,9 +131,9 @@ def _git_destruction(words: Sequence[str]) -> str:
     if takes_away is None or not takes_away(others):
         return ""
     if verb == "config":
-        return "git config would change what git runs, or the settings of all repositories"
+        return "git config changes what git runs, or the settings of all repositories"
     shown = f"git {' '.join([verb, *others])[:40]}"
-    loses = "prints passwords" if verb.startswith("credential") else "loses work or history"
+    loses = "prints passwords" if verb.startswith("credential") else "discards work or history"
     return f"{shown} {loses}"
 
 

@@ -58,9 +58,9 @@ def machine_danger_of(name: str, part: CommandPart) -> str:
     values = [word.value or "" for word in part.arguments]
     if name in _ALWAYS or name.startswith("mkfs."):
         is_looking = values in (["--version"], ["--help"]) or (name == "mount" and not values)
-        return "" if is_looking else f"{name} changes the system itself"
+        return "" if is_looking else f"{name} changes the system"
     if name in ("kill", "pkill", "killall", "fuser") and _ends_too_much(name, part):
-        return f"{name} would end every process, or this program"
+        return f"{name} ends every process, or agent-tui"
     harms, why = _CHECKS.get(name, (None, ""))
     return why if harms is not None and harms(values) else ""
 
@@ -109,35 +109,33 @@ def _is_told_otherwise(values: Sequence[str]) -> bool:
 
 _CHECKS: Mapping[str, tuple[Callable[[Sequence[str]], bool], str]] = MappingProxyType(
     {
-        "date": (_any(_SETS_CLOCK), "date would set the clock"),
-        "chmod": (_any(_SETS_USER), "chmod would let others run a file as its owner"),
-        "dd": (_writes_device, "dd would write to a device"),
-        "ps": (_any(_SHOWS_ENVIRONMENT), "ps would show what programs were given, keys too"),
-        **dict.fromkeys(
-            ("tar", "bsdtar"), (_keeps_paths, "tar would write wherever the archive says")
-        ),
+        "date": (_any(_SETS_CLOCK), "date sets the clock"),
+        "chmod": (_any(_SETS_USER), "chmod lets others run a file as its owner"),
+        "dd": (_writes_device, "dd writes to a device"),
+        "ps": (_any(_SHOWS_ENVIRONMENT), "ps shows the environment of programs, with keys"),
+        **dict.fromkeys(("tar", "bsdtar"), (_keeps_paths, "tar writes to any path in the archive")),
         **{
-            name: (_whole(pattern), f"{name} changes the system itself")
+            name: (_whole(pattern), f"{name} changes the system")
             for name, pattern in _CHANGES_NETWORK.items()
         },
         **{
-            name: (_any(_WHOLE_HOST), f"{name} would be given the whole machine")
+            name: (_any(_WHOLE_HOST), f"{name} gets access to the whole machine")
             for name in ("docker", "podman", "nerdctl")
         },
         **{
-            name: (_any(_REMOVES), f"{name} would remove parts of the system")
+            name: (_any(_REMOVES), f"{name} removes parts of the system")
             for name in (
                 *("apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "zypper"),
                 *("pacman", "apk", "emerge"),
             )
         },
         **{
-            name: (_any(_WITHOUT_QUESTIONS), f"{name} would do what it likes without asking")
+            name: (_any(_WITHOUT_QUESTIONS), f"{name} acts without asking")
             for name in ("claude", "codex", "gemini", "opencode", "aider", "goose", "amp")
         },
         **dict.fromkeys(
             OURSELVES,
-            (_is_told_otherwise, "it would change what the model may do without a question"),
+            (_is_told_otherwise, "changes what the model may do without asking"),
         ),
     }
 )

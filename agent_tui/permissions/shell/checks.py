@@ -37,7 +37,7 @@ def check_characters(command: str) -> None:
         UnparsableError: control, invisible or unassigned characters, or far too many.
     """
     if len(command) > MAX_COMMAND_CHARS:
-        raise UnparsableError("the command is very long")
+        raise UnparsableError("it is too long")
     if command.isascii() and not _CONTROL.search(command):
         return
     for at, character in enumerate(command):
@@ -46,7 +46,7 @@ def check_characters(command: str) -> None:
         category = unicodedata.category(character)
         if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") or character in _BLANKS:
             name = unicodedata.name(character, f"U+{ord(character):04X}")
-            why = f"it holds an invisible or control character ({name})"
+            why = f"it contains an invisible or control character ({name})"
             before, behind = command[:at].encode("utf-8", "replace"), command[at:]
             whole = before + behind.encode("utf-8", "replace")
             raise UnparsableError(why, _line_at(whole, len(before)))
@@ -75,7 +75,7 @@ def check_coverage(root: Node, source: bytes) -> None:
             raise _not_covered(source, at)
         beside = source[at - 1 : at] + source[leaf.start_byte : leaf.start_byte + 1]
         if at > 0 and gap and not gap.replace(b"\\\n", b"") and not set(beside) & _OPERATORS:
-            why = "a backslash joins what stands on two lines"
+            why = "a backslash joins two lines within a word"
             raise UnparsableError(why, _line_at(source, leaf.start_byte))
         at = leaf.end_byte
     if not _is_gap(source[at:]):
@@ -120,12 +120,12 @@ def check_literal(node: Node, source: bytes) -> None:
     """
     if node.type == "word":
         if _FORBIDDEN_IN_WORD.search(node_text(node, source)):
-            raise UnparsableError("a word holds characters of shell syntax")
+            raise UnparsableError("a word contains shell syntax")
         return
     if node.type == "heredoc_body" and _is_quoted_heredoc(node, source):
         return
     if _SUBSTITUTION.search(_text_outside_expansions(node, source)):
-        raise UnparsableError("a text holds a substitution that is not understood")
+        raise UnparsableError("a string contains a substitution that is not understood")
 
 
 def check_heredoc(node: Node, source: bytes) -> None:
@@ -138,7 +138,7 @@ def check_heredoc(node: Node, source: bytes) -> None:
     body, end = _child(node, "heredoc_body"), _child(node, "heredoc_end")
     found = _DELIMITER.fullmatch(node_text(start, source)) if start is not None else None
     if found is None or body is None or end is None or node_text(end, source) != found["name"]:
-        raise UnparsableError("where the here-document ends is not certain")
+        raise UnparsableError("the end of a here-document is unclear")
     before, after = source[: body.start_byte], source[end.end_byte : end.end_byte + 1]
     lines = node_text(body, source).split("\n")
     strips = any(child.type == "<<-" for child in node.children)
@@ -149,7 +149,7 @@ def check_heredoc(node: Node, source: bytes) -> None:
     ends_line = (to_end.rstrip(b"\t") if strips else to_end).endswith(b"\n")
     is_certain = ends_line and before.endswith(b"\n") and after in (b"", b"\n")
     if ends_early or not is_certain:
-        raise UnparsableError("where the here-document ends is not certain")
+        raise UnparsableError("the end of a here-document is unclear")
 
 
 def check_substitution(node: Node, source: bytes) -> None:
@@ -160,7 +160,7 @@ def check_substitution(node: Node, source: bytes) -> None:
     """
     text = node_text(node, source)
     if text.startswith("`") and "\\" in text:
-        raise UnparsableError("backquotes within backquotes")
+        raise UnparsableError("nested backquotes")
 
 
 def check_comment(node: Node, source: bytes) -> None:

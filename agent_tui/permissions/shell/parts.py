@@ -116,7 +116,7 @@ class _Splitter:
     def __init__(self, command: str, depth: int, guess: WordGuesser | None = None) -> None:
         check_characters(command)
         if depth > _MAX_WRAPPERS:
-            raise UnparsableError("too many commands within commands")
+            raise UnparsableError("too many nested commands")
         self._source = command.encode("utf-8")
         self._depth = depth
         self._commands: list[CommandPart] = []
@@ -151,7 +151,7 @@ class _Splitter:
     def _word(self, node: Node) -> Word:
         word = word_of(node, self._source, self._variables)
         if word.is_pattern and len(word.source) > _MAX_PATTERN_CHARS:
-            raise UnparsableError("a file pattern is very long")
+            raise UnparsableError("a file pattern is too long")
         return word if word.value is not None else replace(word, guesses=self._guess(word.source))
 
     def _walk(self, node: Node, level: int) -> None:
@@ -233,7 +233,7 @@ class _Splitter:
             if is_certain and word.is_plain and not word.may_split:
                 self._variables = {**self._variables, self._text(name): word}
         else:
-            self._add(node, "construct", "it sets a variable")
+            self._add(node, "construct", "sets a variable")
 
     def _add_condition(self, node: Node) -> None:
         """``[ ... ]`` is a command; ``[[ ... ]]`` has a syntax of its own."""
@@ -321,7 +321,7 @@ class _Splitter:
     def _add_unwrapped(self, part: CommandPart, wrappers: int) -> None:
         """`part`, and what it wraps, as far as its text tells."""
         if wrappers > _MAX_WRAPPERS:
-            raise UnparsableError("too many commands within commands")
+            raise UnparsableError("too many nested commands")
         found = unwrap(part)
         self._commands.append(found.outer)
         for inner in found.commands:

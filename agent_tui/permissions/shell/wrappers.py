@@ -52,7 +52,7 @@ def unwrap(part: CommandPart) -> Unwrapped:
     if part.kind != "command" or not part.words:
         return Unwrapped(part)
     if not part.words[0].is_plain:
-        return Unwrapped(_opaque(part, "the program's name is only known when it runs"))
+        return Unwrapped(_opaque(part, "the program's name is known only at run time"))
     name = part.name.rpartition("/")[2].casefold()
     if name in SHELLS:
         return _shell(part)
@@ -73,9 +73,9 @@ def unwrap(part: CommandPart) -> Unwrapped:
 def _why_untold(name: str, part: CommandPart) -> str:
     """Why nobody can tell from its words what `part` runs; empty where that can be told."""
     if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
-        return f"{name} reads text otherwise than bash"
+        return f"{name} does not read text the way bash does"
     if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
-        return f"what {name} would run is not in the command"
+        return f"the command does not show what {name} runs"
     return f"{name} changes what later commands do" if name in _STATE_CHANGERS else ""
 
 
@@ -97,7 +97,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         if value.startswith("-") and len(value) > 1:
             is_plain = is_plain and value in _PLAIN_OPTIONS
             if name == "env" and not re.fullmatch("-[i0]|-[uC].*|--(?:unset|chdir).*", value):
-                return Unwrapped(_opaque(part, f"what env {value} does is not in the command"))
+                return Unwrapped(_opaque(part, f"the command does not show what env {value} does"))
             words.pop(0)
             if _takes_next(value, options_with_value) and words:
                 words.pop(0)
@@ -233,14 +233,14 @@ def _shell(part: CommandPart) -> Unwrapped:
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
     if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
         return Unwrapped(part)
-    return Unwrapped(_opaque(part, f"what {part.name} would run is not in the command"))
+    return Unwrapped(_opaque(part, f"the command does not show what {part.name} runs"))
 
 
 def _eval(part: CommandPart) -> Unwrapped:
     values = [word.value for word in part.arguments]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        return Unwrapped(_opaque(part, "eval runs text that is only known when it runs"))
+        return Unwrapped(_opaque(part, "eval runs text known only at run time"))
     outer = replace(part, note="wrapper", is_wrapped_plainly=False)
     return Unwrapped(outer, scripts=(" ".join(known),))
 
@@ -253,7 +253,9 @@ def _find(part: CommandPart) -> Unwrapped:
     while index < len(words):
         option = words[index].value or ""
         if part.name.startswith("fd") and re.fullmatch(r"-\w*[xX].+|--exec(?:-batch)?=.*", option):
-            return Unwrapped(_opaque(part, f"what {option} runs is not a word of its own"))
+            return Unwrapped(
+                _opaque(part, f"the command that {option} runs is not a separate word")
+            )
         if option in _EXEC_OPTIONS:
             end = index + 1
             while end < len(words) and words[end].value not in (";", "+"):

@@ -44,11 +44,11 @@ def _pdf_text(name: str, content: bytes) -> str:
         count = len(pages)
         texts = [page.extract_text().strip() for page in pages[:_MAX_PAGES]]
     except (PyPdfError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise ToolError(f"{name} is a PDF document that cannot be read: {error}.") from error
+        raise ToolError(f"{name} is a PDF that cannot be read: {error}.") from error
     except (AttributeError, NotImplementedError, OSError, RecursionError) as error:
-        raise ToolError(f"{name} is a PDF document that cannot be read.") from error
+        raise ToolError(f"{name} is a PDF that cannot be read.") from error
     if not any(texts):
-        raise ToolError(f"{name} is a PDF document of {count} pages without text.")
+        raise ToolError(f"{name} is a PDF of {count} page{'s' * (count != 1)} without text.")
     shown = [f"[page {number} of {count}]\n{text}" for number, text in enumerate(texts, 1)]
     if count > _MAX_PAGES:
         shown.append(f"[pages {_MAX_PAGES + 1}-{count} are not shown]")

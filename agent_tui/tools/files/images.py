@@ -55,8 +55,8 @@ def read_image(path: Path) -> ImageFile | None:
     fitted = fit_image(data)
     if not fitted:
         raise UsageError(
-            f"{path.name} is an image of {len(data) / 1e6:,.1f} MB that cannot be made small "
-            f"enough to be sent ({MAX_IMAGE_BYTES / 1e6:,.1f} MB).",
+            f"{path.name} is an image of {len(data) / 1e6:,.1f} MB that cannot be reduced to the "
+            f"{MAX_IMAGE_BYTES / 1e6:,.1f} MB that can be sent.",
             "Make it smaller first.",
         )
     width, height = image_size(fitted)

@@ -65,9 +65,9 @@ _AT_LINE_ENDS = r"(?<![ \t])[ \t]++$"
 _FOLDS: Final = tuple(
     (overlooked, re.compile(pattern, re.MULTILINE))
     for overlooked, pattern in (
-        ("blanks at line ends or typographic characters", rf"{_AT_LINE_ENDS}|…"),
-        ("its indentation", rf"{_AT_LINE_ENDS}|^[ \t]+|…"),
-        ("blanks within lines", rf"{_AT_LINE_ENDS}|^[ \t]+|[ \t]+|…"),
+        ("spaces at line ends or typographic characters", rf"{_AT_LINE_ENDS}|…"),
+        ("indentation", rf"{_AT_LINE_ENDS}|^[ \t]+|…"),
+        ("spaces within lines", rf"{_AT_LINE_ENDS}|^[ \t]+|[ \t]+|…"),
     )
 )
 """From strict to loose. What a pattern finds is left out at the ends of a line, else shortened."""
@@ -143,7 +143,7 @@ def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
     """Other readings of a call: what they overlook, and `old` and `new` as they then are."""
     if numbers := _pasted_numbers(old):
         near = range(numbers[0], numbers[-1] + 1 + new.count("\n"))
-        yield "the line numbers", _without_numbers(old, near), _without_numbers(new, near)
+        yield "line numbers", _without_numbers(old, near), _without_numbers(new, near)
     if kinds := frozenset(_ESCAPED.findall(old)):
         given = _unescaped(old, kinds)
         is_new_escaped = fuzz.ratio(new, old) >= fuzz.ratio(new, given)
@@ -151,7 +151,7 @@ def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
             kinds = _ALL - {"n"}
         else:
             kinds = _ALL
-        yield "backslashes too many", given, _unescaped(new, kinds) if is_new_escaped else new
+        yield "extra backslashes", given, _unescaped(new, kinds) if is_new_escaped else new
 
 
 def _pasted_numbers(text: str) -> list[int]:

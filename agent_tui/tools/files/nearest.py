@@ -15,14 +15,14 @@ def describe_miss(text: str, wanted: str) -> str:
     """Why `wanted` is not in `text`, and what comes nearest, for the model to mend its call."""
     if marks := marks_in(wanted):
         return (
-            f"It holds {marks[0][-200:]!r}, which stands for text left out of this conversation. "
-            "Read the file again."
+            f"It contains {marks[0][-200:]!r}, a placeholder for text left out of this "
+            "conversation. Read the file again."
         )
     lines = text.split("\n")[:_MAX_LINES_SEARCHED]
     sought = wanted.strip("\n").split("\n")
     start, score = _nearest_window(lines, sought)
     if score < _WORTH_SHOWING:
-        return "Nothing in it comes near. Read the file again."
+        return "Nothing similar is in it. Read the file again."
     window = lines[start : start + len(sought)]
     shown = "\n".join(
         f"{number}\t{cut_line(line, 300)}"
@@ -64,7 +64,7 @@ def _difference(found: list[str], sought: list[str], first: int) -> str:
     for index, (have, want) in enumerate(zip(found, sought, strict=False)):
         if have.split() != want.split():
             return (
-                f"Line {index + 1} of the text you gave, {cut_line(want, 200)!r}, is other than "
+                f"Line {index + 1} of the text you gave, {cut_line(want, 200)!r}, differs from "
                 f"line {first + index}."
             )
     return "The file ends before that."

@@ -55,9 +55,9 @@ def read_patch(text: str) -> tuple[FilePatch, ...]:
         if found := _FILE.fullmatch(line.rstrip()):
             files.append(FilePatch(_ACTIONS[found[1]], found[2].strip()))
         elif not files or not _take(line, files[-1]):
-            raise ToolError(f"Line {number} of the patch, {line[:200]!r}, is not in its form.")
+            raise ToolError(f"Line {number} of the patch is not valid: {line[:200]!r}.")
     if not files:
-        raise ToolError("The patch names no file: *** Update File: PATH, then its hunks.")
+        raise ToolError("The patch has no file. Give *** Update File: PATH, then its hunks.")
     return tuple(files)
 
 
@@ -114,7 +114,7 @@ def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tu
         place, but_for = _place(text, hunk, done, f"{name} of {shown}")
         if but_for:
             line = text.count("\n", 0, place.start) + 1
-            remarks.append(f"({name} of {shown} was found at line {line} but for {but_for}.)")
+            remarks.append(f"({name} of {shown} was found at line {line}, ignoring {but_for}.)")
         places.append(place)
         done = place.end
     return places, tuple(remarks)
@@ -137,8 +137,8 @@ def _place(text: str, hunk: Hunk, done: int, name: str) -> tuple[Place, str]:
     if len(there) > 1 and not hunk.headers:
         lines = ", ".join(str(text.count("\n", 0, place.start) + 1) for place, _ in there[:10])
         raise ToolError(
-            f"{name} fits {len(there)} places, at lines {lines}. Give more lines around it, or "
-            "the line of the function or class that it is in behind @@."
+            f"{name} matches {len(there)} places, at lines {lines}. Give more lines around it, or "
+            "the line of its function or class after @@."
         )
     return there[0]
 
@@ -151,7 +151,7 @@ def _below(text: str, header: str, start: int, name: str) -> int:
     for found in re.compile(r"[^\n]*\n?").finditer(text, start):
         if header in found[0]:
             return found.end()
-    raise ToolError(f"The line {header[:200]!r} that {name} names behind @@ is not in the file.")
+    raise ToolError(f"The line {header[:200]!r} after @@ in {name} is not in the file.")
 
 
 def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[Place, str]]:

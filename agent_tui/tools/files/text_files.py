@@ -60,7 +60,7 @@ class TextFile:
         except UnicodeEncodeError as error:
             missing = raw_text[error.start]
             raise ToolError(
-                f"The file is encoded as {self.encoding}, which has no {missing!r}."
+                f"The file is encoded as {self.encoding}, which cannot represent {missing!r}."
             ) from error
 
     def replaced(self, spans: list[tuple[int, int, str]]) -> str:
@@ -165,8 +165,8 @@ def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
     """Why the model does not know `path` with this `content`; empty where it does."""
     seen = files.seen.get(path)
     if seen is None:
-        return "exists and you have not read it"
-    return "" if seen == digest_of(content) else "was changed since you read it"
+        return "exists, but you have not read it"
+    return "" if seen == digest_of(content) else "has changed since you read it"
 
 
 def replace_file(path: Path, content: bytes, context: ToolContext) -> None:

@@ -20,7 +20,7 @@ FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 TOO_LARGE = f"it is larger than {MOST_FILE_BYTES // 1_000_000} MB"
 NO_FILE = "it is no file"
 _UNREADABLE = "it could not be read"
-_NO_ROOM = "there was no room for it"
+_NO_ROOM = "the store of earlier versions is full"
 _CHUNK_BYTES = 1 << 20
 _ON_DISK = NoOpenTexts()
 
@@ -51,7 +51,7 @@ def version_of(
             return stored(os.fsencode(path.readlink()), LINK, kept)
         return FileVersion(digest=_UNREADABLE, why_not=_UNREADABLE)
     if not stat.S_ISREG(status.st_mode):
-        return FileVersion(digest=NO_FILE, why_not=NO_FILE)
+        return FileVersion(digest=NO_FILE, why_not="it is not a regular file")
     mode = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
     try:
         if status.st_size > MOST_FILE_BYTES:
@@ -80,13 +80,13 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
         OSError: It cannot be done, or what it held is gone; the file is as it was.
     """
     if follow_links(str(path.parent)) != str(path.parent):
-        raise OSError(f"{path.parent} leads elsewhere now")
+        raise OSError(f"{path.parent} now points elsewhere")
     if not wanted.digest:
         path.unlink(missing_ok=True)
         return
     content = kept.content(wanted.digest)
     if content is None:
-        raise OSError("what it held is not kept any more")
+        raise OSError("its earlier content is no longer stored")
     path.parent.mkdir(parents=True, exist_ok=True)
     with scratch_beside(path) as scratch:
         if wanted.mode == LINK:

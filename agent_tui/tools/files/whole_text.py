@@ -19,7 +19,7 @@ def check_whole(new: str, old: str, name: str) -> None:
     known = set(marks_in(old)) if marks else set[str]()
     if mark := next((mark for mark in marks if mark not in known), ""):
         raise ToolError(
-            f"{name} holds {mark[-200:]!r}, which stands for text left out of this conversation "
-            "and is no text of the file. Read the file, or recall the original, and give the "
-            "whole text. Nothing was written."
+            f"{name} contains {mark[-200:]!r}, a placeholder for text left out of this "
+            "conversation. Read the file, or recall the original, and give the whole text. "
+            "Nothing was written."
         )

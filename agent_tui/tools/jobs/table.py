@@ -123,7 +123,7 @@ class JobTable:
         job = self._jobs.get(id)
         if job is None:
             known = ", ".join(self._jobs) or "none"
-            raise ToolError(f"There is no background command {id!r}. There are: {known}.")
+            raise ToolError(f"There is no background job {id!r}. Jobs: {known}.")
         return job
 
     async def leave(self) -> tuple[Job, ...]:

@@ -167,7 +167,7 @@ class Connection:
                 raise
             items, cursor = page.get(key), page.get("nextCursor")
             if not isinstance(items, list):
-                raise RequestFailed(f"its list of {key} is none")
+                raise RequestFailed(f"its list of {key} is not a list")
             yield items
             if not isinstance(cursor, str):
                 return
@@ -196,7 +196,7 @@ class Connection:
                 async for line in lines:
                     if line is None:
                         limit = MAX_MESSAGE_BYTES // 1_000_000
-                        self._fail_all(RequestFailed(f"it sent a message of over {limit} MB"))
+                        self._fail_all(RequestFailed(f"it sent a message over {limit} MB"))
                     elif line.strip():
                         await self._take_in(line)
         finally:

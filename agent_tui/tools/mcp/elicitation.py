@@ -154,7 +154,7 @@ def _field(name: str, given: JsonValue, *, is_required: bool) -> FormField:
     if not isinstance(given, dict) or not isinstance(kind := given.get("type"), str):
         raise ValueError(f"its field {name[:40]!r} has no type")
     if kind not in _KINDS:
-        raise ValueError(f"its field {name[:40]!r} takes a {kind[:40]}")
+        raise ValueError(f"its field {name[:40]!r} has the unsupported type {kind[:40]}")
     items = given.get("items")
     choices = tuple(_choices(items if isinstance(items, dict) else given))[:_MAX_CHOICES]
     own = _KINDS[kind]

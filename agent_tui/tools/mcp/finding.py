@@ -37,8 +37,8 @@ _LINE_CHARS = 140
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _FIND = (
-    "Find tools of connected MCP servers by what they do. Not all of them are listed here. "
-    "Call what you found with call_tool.\nServers, in their own words:"
+    "Find tools of connected MCP servers by what they do. Not all are listed here. "
+    "Call what you find with call_tool.\nServers, in their own words:"
 )
 _CALL = "Call a tool that find_tools found."
 
@@ -62,7 +62,7 @@ def finder_specs(servers: Sequence[ServerLine]) -> tuple[ToolSpec, ...]:
     """What the model is told of the finders; `servers` share a bounded room."""
     room = min(_LINE_CHARS, _CATALOG_CHARS // max(len(servers), 1))
     lines = [cut_line(f"{s.name} ({s.tools}): {s.words}", room) for s in servers]
-    query: JsonObject = {"type": "string", "description": "Words for what is to be done"}
+    query: JsonObject = {"type": "string", "description": "Words for what to do"}
     name: JsonObject = {"type": "string"}
     given: JsonObject = {"type": "object"}
     return (
@@ -114,7 +114,7 @@ def found_output(
 ) -> tuple[ToolOutput, tuple[str, ...]]:
     """What the model is told of the tools that fit its query, and which it is told of whole."""
     if not found:
-        text = f"No tool fits {query!r}. Try other words, or the name of a server."
+        text = f"No tool matches {query!r}. Try other words, or the name of a server."
         return ToolOutput(text, ToolDetails(summary="none")), ()
     blocks: list[str] = []
     room = limits.max_bytes
@@ -126,8 +126,8 @@ def found_output(
         blocks.append(block)
     told = len(blocks)
     others = ", ".join(tool.name for tool in found[told : told + _MOST_NAMED])
-    more = [f"Others that fit: {others}"] if others else []
-    text = "\n\n".join(["Tools, in the words of their servers:", *blocks, *more])
+    more = [f"Other matches: {others}"] if others else []
+    text = "\n\n".join(["Tools, as their servers describe them:", *blocks, *more])
     details = ToolDetails(summary=f"{told} tool{'' if told == 1 else 's'}")
     return ToolOutput(text, details), tuple(tool.name for tool in found[:told])
 

@@ -40,9 +40,9 @@ _HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 _CONNECT_S = 30.0
 _FAILED = -32000
 _REFUSALS: Final = {
-    401: "it wants a key or a login (HTTP 401): "
-    "agent-tui mcp login NAME, or headers_env with the variable of its key",
-    403: "it refuses this key (HTTP 403)",
+    401: "it requires a key or a login (HTTP 401): "
+    "run agent-tui mcp login NAME, or name the variable with its key in headers_env",
+    403: "it rejected this key (HTTP 403)",
 }
 _LIST_CHANGES: Final = {
     f"{what.title()}ListChangedNotification": f"notifications/{what}s/list_changed"
@@ -280,7 +280,7 @@ class Bridge:
                 uri = str(params.get("uri"))
                 return _dumped(await client.read_resource(uri, cache_mode="refresh"))
             case _:
-                raise LookupError(f"{asked.method} is not known here")
+                raise LookupError(f"{asked.method} is not supported")
 
     async def _call(self, client: _Client, asked: Request, arguments: JsonObject) -> JsonObject:
         async def tell(done: float, of: float | None, message: str | None) -> None:

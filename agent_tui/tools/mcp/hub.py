@@ -139,8 +139,8 @@ class McpHub:
         await self.reconcile(cwd)
         for spec in self.not_asked:
             self._tell_once(
-                f"The {spec.origin}'s MCP server {spec.name} is not started, as you were not asked "
-                f"about it yet; /mcp ask {spec.name} does, where you can be asked."
+                f"The {spec.origin}'s MCP server {spec.name} is not started: it needs your "
+                f"approval. In an interactive session: /mcp ask {spec.name}."
             )
         await self._wait(tell)
         outdated = [server for server in self._servers.values() if server.is_outdated]
@@ -194,7 +194,7 @@ class McpHub:
         for server, tool in self._offered:
             if tool.name == name:
                 return await server.call(tool, arguments, on_progress)
-        raise ToolError(f"{name} is no longer there.")
+        raise ToolError(f"{name} no longer exists.")
 
     @property
     def prompts(self) -> tuple[RemotePrompt, ...]:
@@ -209,7 +209,7 @@ class McpHub:
         """
         server = self._servers.get(wanted.server)
         if server is None:
-            raise ToolError(f"The MCP server {wanted.server} is gone.")
+            raise ToolError(f"The MCP server {wanted.server} no longer exists.")
         return prompt_text(await server.fill_prompt(wanted.own_name, wanted.filled(typed)))
 
     async def read_resource(self, server: str, uri: str, limits: OutputLimits) -> ToolOutput | None:
@@ -265,7 +265,9 @@ class McpHub:
         """
         spec = self._named(name).spec
         if not spec.is_asked_about:
-            raise AgentTuiError(f"{name} is your own server: {spec.source} says whether it starts.")
+            raise AgentTuiError(
+                f"{name} is your own server: {spec.source} decides whether it starts."
+            )
         return spec
 
     async def restart(self, name: str) -> None:
@@ -333,14 +335,14 @@ class McpHub:
                 wait.cancel()
         self._waited_for.update((server, server.starts) for server in starting)
         if late := [server.spec.name for server in starting if server.state == "starting"]:
-            tell(f"Going on without the MCP server {', '.join(late)}, which still starts.")
+            tell(f"Continuing without the MCP server {', '.join(late)}, which is still starting.")
 
     def _startable(self, name: str) -> McpServer:
         server = self._named(name)
         if server.state == "not asked" or server.why == "you said no to it":
             raise AgentTuiError(
-                f"The project's server {name} may not be started.",
-                f"/mcp ask {name} asks about it.",
+                f"The project's server {name} is not approved.",
+                f"To approve it: /mcp ask {name}",
             )
         return server
 
@@ -348,7 +350,7 @@ class McpHub:
         server = self._servers.get(name)
         if server is None:
             names = ", ".join(self._servers) or "none"
-            raise AgentTuiError(f"There is no MCP server {name!r}.", f"There are: {names}.")
+            raise AgentTuiError(f"There is no MCP server {name!r}.", f"Servers: {names}.")
         return server
 
     def _tell_once(self, line: str) -> None:

@@ -66,7 +66,7 @@ def reply_line(asked: Request) -> bytes:
     """The answer to a server's request: it may look whether we are there, nothing else."""
     if asked.method == "ping":
         return result_line(asked.id, {})
-    return error_line(asked.id, METHOD_NOT_FOUND, f"No {asked.method[:100]} here.")
+    return error_line(asked.id, METHOD_NOT_FOUND, f"{asked.method[:100]} is not supported.")
 
 
 def result_line(request_id: JsonValue, result: JsonObject) -> bytes:
@@ -126,11 +126,11 @@ def _answer(request_id: int, message: JsonObject) -> Response:
     error = repair_json(message.get("error"))
     if isinstance(error, dict):
         said, code = error.get("message"), error.get("code")
-        text = said if isinstance(said, str) and said.strip() else "it failed without a word"
+        text = said if isinstance(said, str) and said.strip() else "it failed without saying why"
         return Response(request_id, {}, text, code if isinstance(code, int) else 0)
     result = repair_json(message.get("result"))
     if not isinstance(result, dict):
-        return Response(request_id, {}, "its answer holds no result")
+        return Response(request_id, {}, "its answer has no result")
     return Response(request_id, result)
 
 

@@ -68,7 +68,9 @@ class RemotePrompt:
             is_last = name == open_names[-1]
             given[name] = " ".join(loose) if is_last else loose.pop(0)
         if missing := [a.name for a in self.arguments if a.is_required and not given.get(a.name)]:
-            raise ToolError(f"/{self.name} needs {', '.join(missing)}: /{self.name} {self.hint}")
+            raise ToolError(
+                f"/{self.name} needs {', '.join(missing)}. Usage: /{self.name} {self.hint}"
+            )
         return given
 
 
@@ -112,7 +114,7 @@ def prompt_text(result: JsonObject) -> str:
         if text:
             said.append(f"Assistant: {text}" if message.get("role") == "assistant" else text)
     if not said:
-        raise ToolError("this prompt holds no text")
+        raise ToolError("this prompt has no text")
     return "\n\n".join(said)
 
 

@@ -108,7 +108,7 @@ class ToolList:
                 if not self._picks.is_offered(tool.own_name):
                     continue
                 if tool.name in self._tools:
-                    raise ValueError("another one has this name")
+                    raise ValueError("another tool has this name")
                 self._tools[tool.name] = tool
             except ValueError as error:
                 shown = _shown_name(item) or self._listed
@@ -117,13 +117,13 @@ class ToolList:
 
 def _tool(server: str, item: JsonValue) -> RemoteTool:
     if not isinstance(item, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     own_name, described = item.get("name"), item.get("description")
     if not isinstance(own_name, str) or not own_name.strip():
         raise ValueError("it has no name")
     match item.get("execution"):
         case {"taskSupport": "required"}:
-            raise ValueError("it runs only as a task, which is not spoken here")
+            raise ValueError("it runs only as a task, which is not supported")
         case _:
             pass
     words = described if isinstance(described, str) and described.strip() else own_name
@@ -153,13 +153,13 @@ def _parameters(given: JsonValue) -> JsonObject:
     if given is None:
         return {"type": "object", "properties": {}}
     if not isinstance(given, dict) or given.get("type", "object") != "object":
-        raise ValueError("its arguments are no JSON schema of an object")
+        raise ValueError("its arguments are not a JSON schema of an object")
     properties = given.get("properties", {})
     if not isinstance(properties, dict):
         raise ValueError("its arguments have no properties")
     for name, inner in properties.items():
         if not _PROPERTY.fullmatch(name):
-            raise ValueError(f"an argument is called {name[:40]!r}, which no provider takes")
+            raise ValueError(f"no provider accepts the argument name {name[:40]!r}")
         if not isinstance(inner, dict):
             raise ValueError(f"its argument {name} has no schema")
     kept = {key: value for key, value in given.items() if key not in _NOT_AT_THE_TOP}

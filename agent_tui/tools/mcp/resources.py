@@ -25,10 +25,10 @@ class RemoteResource:
 
 def resource_tool(server: str) -> RemoteTool:
     """The tool that reads what `server` offers; its own name is that of no tool of the server."""
-    uri: JsonObject = {"type": "string", "description": "Omit it to list what there is"}
+    uri: JsonObject = {"type": "string", "description": "Omit to list all"}
     spec = ToolSpec(
         name=f"{PREFIX}{server}__{READ_RESOURCE}",
-        description=f"Read a resource of the server {server} by its URI, such as of a link.",
+        description=f"Read a resource of the server {server} by its URI, such as one from a link.",
         parameters={"type": "object", "properties": {"uri": uri}, "required": []},
     )
     return RemoteTool(server, READ_RESOURCE, spec, reads_resources=True)

@@ -83,7 +83,7 @@ def _parts(result: JsonObject) -> _Parts:
     if not any(texts) and structured is not None:
         texts = [json.dumps(structured, ensure_ascii=False, indent=1)]
     if result.get("resultType") == "input_required":
-        texts.append("The server wants to ask the person something, which is not possible here.")
+        texts.append("The server wants to ask the user something, which is not possible here.")
     return _Parts(tuple(texts), tuple(images))
 
 

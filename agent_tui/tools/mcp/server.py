@@ -135,7 +135,7 @@ class McpServer:
             self.is_outdated = True
             raise
         except (RequestFailed, ServerGone, TimeoutError) as error:
-            self._tell(f"its new tools could not be listed: {self._reason(error)}")
+            self._tell(f"cannot list its new tools: {self._reason(error)}")
 
     async def call(
         self, tool: RemoteTool, arguments: JsonObject, on_progress: Callable[[str], None]
@@ -202,8 +202,8 @@ class McpServer:
             )
         except ServerGone as error:
             raise ToolError(
-                f"The MCP server {self.spec.name} ended during this call, which may have taken "
-                "partial effect."
+                f"The MCP server {self.spec.name} stopped during this call, which may have had "
+                "partial effects."
             ) from error
         except (RequestFailed, TimeoutError) as error:
             raise ToolError(f"The MCP server {self.spec.name}: {self._reason(error)}.") from error
@@ -218,11 +218,11 @@ class McpServer:
             self._connection, self.tools, self.prompts = None, (), ()
             if not (self._has_served and self._may_restart):
                 break
-            self._tell(f"{why}; it is started again")
+            self._tell(f"{why}; restarting it")
             self._may_restart = False
         self.state, self.why = "failed", why
         self._start_ended.set()
-        self._tell(f"{why}. /mcp restart {self.spec.name} tries again")
+        self._tell(f"{why}. To try again: /mcp restart {self.spec.name}")
 
     async def _run_once(self) -> str:
         """Start it and wait for its end, which is told."""
@@ -262,7 +262,7 @@ class McpServer:
             await asyncio.wait((reading,))
             self._note_start()
         except TimeoutError:
-            return _with_output(f"it did not answer in {self.spec.timeout_s:g} s", connection)
+            return _with_output(f"it did not answer within {self.spec.timeout_s:g} s", connection)
         except RequestFailed as error:
             return _with_output(self._reason(error), connection)
         except ServerGone:
@@ -302,7 +302,7 @@ class McpServer:
                 pages = connection.pages("prompts/list", "prompts", timeout_s=self.spec.timeout_s)
                 self.prompts = await listed_prompts(self.spec.name, pages)
         except RequestFailed as error:
-            problems = (*problems, f"its prompts could not be listed: {self._reason(error)}")
+            problems = (*problems, f"cannot list its prompts: {self._reason(error)}")
         self.tools, self.notes = listed.tools, problems
 
     @asynccontextmanager
@@ -327,7 +327,7 @@ class McpServer:
             asked = elicitation(self.spec.name, params)
             return await (self._fill or decline)(asked)
         except (ValueError, AgentTuiError) as error:
-            self._tell(f"it wanted to ask you something: {self._reason(error)}")
+            self._tell(f"it could not ask you something: {self._reason(error)}")
             return DECLINED
 
     def _note_start(self) -> None:
@@ -343,18 +343,18 @@ class McpServer:
         if code is None:
             how = "it closed its output"
         elif code < 0:
-            how = f"it was ended by {_signal_name(-code)}"
+            how = f"it was killed by {_signal_name(-code)}"
         else:
-            how = f"it ended with exit code {code}"
+            how = f"it exited with code {code}"
         lines = [line for line in log.text.splitlines() if line.strip()]
         last = _one_line(mask_secrets(lines[-1], self._secrets)) if lines else ""
         return f"{how}: {last}" if last else _with_output(how, connection)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
-            return f"it did not answer in {self.spec.timeout_s:g} s, and was told to stop"
+            return f"it did not answer within {self.spec.timeout_s:g} s and was told to stop"
         if isinstance(error, ServerGone):
-            return "it ended"
+            return "it stopped"
         return _one_line(mask_secrets(str(error), self._secrets)).removesuffix(".")
 
     def _tell(self, text: str) -> None:

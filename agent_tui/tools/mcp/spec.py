@@ -158,11 +158,11 @@ def expand_variables(text: str, environ: Mapping[str, str], refused: Collection[
     def value(found: re.Match[str]) -> str:
         name, otherwise = found[1], found[2]
         if name in refused:
-            raise ToolError(f"${name} holds a key for the model and is given to no server.")
+            raise ToolError(f"${name} holds a model's key, which no server is given.")
         if name in environ:
             return environ[name]
         if otherwise is None:
-            raise ToolError(f"${name} is not set; export it before agent-tui is started.")
+            raise ToolError(f"${name} is not set. Export it before you start agent-tui.")
         return otherwise
 
     return _VARIABLE.sub(value, text)

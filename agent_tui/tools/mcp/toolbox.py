@@ -107,7 +107,7 @@ class CombinedToolbox:
         if name == CALL_TOOL:
             raise ToolError(
                 f'{name} was not run. Give it {{"name": "{PREFIX}...", "arguments": {{...}}}}, '
-                f"the name being that of a tool that {FIND_TOOLS} found."
+                f"with the name of a tool that {FIND_TOOLS} found."
             )
         try:
             FindToolsArguments.model_validate(arguments)

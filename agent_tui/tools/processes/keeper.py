@@ -36,7 +36,7 @@ _GOODBYE_S = 0.5
 """How long a child that is spoken with may take to leave once its input is closed."""
 
 _KEEPER_COMMAND = (sys.executable, "-I", "-S", "-X", "utf8", keeper_process.__file__)
-_KEEPER_ENDED = "the process that runs commands was ended from outside. Try again."
+_KEEPER_ENDED = "The process that runs commands was killed from outside. Try again."
 
 
 class Child:

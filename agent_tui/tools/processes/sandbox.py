@@ -46,7 +46,7 @@ _REFUSED: Final = re.compile(
 )
 _READ_ONLY: Final = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 
-NOTE: Final = "runs in the sandbox: no network, writes only below the workspace"
+NOTE: Final = "runs in the sandbox: no network, writes only in the folder"
 """For the person, beside what they are asked to approve."""
 
 
@@ -113,7 +113,7 @@ def refusal_hint(output: str) -> str:
     if _REFUSED.search(output):
         return "the sandbox gives commands no network; the user can run this one with !"
     if _READ_ONLY.search(output):
-        return "the sandbox lets commands write only below the folders worked in and in /tmp"
+        return "the sandbox lets commands write only in the working folders and in /tmp"
     return ""
 
 
@@ -173,7 +173,7 @@ class Sandbox:
         problem = self.state(cwd).problem
         if self._mode != "on" or not problem:
             return ""
-        return f'commands may only run in the sandbox (sandbox = "on"), and {problem}'
+        return f'commands run only in the sandbox (sandbox = "on"), but {problem}'
 
     def prefix(self, cwd: Path) -> tuple[str, ...]:
         """The words to put before a command in `cwd`; none where it is not sandboxed. Blocking."""
@@ -184,7 +184,7 @@ class Sandbox:
         if bwrap is None:
             return "bubblewrap (bwrap) is not installed"
         if self._home.resolve().is_relative_to(cwd.resolve()):
-            return f"the workspace {cwd} holds the home folder, so that it would protect nothing"
+            return f"{cwd} contains the home folder, so a sandbox would protect nothing"
         try:
             tried = subprocess.run(
                 [*self._words(cwd), "true"],

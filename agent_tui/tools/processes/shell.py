@@ -37,7 +37,7 @@ def ending_of(exit_code: int, excess: int) -> str:
         excess: `Child.excess`.
     """
     if excess:
-        return f"killed: it had become {excess:,} processes, more than max_processes allows"
+        return f"killed: it had {excess:,} processes, more than max_processes allows"
     return f"killed by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
 
 
@@ -195,7 +195,7 @@ class ShellCommand:
     def _left_out(self, lines: tuple[int, int], limits: OutputLimits) -> str:
         first, last = lines
         most_mb = MAX_KEPT_BYTES // 1_000_000
-        notes = [] if self.output.is_kept_whole else [f"its first {most_mb} MB"]
+        notes = [] if self.output.is_kept_whole else [f"only its first {most_mb} MB"]
         if last:
             notes.append(f"read it with offset={first} limit={last - first + 1} for the rest")
             notes.append(f"cut at {limits.cap}")

@@ -41,10 +41,10 @@ def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool
     for text in addresses:
         for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
             if address.is_link_local or address.is_multicast or address.is_unspecified:
-                raise ToolError(f"{host} leads to {text}, from which nothing is ever fetched.")
+                raise ToolError(f"{host} resolves to {text}, which is never fetched.")
             if not (may_be_private or _is_public(address)):
                 raise ToolError(
-                    f"{host} leads to {text}, an address of this machine or a private network. "
+                    f"{host} resolves to {text}, an address of this machine or a private network. "
                     "The user can allow those with the setting fetch_private."
                 )
 

@@ -106,7 +106,7 @@ class Downloader:
             addresses = self._resolve(host, url.port or (443 if url.scheme == "https" else 80))
         except (OSError, UnicodeError) as error:
             if not proxy:
-                raise ToolError(f"{host} is not found: {error}") from error
+                raise ToolError(f"{host} was not found: {error}") from error
             addresses = ()
         check_addresses(host, addresses, may_be_private=self._may_be_private)
         try:
@@ -134,9 +134,9 @@ def _url(address: str) -> httpx.URL:
     try:
         url = httpx.URL(form.text)
     except httpx.InvalidURL as error:
-        raise ToolError(f"{form} is no URL: {error}") from error
+        raise ToolError(f"{form} is not a valid URL: {error}") from error
     if url.raw_host.decode() != form.host:
-        raise ToolError(f"{form} is no URL of a page.")
+        raise ToolError(f"{form} is not the URL of a page.")
     return url
 
 
@@ -184,7 +184,7 @@ def _answer(client: httpx.Client, url: httpx.URL, at: httpx.URL) -> Page | httpx
             return _url(urljoin(str(url), response.headers["location"]))
         if response.status_code != HTTPStatus.OK:
             said = f"{response.status_code} {response.reason_phrase}".strip()
-            raise ToolError(f"{url} answers {said}.")
+            raise ToolError(f"{url} answered {said}.")
         return _page(url, response)
     finally:
         response.close()
@@ -197,7 +197,7 @@ def _page(url: httpx.URL, response: httpx.Response) -> Page:
     if not (is_text or media_type in _MARKUP or media_type == _PDF):
         size = response.headers.get("content-length", "")
         told = f" of {int(size):,} bytes" if size.isdigit() else ""
-        raise ToolError(f"{url} is {media_type[:80]}{told}: only text, HTML and PDF are read.")
+        raise ToolError(f"{url} is {media_type[:80]}{told}: fetch reads only text, HTML and PDF.")
     most = MAX_DOCUMENT_BYTES if media_type == _PDF else MAX_TEXT_BYTES
     content = bytearray()
     for chunk in response.iter_bytes(65_536):
@@ -206,6 +206,6 @@ def _page(url: httpx.URL, response: httpx.Response) -> Page:
             break
     is_cut = len(content) > most
     if is_cut and media_type == _PDF:
-        raise ToolError(f"{url} is a PDF document of more than {most:,} bytes.")
+        raise ToolError(f"{url} is a PDF of more than {most:,} bytes.")
     charset = response.charset_encoding or ""
     return Page(str(url), media_type, charset, bytes(content[:most]), is_cut)

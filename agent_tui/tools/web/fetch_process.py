@@ -30,7 +30,7 @@ def _text(page: Page) -> str:
         return file.text
     if page.is_cut and b"\0" not in page.content:  # the cut may go through a character
         return page.content.decode("utf-8", "replace")
-    raise ToolError(f"{page.url} is no text.")
+    raise ToolError(f"{page.url} is not text.")
 
 
 def answer(request: FetchRequest) -> JsonObject:

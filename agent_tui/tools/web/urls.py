@@ -38,13 +38,13 @@ def web_url(given: str) -> WebUrl:
         host = host if ":" in host else host.encode("idna").decode("ascii").lower()
         port = parts.port
     except (UnicodeError, ValueError) as error:
-        raise ToolError(f"{shown} is no URL: {error}.") from error
+        raise ToolError(f"{shown} is not a valid URL: {error}.") from error
     if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host) or _NEVER.search(address):
-        raise ToolError(f"{shown} is no URL of a page: give one with http or https.")
+        raise ToolError(f"{shown} is not the URL of a page: give one with http or https.")
     if parts.netloc.endswith(":"):  # "file:/x" is no host of that name
-        raise ToolError(f"{shown} is no URL of a page.")
+        raise ToolError(f"{shown} is not the URL of a page.")
     if "@" in parts.netloc:
-        raise ToolError("A URL with a name or a password in it is not fetched.")
+        raise ToolError("URLs with a user name or password are not fetched.")
     netloc = f"[{host}]" if ":" in host else host
     netloc = netloc if port is None else f"{netloc}:{port}"
     path = quote(parts.path or "/", safe=_PATH_CHARS)

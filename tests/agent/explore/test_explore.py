@@ -149,7 +149,7 @@ async def test_rules_that_deny_hold_for_it_too(stage: Stage):
     runtime = stage.runtime(script(helper), permissions=denying)
     await collect(runtime.submit("go"))
     (log,) = helper_logs(stage)
-    assert "the rule deny read(greet.py) forbids it" in results_in(log)[0].text
+    assert "the deny rule read(greet.py) forbids it" in results_in(log)[0].text
 
 
 async def test_without_kept_sessions_it_works_and_keeps_nothing(stage: Stage):
@@ -198,9 +198,9 @@ async def test_several_of_one_reply_work_at_the_same_time(stage: Stage):
     [
         (call("h1", "write", path="x", content="x"), "no tool 'write'"),
         (call("h1", "explore", task="deeper"), "no tool 'explore'"),
-        (call("h1", "bash", command="touch x"), "Only reading is possible here"),
-        (call("h1", "bash", command="cat greet.py > x"), "Only reading is possible here"),
-        (call("h1", "read", path=".env"), "nobody can be asked"),
+        (call("h1", "bash", command="touch x"), "You can only read here"),
+        (call("h1", "bash", command="cat greet.py > x"), "You can only read here"),
+        (call("h1", "read", path=".env"), "this run cannot ask"),
         (call("h1", "bash", command="cat greet.py"), "print('hello')"),
     ],
 )

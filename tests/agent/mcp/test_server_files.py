@@ -129,7 +129,7 @@ def test_what_is_wanted_of_a_projects_server_is_the_persons_to_say(tmp_path, pro
 
 @pytest.mark.parametrize("given", [{}, {"args": ["x"], "tools": ["a"]}, {"env": {"A": "b"}}])
 def test_a_table_that_says_nothing_of_use_is_refused(given):
-    with pytest.raises(ValidationError, match="either command or url"):
+    with pytest.raises(ValidationError, match="command or url"):
         McpServerSettings.model_validate(given)
 
 

@@ -116,7 +116,7 @@ async def test_what_a_session_names_and_always_asks_stays_as_it_is(stage: Stage)
     *left, last = notices(await runtime.files.carry_out(await back_to(runtime, 0)))
     assert [path.exists() for path in places] == [False, False, True]
     assert "a.py" in left[0]
-    assert "inside .git" in left[1]
+    assert "is in .git" in left[1]
     assert "read when programs start" in last
 
 
@@ -165,7 +165,7 @@ async def test_a_file_that_may_hold_keys_is_not_copied_and_stays(stage: Stage):
     held = version_of(
         stage.workspace / ".env", kept, runtime.conversation.permissions.why_attaching_asks
     )
-    assert "may hold keys" in held.why_not
+    assert "may contain keys" in held.why_not
     assert not held.is_kept
 
 

@@ -105,7 +105,7 @@ async def test_a_command_that_breaks_its_judge_is_asked_about_and_logged(
             runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("once"))
         elif isinstance(event, ToolFinished):
             finished.append(event)
-    assert ["cannot be judged" in one.request.reason for one in asked] == [True]
+    assert ["permission check failed" in one.request.reason for one in asked] == [True]
     assert [one.request.session_rule for one in asked] == [""]
     assert "hello" in finished[0].message.text
     assert faults
@@ -119,5 +119,5 @@ async def test_a_command_that_breaks_its_judge_is_refused_where_nobody_is_asked(
         stage, call("c1", "bash", command="touch made"), mode="full", is_interactive=False
     )
     (result,) = await _results(runtime)
-    assert "cannot be judged" in result.text
+    assert "permission check failed" in result.text
     assert not (stage.workspace / "made").exists()

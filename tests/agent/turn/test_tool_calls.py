@@ -21,7 +21,7 @@ from agent_tui.tools.registry import default_toolbox
 from tests.support.runtime import Stage, collect, of_kind
 
 _SCRIPT = "ls\nmkdir -p out\n" + "echo built > out/log\n" * 60 + "rm -rf $scratch/\nls out\n"
-_PART = "rm -rf $scratch/: rm of whole folders: $scratch/ is only known when it runs"
+_PART = "rm -rf $scratch/: recursive rm: $scratch/ is known only at run time"
 
 
 async def _asked(stage: Stage, command: str, words: str) -> tuple[str, list[str]]:

@@ -38,7 +38,7 @@ def test_an_image_that_is_too_large_is_refused_politely(tmp_path: Path):
     message, notices = user_message("@huge.png", (), tmp_path, SEES)
     assert message.images == ()
     assert notices == (
-        "huge.png is an image of 0.0 MB that cannot be made small enough to be sent (3.8 MB). "
+        "huge.png is an image of 0.0 MB that cannot be reduced to the 3.8 MB that can be sent. "
         "Make it smaller first.",
     )
 

@@ -13,7 +13,7 @@ from agent_tui.permissions.shell.parts import split_command
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        ("x" * 20_001, "very long"),
+        ("x" * 20_001, "too long"),
         ("a\x07b", "control character"),
         ("a\u2028b", "LINE SEPARATOR"),
         ("a\u3164b", "HANGUL FILLER"),
@@ -22,13 +22,13 @@ from agent_tui.permissions.shell.parts import split_command
         ("a\u2029b", "PARAGRAPH SEPARATOR"),
         ("a\u3000b", "IDEOGRAPHIC SPACE"),
         ("a\u200db", "ZERO WIDTH JOINER"),
-        ("cat <<A$B\nx\nA$B", "here-document ends"),
+        ("cat <<A$B\nx\nA$B", "end of a here-document"),
         ("cat <<EOF\nx\n", "understood"),
-        ("echo `echo \\`a\\``", "backquotes within backquotes"),
-        ("ls a\\\n#; rm x", "on two lines"),
-        ("cat .e\\\nnv", "on two lines"),
-        ("cat .e\\\n\\\nnv", "on two lines"),
-        ('cat "$x"\\\nnv', "on two lines"),
+        ("echo `echo \\`a\\``", "nested backquotes"),
+        ("ls a\\\n#; rm x", "joins two lines"),
+        ("cat .e\\\nnv", "joins two lines"),
+        ("cat .e\\\n\\\nnv", "joins two lines"),
+        ('cat "$x"\\\nnv', "joins two lines"),
     ],
 )
 def test_what_is_refused_says_why(command: str, problem: str):

@@ -215,7 +215,7 @@ def test_loops_in_loops_are_not_gone_through_more_often_than_a_bound():
 
 def test_wrappers_around_wrappers_have_a_bound():
     assert not split_command("env " * 5 + "ls").problem
-    assert split_command("env " * 20 + "ls").problem == "too many commands within commands"
+    assert split_command("env " * 20 + "ls").problem == "too many nested commands"
 
 
 def test_a_dash_before_a_here_document_is_a_word_of_its_command():

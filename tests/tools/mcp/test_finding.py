@@ -50,7 +50,7 @@ def test_what_fits_best_comes_first(query, first):
 def test_what_fits_nothing_is_said():
     assert search_tools("zebra", TOOLS) == []
     output, names = found_output("zebra", [], OutputLimits())
-    assert "No tool fits 'zebra'" in output.for_model
+    assert "No tool matches 'zebra'" in output.for_model
     assert names == ()
 
 
@@ -58,7 +58,7 @@ def test_found_tools_are_told_whole_as_far_as_there_is_room():
     output, names = found_output("x", TOOLS, OutputLimits(max_bytes=120))
     assert names == ("mcp__srv__create_issue",)
     assert "arguments: {}" in output.for_model
-    assert "Others that fit: mcp__srv__listIssues, mcp__srv__send_mail" in output.for_model
+    assert "Other matches: mcp__srv__listIssues, mcp__srv__send_mail" in output.for_model
 
 
 def test_the_servers_share_a_bounded_room():
@@ -86,7 +86,7 @@ async def test_what_is_found_is_called_at_once_and_offered_in_the_next_turn(stag
     await stage.ready("many tools")
     box = CombinedToolbox(default_toolbox(), stage.hub)
     said = await box.prepare("find_tools", {"query": "echo"}, stage.context()).run()
-    assert said.for_model.startswith("Tools, in the words of their servers:\n\n## mcp__srv__echo\n")
+    assert said.for_model.startswith("Tools, as their servers describe them:\n\n## mcp__srv__echo")
     assert stage.hub.offer.found == ()
     given = {"name": "mcp__srv__echo", "arguments": {"text": "hi"}}
     meant = box.understood("call_tool", given, stage.folder)
@@ -119,7 +119,7 @@ async def test_the_person_picks_tools_and_which_come_first(stage):
 async def test_a_tool_that_runs_only_as_a_task_is_left_out_and_the_server_says_what_it_is(stage):
     await stage.ready("bad tools")
     (shown,) = stage.hub.servers
-    assert "tool 'later' left out: it runs only as a task, which is not spoken here" in shown.notes
+    assert "tool 'later' left out: it runs only as a task, which is not supported" in shown.notes
     finder, _ = stage.hub.offer.finders
     assert f"srv ({len(shown.tools)}): A small server." in finder.description
     json.dumps(finder.parameters)

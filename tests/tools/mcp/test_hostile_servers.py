@@ -97,17 +97,17 @@ async def test_an_answer_that_is_nested_too_deeply_fails_its_call_at_once(stage)
 
 async def test_a_server_that_never_answers_is_told_to_stop(stage):
     await meet(stage, "silence", timeout_s=0.5)
-    with pytest.raises(ToolError, match=r"did not answer in 0.5 s, and was told to stop"):
+    with pytest.raises(ToolError, match=r"did not answer within 0.5 s and was told to stop"):
         await call(stage)
 
 
 async def test_a_server_that_ends_in_the_middle_of_an_answer_is_started_again_once(stage):
     await meet(stage, "half")
-    with pytest.raises(ToolError, match="ended during this call"):
+    with pytest.raises(ToolError, match="stopped during this call"):
         await call(stage)
     await stage.take_up()
-    assert stage.told == ["MCP server srv: it ended with exit code 3; it is started again."]
-    with pytest.raises(ToolError, match="ended during this call"):
+    assert stage.told == ["MCP server srv: it exited with code 3; restarting it."]
+    with pytest.raises(ToolError, match="stopped during this call"):
         await call(stage)
 
 

@@ -125,7 +125,7 @@ async def test_requests_are_handed_on_and_errors_come_back_in_words(client):
     assert by_id[2]["result"] == {"tools": ["c", "refresh"]}
     assert by_id[3]["result"] == {"content": ["add", {"a": 1}]}
     assert by_id[4]["error"]["message"] == "the far side said no"
-    assert "roots/list is not known here" in by_id[5]["error"]["message"]
+    assert "roots/list is not supported" in by_id[5]["error"]["message"]
     assert by_id[7]["result"] == {"messages": ["p", {"n": "1"}]}
     assert by_id[8]["result"] == {"contents": ["u:1", "refresh"]}
     assert by_id[9]["result"] == {"tools": [None, "refresh"]}
@@ -169,7 +169,7 @@ async def test_a_server_at_an_address_is_spoken_with_through_the_sdk(stage):
 
 
 @pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
-@pytest.mark.parametrize(("status", "why"), [(401, "wants a key"), (403, "refuses this key")])
+@pytest.mark.parametrize(("status", "why"), [(401, "requires a key"), (403, "rejected this key")])
 async def test_a_refused_key_is_said(stage, status, why):
     with McpHttpServer() as far:
         far.refusal = status

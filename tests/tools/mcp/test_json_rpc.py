@@ -33,8 +33,8 @@ def test_each_kind_of_message_is_told_apart():
     assert parse_line(line(id=1, error={"code": -1, "message": "no"})) == (
         Response(1, {}, "no", -1),
     )
-    assert parse_line(line(id=1, error={})) == (Response(1, {}, "it failed without a word"),)
-    assert parse_line(line(id=1, result=[])) == (Response(1, {}, "its answer holds no result"),)
+    assert parse_line(line(id=1, error={})) == (Response(1, {}, "it failed without saying why"),)
+    assert parse_line(line(id=1, result=[])) == (Response(1, {}, "its answer has no result"),)
     assert parse_line(line(id="x", method="ping")) == (Request("x", "ping", {}),)
     assert parse_line(line(method="m", params=7)) == (Notification("m", {}),)
     batch = b"[" + line(method="a") + b"," + line(method="b") + b"]"
@@ -105,7 +105,7 @@ def test_a_tool_that_lists_no_arguments_takes_none():
 def test_a_tool_that_is_left_out_is_called_by_its_name_or_its_number():
     listed = [{"name": "texts", "inputSchema": {"type": "string"}}, {"inputSchema": {}}]
     _, (named, numbered) = readable_tools("srv", listed)
-    assert named == "tool 'texts' left out: its arguments are no JSON schema of an object"
+    assert named == "tool 'texts' left out: its arguments are not a JSON schema of an object"
     assert numbered == "tool 2 left out: it has no name"
 
 

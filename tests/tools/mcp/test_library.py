@@ -29,7 +29,7 @@ def test_what_the_person_types_fills_the_arguments(typed, filled):
 
 
 def test_a_missing_argument_is_asked_for():
-    with pytest.raises(ToolError, match=r"needs what: /srv:p <what> \[whom\]"):
+    with pytest.raises(ToolError, match=r"needs what. Usage: /srv:p <what> \[whom\]"):
         PROMPT.filled("")
 
 

@@ -30,4 +30,4 @@ def test_a_file_a_server_hands_over_is_given_with_its_address():
 
 
 def test_a_question_for_the_person_is_said_to_be_impossible():
-    assert "wants to ask the person" in shown({"content": [], "resultType": "input_required"})
+    assert "wants to ask the user" in shown({"content": [], "resultType": "input_required"})

@@ -84,7 +84,7 @@ async def test_what_is_no_message_is_passed_over(stage):
 
 async def test_a_message_of_ten_megabytes_fails_its_call_and_nothing_else(stage):
     await stage.ready()
-    with pytest.raises(ToolError, match="message of over 8 MB"):
+    with pytest.raises(ToolError, match="message over 8 MB"):
         await call(stage, "huge")
     assert (await call(stage, "echo", text="still there")).for_model == "still there"
 
@@ -99,13 +99,13 @@ async def test_a_server_sees_no_keys_and_what_it_was_given(stage):
 
 @pytest.mark.parametrize(
     ("value", "why"),
-    [("${OUR_KEY}", "holds a key for the model"), ("${NO_SUCH}", "NO_SUCH is not set")],
+    [("${OUR_KEY}", "holds a model's key"), ("${NO_SUCH}", "NO_SUCH is not set")],
 )
 async def test_a_variable_that_is_not_to_be_had_stops_the_start(stage, value, why):
     stage.add(env={"X": value})
     await stage.take_up()
     assert why in stage.hub.servers[0].why
-    assert stage.told[-1].endswith(f"{stage.hub.servers[0].why}. /mcp restart srv tries again.")
+    assert stage.told[-1].endswith(f"{stage.hub.servers[0].why}. To try again: /mcp restart srv.")
     assert ".." not in stage.told[-1]
     assert stage.notes() == []
 
@@ -114,8 +114,8 @@ async def test_a_server_that_ends_at_once_gives_one_line_with_its_last_words(sta
     await stage.ready("crash")
     (line,) = stage.told
     assert line == (
-        "MCP server srv: it ended with exit code 1: no such database: please run setup. "
-        "/mcp restart srv tries again."
+        "MCP server srv: it exited with code 1: no such database: please run setup. "
+        "To try again: /mcp restart srv."
     )
     assert stage.hub.servers[0].state == "failed"
     assert "no such database" in stage.log_path.read_text()
@@ -133,7 +133,7 @@ async def test_a_program_that_is_not_there_gives_one_line(stage):
 async def test_a_server_that_says_nothing_is_given_up(stage):
     stage.add(fault="hang", timeout_s=0.05)
     await stage.take_up()
-    assert "did not answer in 0.05 s" in stage.hub.servers[0].why
+    assert "did not answer within 0.05 s" in stage.hub.servers[0].why
     assert gone(str(stage.notes_file()))
 
 
@@ -144,7 +144,7 @@ async def test_a_turn_waits_for_a_slow_start_once_and_no_longer_than_it_may(tmp_
     await stage.take_up()
     assert stage.waited == [
         "Waiting up to 0.02 s for the MCP server srv.",
-        "Going on without the MCP server srv, which still starts.",
+        "Continuing without the MCP server srv, which is still starting.",
     ]
     await stage.hub.aclose()
     keeper.close()
@@ -152,7 +152,7 @@ async def test_a_turn_waits_for_a_slow_start_once_and_no_longer_than_it_may(tmp_
 
 async def test_an_answer_that_is_none_is_an_error(stage):
     await stage.ready("no list")
-    assert "its list of tools is none" in stage.hub.servers[0].why
+    assert "its list of tools is not a list" in stage.hub.servers[0].why
 
 
 async def test_a_server_without_a_handshake_is_spoken_with_all_the_same(stage):
@@ -162,13 +162,11 @@ async def test_a_server_without_a_handshake_is_spoken_with_all_the_same(stage):
 
 async def test_a_server_that_dies_in_a_call_is_started_again_once(stage):
     await stage.ready()
-    with pytest.raises(ToolError, match="ended during this call"):
+    with pytest.raises(ToolError, match="stopped during this call"):
         await call(stage, "die")
     await stage.take_up()
-    assert stage.told == [
-        "MCP server srv: it ended with exit code 3: out of cheese; it is started again."
-    ]
-    with pytest.raises(ToolError, match="ended during this call"):
+    assert stage.told == ["MCP server srv: it exited with code 3: out of cheese; restarting it."]
+    with pytest.raises(ToolError, match="stopped during this call"):
         await call(stage, "die")
     await stage.take_up()
     assert stage.hub.servers[0].state == "failed"
@@ -196,7 +194,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_said(stage):
     spec = stage.add()
     await stage.take_up()
     stage.hub._servers["srv"].spec = replace(spec, timeout_s=0.05)
-    with pytest.raises(ToolError, match=r"did not answer in 0.05 s"):
+    with pytest.raises(ToolError, match=r"did not answer within 0.05 s"):
         await call(stage, "slow")
 
 
@@ -223,7 +221,7 @@ async def test_tools_that_no_provider_would_take_are_left_out_with_a_word(stage)
     assert "left out" in line
     assert "more, see /mcp" in line
     notes = "\n".join(stage.hub.servers[0].notes)
-    for reason in ("another one has this name", "no JSON schema", "'a b'", "12,000", "no name"):
+    for reason in ("another tool has this name", "not a JSON schema", "'a b'", "12,000", "no name"):
         assert reason in notes
 
 
@@ -234,7 +232,7 @@ async def test_a_server_that_is_killed_from_outside_is_started_again(stage):
     os.kill(pid, signal.SIGKILL)
     while stage.notes().count("started") < 2:
         await asyncio.sleep(0.005)
-    assert "was ended by SIGKILL" in stage.told[0]
+    assert "was killed by SIGKILL" in stage.told[0]
     await stage.hub.aclose()
     assert gone(spec.argv[-1])
 
@@ -290,7 +288,7 @@ async def test_what_a_server_was_given_is_not_in_the_log(stage):
     stage.add(fault="tell", env={"TOKEN": "${TOKEN_OF_MINE}", "ON": "1"})
     await stage.take_up()
     (line,) = stage.told
-    assert line.startswith("MCP server srv: it ended with exit code 1: my token is [key removed]")
+    assert line.startswith("MCP server srv: it exited with code 1: my token is [key removed]")
     assert "s3cret-token-1" not in stage.log_path.read_text()
 
 
