@@ -11,13 +11,14 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 IMPORT_JSON = """\
-FILE is only read. The new session begins with its entries; --until takes the first N of them.
+FILE does not change. The new session starts with its entries, or with the first N (--until).
 With --json:
   {"id", "path", "entries", "warnings"}
-the new session's id and file, how many entries were taken from FILE, and what could not be."""
+"id" and "path" are those of the new session, "entries" is the number of imported entries, and
+"warnings" says what could not be imported."""
 
 DELETE_JSON = """\
-The file is moved to the folder "trash" beside the sessions; nothing is erased. With --json:
+The file moves to the folder "trash" next to the sessions. With --json:
   {"id", "path", "trashedTo"}"""
 
 
@@ -38,7 +39,7 @@ def import_file(
         path = cwd / file.expanduser()
     except RuntimeError as error:
         raise UsageError(
-            f"{file}: there is no such home folder.", "Write the whole path."
+            f"{file}: no such home folder.", "Write the full path."
         ) from error
     imported = import_session(store, path, cwd=cwd, format_name=written_by, until=until)
     if is_json:
@@ -55,7 +56,7 @@ def import_file(
         print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
     print(f"Imported {imported.entries:,} entries as {imported.id}")
     print(f"  {strip_control_characters(str(imported.path))}")
-    print(f"`agent-tui --resume {imported.id[:8]}` goes on with it.")
+    print(f"To continue it: agent-tui --resume {imported.id[:8]}")
 
 
 def rename_session(store: SessionStore, ref: str, name: str, cwd: Path) -> None:
@@ -67,7 +68,7 @@ def rename_session(store: SessionStore, ref: str, name: str, cwd: Path) -> None:
     """
     wanted = printable_line(name)
     if not wanted:
-        raise UsageError("The name is empty.", "Give one in quotes.")
+        raise UsageError("The name is empty.", "Write the name in quotes.")
     store.rename(_own_file(store, ref, cwd), wanted)
     print(f"Renamed to {wanted}")
 
@@ -86,7 +87,7 @@ def delete_session(
     with SessionLog.open(path, read_only=True) as log:
         session_id, name = log.header.id, printable_line(log.name, 60)
     if not is_sure and sys.stdin.isatty() and not _agrees(name or session_id):
-        print("Nothing was deleted.", file=sys.stderr)
+        print("Nothing deleted.", file=sys.stderr)
         return 1
     trashed = store.delete(path)
     if is_json:
@@ -108,6 +109,6 @@ def _own_file(store: SessionStore, ref: str, cwd: Path) -> Path:
     if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":
         raise SessionError(
             f"{path} is not one of the sessions in {root}.",
-            "Other programs' files are only read; --session-dir names another folder of ours.",
+            "agent-tui does not change other programs' files. To use another folder, add --session-dir.",
         )
     return path
