@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from agent_tui.tools.mcp.spec import ServerSpec
 
 _DESCRIPTION = """\
-Run as an agent for an editor that speaks the Agent Client Protocol (Zed, JetBrains,
-Neovim, Toad ...). The editor starts this command and talks to it over standard input and
-output. The options apply to each new session; you can change model and permissions in the
-editor."""
+Run as an agent for an editor that speaks the Agent Client Protocol (Zed,
+JetBrains, Neovim, Toad ...). The editor starts this command and talks to it
+over standard input and output. The options apply to each new session; you
+can change model and permissions in the editor."""
 
 
 _SIGN_INS = {
@@ -55,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--base-url", metavar="URL", help="use the OpenAI-compatible server at this URL")
     add("--api-key-env", metavar="VAR", help="environment variable that holds the API key")
     add("--permission-mode", choices=get_args(PermissionMode), help="permission mode to start with")
-    add("--session-dir", metavar="DIR", help="store session files in this folder")
+    add("--session-dir", metavar="DIR", help="folder for session files")
     add("--login", metavar="NAME", choices=NAMES, help="run agent-tui login NAME; for editors")
     add("--trust", action="store_true", help="trust the folders that the editor opens")
     return parser

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # pydantic would double the time of --version
     from agent_tui.messages import ThinkingLevel
 
 _DESCRIPTION = """\
-A coding agent for the terminal. It reads and edits files and runs commands in the
-current folder, with the model you choose."""
+A coding agent for the terminal. It reads and edits files and runs commands
+in the current folder, with the model you choose."""
 
 _EPILOG = f"""\
 commands:
@@ -28,12 +28,12 @@ commands:
 
 examples:
   agent-tui --demo                      take a scripted tour, no model needed
-  agent-tui --local                     use a small model on this machine, no key needed
+  agent-tui --local                     use a small local model, no key needed
   agent-tui -m anthropic/claude-sonnet-4-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
-  agent-tui -c                          continue the newest session in this folder
+  agent-tui -c                          continue the newest session here
   git diff | agent-tui -p "review this"
-  agent-tui -p -- "--x: what is it?"    text after -- is never read as an option
+  agent-tui -p -- "--x: what is it?"    text after -- is never an option
 
 exit codes of -p:
   0 done, 1 failed, 2 usage error, 3 limit reached, 4 tool call refused
@@ -213,7 +213,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="resume a session by id, name or file; without ID, choose from a list",
     )
     which.add_argument("--no-session", action="store_true", help="do not save the session")
-    where.add_argument("--session-dir", metavar="DIR", help="store session files in this folder")
+    where.add_argument("--session-dir", metavar="DIR", help="folder for session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
     where.add_argument(
         "--add-dir",

@@ -103,7 +103,7 @@ class Program:
             ),
             *self.notices,
             self.runtime.services.trust.problem,
-            foreign_program(),
+            " ".join(foreign_program()).strip(),
         )
         return tuple(filter(None, lines))
 

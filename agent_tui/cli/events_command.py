@@ -10,8 +10,8 @@ from agent_tui.headless.input_lines import input_schema
 
 _DESCRIPTION = """\
 Print the JSON Schema of stream-json: the lines that agent-tui -p prints with
---output-format, and those it reads with --input-format. The schemas are stable: later
-versions add types and fields, but never remove any."""
+--output-format, and those it reads with --input-format. The schemas are
+stable: later versions add types and fields, but never remove any."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -22,10 +22,12 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    schema = verbs.add_parser("schema", help="print the JSON Schema of one output line")
+    schema = parser.verb_adder()("schema", "print the JSON Schema of one output line")
     schema.add_argument(
-        "--input", action="store_true", dest="is_input", help="print the schema of one input line instead"
+        "--input",
+        action="store_true",
+        dest="is_input",
+        help="print the schema of one input line instead",
     )
     return parser
 

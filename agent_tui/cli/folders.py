@@ -81,9 +81,7 @@ def added_folders(
         guard = ProtectedPaths(workspace=folder, own_folders=tuple(own_folders))
         holds_own = any(own.is_relative_to(folder) for own in own_folders)
         why = guard.why_writing_asks(folder) or (
-            f"{folder} is too broad to work in"
-            if trust.is_too_broad(folder) or holds_own
-            else ""
+            f"{folder} is too broad to work in" if trust.is_too_broad(folder) or holds_own else ""
         )
         if why:
             raise UsageError(f"--add-dir: {why}.", "Name one project's folder.")
@@ -96,7 +94,7 @@ def instructions_not_obeyed(added: Sequence[Path], trust: FolderTrust) -> Iterat
     """A line for each of the `added` folders whose instructions are not obeyed."""
     for folder in added:
         if (file := next(context_candidates(folder), None)) and (why := trust.why_not(file)):
-            yield f"Not read: {file} ({why}). To trust its folder, run agent-tui trust add {folder}."
+            yield f"Not read: {file} ({why}). To trust it: agent-tui trust add {folder}"
 
 
 def folder_trust(arguments: Arguments) -> FolderTrust:
@@ -129,8 +127,8 @@ def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:
     names = ", ".join(_shown(file.path, cwd) for file in withheld)
     reasons = "; ".join(dict.fromkeys(file.why for file in withheld))
     return (
-        f"Not read: {names} ({reasons}). To trust this folder, run agent-tui trust add, "
-        "or use --trust for one run."
+        f"Not read: {names} ({reasons}). To trust this folder: agent-tui trust add, "
+        "or --trust for one run."
     )
 
 

@@ -27,13 +27,14 @@ from agent_tui.tools.mcp.sources import FoundServer, FoundServers
 from agent_tui.tools.mcp.spec import expand_variables, name_problem
 
 _DESCRIPTION = """\
-Manage MCP servers: programs and URLs whose tools the model can call. Your servers are in
-config.toml. Those in a trusted project's .mcp.json start only after you allow them."""
+Manage MCP servers: programs and URLs whose tools the model can call. Your
+servers are in config.toml. Those in a trusted project's .mcp.json start only
+after you allow them."""
 _ADD = """\
-Add a server to config.toml. Its command line follows --:
+examples:
   agent-tui mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   agent-tui mcp add --env 'TOKEN=${TOKEN}' tracker -- tracker-mcp
-  agent-tui mcp add --url https://example.com/mcp --header Authorization=TRACKER_AUTH far"""
+  agent-tui mcp add --url https://example.com/mcp --header Authorization=AUTH x"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,27 +45,30 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    listing = verbs.add_parser("list", help="list the servers for the current folder")
+    add = parser.verb_adder()
+    listing = add("list", "list the servers for the current folder")
     listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    adding = verbs.add_parser(
-        "add",
-        help="add a server to config.toml",
-        description=_ADD,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    adding = add("add", "add a server to config.toml", _ADD)
+    adding.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="environment variable; repeatable",
     )
-    adding.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="environment variable; repeatable")
     adding.add_argument("--url", default="", help="URL of the server, instead of a command")
     adding.add_argument(
         "--header",
-            action="append",
-            default=[],
-            metavar="HEADER=VARIABLE",
-            dest="headers",
-            help="HTTP header and the environment variable that holds its value; repeatable",
+        action="append",
+        default=[],
+        metavar="HEADER=VARIABLE",
+        dest="headers",
+        help="HTTP header and the environment variable that holds its value; repeatable",
     )
-    adding.add_argument("name", metavar="NAME")
-    adding.add_argument("command", nargs="*", metavar="COMMAND", help="command line of the server, after --")
+    adding.add_argument("name", metavar="NAME", help="name for the server")
+    adding.add_argument(
+        "command", nargs="*", metavar="COMMAND", help="command line of the server, after --"
+    )
     for verb, about in (
         ("remove", "remove a server from config.toml"),
         ("allow", "allow one of the project's servers to start"),
@@ -72,7 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("login", "log in to a server with a URL, in the browser"),
         ("logout", "delete the tokens of a login"),
     ):
-        verbs.add_parser(verb, help=about).add_argument("name", metavar="NAME")
+        add(verb, about).add_argument("name", metavar="NAME", help="server")
     return parser
 
 

@@ -28,9 +28,10 @@ from agent_tui.tools.registry import default_toolbox
 
 _DESCRIPTION = "Check what the permission rules decide, and list or remove rules."
 _CHECK_EPILOG = """\
---stdin reads a JSON list of {"tool": NAME, "arguments": {...}} and prints a list of
-{"decision": "allow|ask|deny", "why": TEXT, "parts": [TEXT, ...]}, one for each call. A call that
-cannot run (unknown tool, wrong arguments, missing file) is "deny".
+--stdin reads a JSON list of calls and prints a list of decisions:
+  [{"tool": NAME, "arguments": {...}}, ...]
+  [{"decision": "allow|ask|deny", "why": TEXT, "parts": [TEXT, ...]}, ...]
+A call that cannot run (unknown tool, wrong arguments, missing file) is "deny".
 
 Options come before COMMAND. Put -- before a command that begins with a dash.
 Exit codes: 0 for every decision, 2 usage error."""
@@ -42,18 +43,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    add = parser.verb_adder()
     _add_check_options(
-        commands.add_parser(
-            "check",
-            help="print the decision on a command or a list of calls; runs nothing",
-            epilog=_CHECK_EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        add("check", "check a command or a list of calls without running it", _CHECK_EPILOG)
     )
-    listing = commands.add_parser("list", help="list the mode and the rules in effect here")
-    removing = commands.add_parser("remove", help="remove a rule of this project")
+    listing = add("list", "list the mode and the rules in effect here")
+    removing = add("remove", "remove a rule of this project")
     removing.add_argument("rule", metavar="RULE", help="rule, as permissions list shows it")
     for each in (listing, removing):
         each.add_argument("--cwd", type=Path, metavar="DIR", help="folder of the project")
@@ -79,15 +74,25 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _add_check_options(check: argparse.ArgumentParser) -> None:
-    check.add_argument("--mode", choices=_MODES, help="permission mode (default: from the settings)")
     check.add_argument(
-        "--allow", action="append", default=[], metavar="RULE", help="add an allow rule, such as 'bash(git status)'"
+        "--mode", choices=_MODES, help="permission mode (default: from the settings)"
     )
-    check.add_argument("--deny", action="append", default=[], metavar="RULE", help="add a deny rule")
+    check.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="add an allow rule, such as 'bash(git status)'",
+    )
+    check.add_argument(
+        "--deny", action="append", default=[], metavar="RULE", help="add a deny rule"
+    )
     check.add_argument("--ask", action="append", default=[], metavar="RULE", help="add an ask rule")
     check.add_argument("--cwd", type=Path, metavar="DIR", help="folder to work in")
     check.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    check.add_argument("--stdin", action="store_true", dest="reads_stdin", help="read calls from standard input")
+    check.add_argument(
+        "--stdin", action="store_true", dest="reads_stdin", help="read calls from standard input"
+    )
     check.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="shell command")
 
 
@@ -136,9 +141,7 @@ def _remove(arguments: argparse.Namespace) -> int:
             permissions.remove_rule(rule)
             write_text(safe_text(f"Removed: {rule.decision} {rule}") + "\n")
             return 0
-    raise ConfigError(
-        f"This project has no rule {wanted}.", "See agent-tui permissions list."
-    )
+    raise ConfigError(f"This project has no rule {wanted}.", "See agent-tui permissions list.")
 
 
 def _workspace(arguments: argparse.Namespace) -> Path:

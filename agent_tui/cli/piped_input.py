@@ -14,7 +14,9 @@ _FIRST_BYTE_S = 3.0
 _SHELLS = frozenset({"ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "sh", "zsh"})
 
 _LEFT = "Standard input not read: another program is reading it. Add - to the prompt to read it."
-_SILENT = "No data on standard input yet; continuing without it. Add - to the prompt to wait for it."
+_SILENT = (
+    "No data on standard input yet; continuing without it. Add - to the prompt to wait for it."
+)
 
 
 @dataclass(frozen=True, slots=True)

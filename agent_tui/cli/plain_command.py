@@ -33,9 +33,7 @@ def run_lines(arguments: Arguments) -> int:
         ModelFileError: the model for ``--local`` could not be fetched.
     """
     if not sys.stdin.isatty():
-        raise UsageError(
-            "--plain needs a terminal.", "Use -p to run one prompt in a script."
-        )
+        raise UsageError("--plain needs a terminal.", "Use -p to run one prompt in a script.")
     trust = folder_trust(arguments)
     if not arguments.is_demo:
         _ask_for_trust(trust, arguments)

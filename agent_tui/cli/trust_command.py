@@ -13,9 +13,10 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
-Manage trusted folders. In a trusted folder and below it, agent-tui reads AGENTS.md (or
-CLAUDE.md) and .agent-tui/config.toml, and runs git to see which files a command changed.
-PATH defaults to the repository around the current folder, or else to that folder."""
+Manage trusted folders. In a trusted folder and below it, agent-tui reads
+AGENTS.md (or CLAUDE.md) and .agent-tui/config.toml, and runs git to see which
+files a command changed. PATH defaults to the repository around the current
+folder, or to the current folder if there is none."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -26,10 +27,10 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    listing = verbs.add_parser("list", help="list the decisions on folders")
-    adding = verbs.add_parser("add", help="trust a folder")
-    removing = verbs.add_parser("remove", help="remove a decision; you are asked again")
+    add = parser.verb_adder()
+    listing = add("list", "list the decisions on folders")
+    adding = add("add", "trust a folder")
+    removing = add("remove", "remove a decision; you are asked again")
     for each in (adding, removing):
         each.add_argument("folder", nargs="?", type=Path, metavar="PATH", help="folder")
     for each in (listing, adding, removing):

@@ -77,7 +77,12 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FRACTION",
         help="target share of the window, such as 0.4 (default: from the settings)",
     )
-    add("--dry-run", action="store_true", dest="is_dry_run", help="print the summary and write nothing")
+    add(
+        "--dry-run",
+        action="store_true",
+        dest="is_dry_run",
+        help="print the summary and write nothing",
+    )
     add("--json", action="store_true", dest="is_json", help="print JSON")
     add(
         "--from",

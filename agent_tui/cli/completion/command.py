@@ -20,8 +20,9 @@ Add one of these lines to your shell's startup file:
   ~/.zshrc, after compinit     source <(agent-tui completion zsh)
   ~/.config/fish/config.fish   agent-tui completion fish | source
 
-For a faster start, save the script (agent-tui completion bash > FILE) and load FILE instead.
-Save it again after an update. Models and sessions are looked up on this machine as you type."""
+For a faster start, save the script (agent-tui completion bash > FILE) and
+load FILE instead. Save it again after an update. Models and sessions are
+looked up on this machine as you type."""
 
 
 def build_parser() -> argparse.ArgumentParser:

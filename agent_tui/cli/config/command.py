@@ -32,14 +32,17 @@ from agent_tui.text_editor import editor_command, run_editor
 _DESCRIPTION = """\
 Show the settings in effect and where each is set, and change your config.toml."""
 _PATH_NOTE = """\
-Prints the path of your own file on standard output, for use in scripts, and those of the
-project's files on standard error."""
+Your own file goes to standard output, for use in scripts, and the project's
+files go to standard error.
+"""
 _SET_NOTE = """\
-Several values make a list. A value that is not allowed is not written. Comments and order are
-kept. Examples:
+A value that is not allowed is not written. Comments and order are kept.
+
+examples:
   agent-tui config set compaction.trigger_at 0.75
   agent-tui config set permissions.allow "bash(pytest *)" "write(docs/**)"
-  agent-tui config set 'models."openai/qwen3".window' 32768"""
+  agent-tui config set 'models."openai/qwen3".window' 32768
+"""
 _EXIT_CODES = "\nExit codes: 0 done, 1 failed or a problem in the settings, 2 usage error."
 
 
@@ -48,21 +51,16 @@ def build_parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="agent-tui config", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    add_verb = parser.verb_adder()
 
     def add(name: str, summary: str, more: str = "") -> argparse.ArgumentParser:
-        return verbs.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=more + _EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        return add_verb(name, summary, more + _EXIT_CODES)
 
     add("path", "print the paths of your settings file and the project's", _PATH_NOTE)
     show = add("show", "show the settings in effect and where each is set", SHOW_JSON)
-    show.add_argument("key", nargs="?", default="", metavar="KEY", help="setting or section to show")
+    show.add_argument(
+        "key", nargs="?", default="", metavar="KEY", help="setting or section to show"
+    )
     show.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
     add("edit", "edit your settings in $VISUAL or $EDITOR, then check them")
     setting = add("set", "set a value in your settings", _SET_NOTE)
@@ -153,9 +151,7 @@ def _set(editor: SettingsEditor, spec: SettingSpec, words: Sequence[str]) -> int
 
 def _unset(editor: SettingsEditor, spec: SettingSpec) -> int:
     if editor.file.unset(spec):
-        _tell(
-            f"Removed {spec.name} from {editor.file.path}. Default: {toml_text(spec.default)}"
-        )
+        _tell(f"Removed {spec.name} from {editor.file.path}. Default: {toml_text(spec.default)}")
     else:
         _tell(f"{spec.name} is not set in {editor.file.path}.")
     _tell_who_is_stronger(editor, spec)

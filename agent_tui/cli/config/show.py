@@ -18,11 +18,13 @@ from agent_tui.secret_text import mask_secrets
 
 SHOW_JSON = """\
 With --json:
-  {"settings": [{"key", "value", "default", "origin", "layer", "also", "description", "allowed",
-    "variable"}], "problems": [{"source", "line", "key", "problem"}]}
-"origin" is the file and line, the variable or the option that sets the value; "layer" is one of
-default, own file, project file, environment, command line. "also" lists other origins: for a
-list they add to the value, otherwise the value overrides them."""
+  {"settings": [{"key", "value", "default", "origin", "layer", "also",
+    "description", "allowed", "variable"}],
+   "problems": [{"source", "line", "key", "problem"}]}
+"origin" is the file and line, the variable or the option that sets the value.
+"layer" is one of default, own file, project file, environment, command line.
+"also" lists other origins: they add to a list, and are overridden otherwise.
+"""
 
 _WIDEST_VALUE = 44
 

@@ -24,11 +24,15 @@ from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
 Sign in to an account to use its models, or store a provider's key.
-  agent-tui login copilot, chatgpt     shows a code to enter on a page, in any browser
-  agent-tui login openrouter           opens a page where you allow a key to be created
-  agent-tui login openai, ...          asks for a key, hidden, or reads it from standard input
-Keys are stored in a file that only you can read, or in the system's keyring. A key in the
-environment is used first. Without NAME, lists your keys and accounts."""
+Without NAME, list your keys and accounts.
+
+  agent-tui login copilot, chatgpt   shows a code to enter on a page
+  agent-tui login openrouter         opens a page where you allow a new key
+  agent-tui login openai, ...        asks for a key, or reads it from standard
+                                     input; the key is not shown
+
+Keys are stored in a file that only you can read, or in the system's keyring.
+A key in the environment is used first."""
 
 NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
 
@@ -49,7 +53,10 @@ def build_parser() -> argparse.ArgumentParser:
         help="store the key in the system's keyring",
     )
     parser.add_argument(
-        "--key", action="store_true", dest="has_key", help="with openrouter: enter a key instead of signing in"
+        "--key",
+        action="store_true",
+        dest="has_key",
+        help="with openrouter: enter a key instead of signing in",
     )
     return parser
 

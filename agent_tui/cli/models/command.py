@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser
@@ -22,6 +22,7 @@ from agent_tui.local_models.model import OFFERS, LocalModel, size_text
 from agent_tui.local_models.runtime import can_run_models
 from agent_tui.safe_text import strip_control_characters
 
+_Command: TypeAlias = Callable[[argparse.Namespace, ModelLibrary], int]
 _DESCRIPTION = "List models, and download, add or remove local ones."
 
 
@@ -42,39 +43,45 @@ def run_command(argv: Sequence[str]) -> int:
     if not given or given[0] not in (*names, "-h", "--help"):
         given.insert(0, "list")
     arguments = parser.parse_args(given)
-    command = cast("Callable[[argparse.Namespace, ModelLibrary], int]", arguments.command)
+    command = cast(_Command, arguments.command)
     return command(arguments, ModelLibrary(paths.models_dir()))
 
 
 def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
     """The parser, and the names of its commands."""
     parser = CommandParser(prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    listing = commands.add_parser("list", help="list the models you can choose (the default)")
-    listing.add_argument("filter", nargs="?", default="", metavar="FILTER", help="list only names with this text")
+    add_verb, names = parser.verb_adder(), list[str]()
+
+    def verb(name: str, summary: str, command: _Command) -> argparse.ArgumentParser:
+        names.append(name)
+        made = add_verb(name, summary)
+        made.set_defaults(command=command)
+        return made
+
+    listing = verb("list", "list the models you can choose (the default)", _list)
+    listing.add_argument(
+        "filter", nargs="?", default="", metavar="FILTER", help="list only names with this text"
+    )
     listing.add_argument("--all", action="store_true", dest="is_all", help="list every model")
-    listing.set_defaults(command=_list)
-    pull = commands.add_parser("pull", help="download a model")
+    pull = verb("pull", "download a model", _pull)
     offered = ", ".join(offer.name for offer in OFFERS)
     pull.add_argument("what", metavar="NAME|URL", help=f"{offered}, or the URL of a .gguf file")
-    pull.add_argument("--sha256", default="", metavar="HASH", help="SHA-256 that the file must have")
-    pull.set_defaults(command=_pull)
-    add = commands.add_parser("add", help="add a .gguf file without copying it")
+    pull.add_argument(
+        "--sha256", default="", metavar="HASH", help="SHA-256 that the file must have"
+    )
+    add = verb("add", "add a .gguf file without copying it", _add)
     add.add_argument("path", type=Path, metavar="PATH", help=".gguf file")
-    add.set_defaults(command=_add)
-    remove = commands.add_parser("remove", help="remove a model; deletes its file only if it was downloaded")
+    remove = verb("remove", "remove a model, and its file if it was downloaded", _remove)
     remove.add_argument("name", metavar="NAME", help="model to remove")
-    remove.set_defaults(command=_remove)
-    path = commands.add_parser("path", help="print the folder of the models, or the file of one")
+    path = verb("path", "print the folder of the models, or the file of one", _path)
     path.add_argument("name", nargs="?", default="", metavar="NAME", help="model")
-    path.set_defaults(command=_path)
     for one in (pull, add):
         one.add_argument("--name", default="", metavar="NAME", help="name to give the model")
     for one in (pull, remove):
         one.add_argument("--yes", "-y", action="store_true", dest="is_sure", help="do not ask")
     for one in (listing, pull, add):
         one.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    return parser, tuple(commands.choices)
+    return parser, tuple(names)
 
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:

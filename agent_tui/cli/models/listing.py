@@ -103,9 +103,7 @@ def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
         which = f" with {strip_control_characters(overview.wanted)!r}" if overview.wanted else ""
         print(f"No models{which}. To download one: agent-tui models pull NAME")
     elif overview.with_key and not is_whole:
-        print(
-            "\nTo list all: agent-tui models list --all; to filter: agent-tui models list FILTER"
-        )
+        print("\nTo list all: agent-tui models list --all; to filter: agent-tui models list FILTER")
 
 
 def _fits(wanted: str, *texts: str) -> bool:

@@ -11,11 +11,10 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 IMPORT_JSON = """\
-FILE does not change. The new session starts with its entries, or with the first N (--until).
-With --json:
+FILE does not change. With --json:
   {"id", "path", "entries", "warnings"}
-"id" and "path" are those of the new session, "entries" is the number of imported entries, and
-"warnings" says what could not be imported."""
+"id" and "path" are those of the new session. "entries" is the number of
+imported entries, and "warnings" says what could not be imported."""
 
 DELETE_JSON = """\
 The file moves to the folder "trash" next to the sessions. With --json:
@@ -38,9 +37,7 @@ def import_file(
     try:
         path = cwd / file.expanduser()
     except RuntimeError as error:
-        raise UsageError(
-            f"{file}: no such home folder.", "Write the full path."
-        ) from error
+        raise UsageError(f"{file}: no such home folder.", "Write the full path.") from error
     imported = import_session(store, path, cwd=cwd, format_name=written_by, until=until)
     if is_json:
         write_json(
@@ -109,6 +106,6 @@ def _own_file(store: SessionStore, ref: str, cwd: Path) -> Path:
     if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":
         raise SessionError(
             f"{path} is not one of the sessions in {root}.",
-            "agent-tui does not change other programs' files. To use another folder, add --session-dir.",
+            "Other programs' files are never changed. Use --session-dir for another folder.",
         )
     return path

@@ -37,8 +37,8 @@ _DESCRIPTION = """\
 List, show, export, rename and delete sessions, and import those of other agents."""
 _MOST_DIGITS = 12
 _EXPORT_NOTE = """\
-Removes what looks like a key, a token or a password, except in the session format (jsonl),
-which is exact."""
+What looks like a key, a token or a password is removed, except from the
+session format (jsonl), which is exact."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -61,8 +61,8 @@ def run_command(argv: Sequence[str]) -> int:
     return command(arguments, SessionStore(session_root(settings), settings.durability))
 
 
-def _add_commands(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+def _add_commands(parser: CommandParser) -> None:
+    add_verb = parser.verb_adder()
 
     def add(
         name: str,
@@ -70,14 +70,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         summary: str,
         more: str = "",
     ) -> argparse.ArgumentParser:
-        made = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=more,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        made = add_verb(name, summary, more)
         made.set_defaults(command=command)
         add_session_dir(made)
         return made
@@ -88,9 +81,13 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
 
 def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
     listing = add("list", _list, "list the sessions in this folder, newest first", LIST_JSON)
-    listing.add_argument("--all", action="store_true", dest="is_all", help="list the sessions of every folder")
+    listing.add_argument(
+        "--all", action="store_true", dest="is_all", help="list the sessions of every folder"
+    )
     either = listing.add_mutually_exclusive_group()
-    either.add_argument("--search", metavar="TEXT", help="list sessions that contain all words of TEXT")
+    either.add_argument(
+        "--search", metavar="TEXT", help="list sessions that contain all words of TEXT"
+    )
     either.add_argument(
         "--from",
         choices=FOREIGN_AGENTS,
@@ -104,10 +101,12 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
         choices=tuple(EXPORT_FORMATS),
         default=None,
         dest="kind",
-        help="Markdown, a web page, the session format, or a Harbor trajectory (ATIF) "
-        "(default: by the suffix of FILE, or md)",
+        help="md is Markdown, html a web page, jsonl the session format, atif a Harbor "
+        "trajectory (default: by the suffix of FILE, or md)",
     )
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+    export.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output"
+    )
     for one in (show, export):
         _add_session(one)
     for one in (listing, show):
@@ -116,14 +115,18 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
     importing = add("import", _import, "import another agent's session as a new one", IMPORT_JSON)
-    importing.add_argument("file", type=Path, metavar="FILE", help="session file of the other agent")
+    importing.add_argument(
+        "file", type=Path, metavar="FILE", help="session file of the other agent"
+    )
     importing.add_argument(
         "--from",
         choices=FORMAT_NAMES,
         dest="written_by",
         help="program that wrote FILE (default: detected)",
     )
-    importing.add_argument("--until", type=_count, metavar="N", help="import only the first N entries")
+    importing.add_argument(
+        "--until", type=_count, metavar="N", help="import only the first N entries"
+    )
     rename = add("rename", _rename, "rename a session")
     _add_session(rename)
     rename.add_argument("name", metavar="NAME", help="new name")
@@ -135,7 +138,9 @@ def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="session file, id, start of an id, or name")
+    parser.add_argument(
+        "session", metavar="SESSION", help="session file, id, start of an id, or name"
+    )
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

@@ -38,8 +38,8 @@ from agent_tui.sessions.replay.turn_facts import turn_facts_in
 SHOW_JSON = """\
 With --json:
   {"path", "header", "entries", "warnings"}
-"header" and "entries" are the lines of the file, with every branch. "warnings" lists problems
-with their lines."""
+"header" and "entries" are the lines of the file, with every branch.
+"warnings" lists problems with their lines."""
 
 _LINE_CHARS = 100
 _MARKDOWN_CHARS = 400
