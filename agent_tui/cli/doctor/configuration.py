@@ -55,7 +55,7 @@ def check_environment(env: Environment) -> Iterator[Check]:
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     present = sorted(name for name in env.environ if name.startswith("AGENT_TUI_"))
     in_force = [name for name in present if name in known]
-    found = f"{listed(in_force)}: override the file" if in_force else "overrides no setting"
+    found = f"{listed(in_force)} (used before the file)" if in_force else "no AGENT_TUI_* settings"
     yield Check(_SETTINGS, "environment", "info" if in_force else "ok", found)
 
 

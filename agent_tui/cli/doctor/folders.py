@@ -76,7 +76,7 @@ def check_sessions(env: Environment) -> Iterator[Check]:
         yield Check(_FOLDERS, "sessions", "bad", found, advice)
         return
     tally = _count_sessions(root)
-    found = f"{tally.files:,}, {size_text(tally.size_bytes)}"
+    found = f"{tally.files:,}, {size_text(tally.size_bytes)}" if tally.files else "none"
     if tally.unreadable:
         advice = f"Check its owner and permissions: ls -ld {_quoted(tally.unreadable[0])}"
         found += f"; {len(tally.unreadable)} folders cannot be read"

@@ -310,7 +310,7 @@ def _model_check(env: Environment, model: LocalModel) -> Check:
     try:
         size = model.path.stat().st_size
     except OSError as error:
-        advice = f"Restore it, or remove the model: agent-tui models remove {model.name}"
+        advice = f"Restore the file, or remove the model: agent-tui models remove {model.name}"
         if model.name in {offer.name for offer in OFFERS}:
             advice = f"Download it again: agent-tui models pull {model.name}"
         return Check(_LOCAL_MODELS, model.name, "warning", f"{path}: {error.strerror}", advice)
