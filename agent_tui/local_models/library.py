@@ -185,7 +185,7 @@ class ModelLibrary:
             model = self._find_damaged(name)
             if model is None:
                 names = ", ".join(model.name for model in self.models())
-                hint = f"Local models: {names}." if names else "There are no local models."
+                hint = f"Local models: {names}." if names else "To download one: agent-tui models pull NAME"
                 raise ModelFileError(f"No local model {name!r}.", hint)
             try:
                 if model.is_ours:

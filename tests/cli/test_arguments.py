@@ -46,7 +46,7 @@ def test_what_is_for_runs_without_a_screen_is_refused_on_it(option, capsys):
     with pytest.raises(SystemExit) as ended:
         parse_arguments(option)
     assert ended.value.code == 2
-    assert "give -p with it" in capsys.readouterr().err
+    assert "requires -p" in capsys.readouterr().err
 
 
 def test_rules_of_the_run_may_be_repeated():

@@ -83,7 +83,7 @@ def read_pip_settings() -> PipSettings:
     if listed.returncode:
         last = (listed.stderr.strip().splitlines() or ["no output"])[-1]
         raise ModelFileError(
-            f"Cannot read the settings of pip: {last}",
+            f"Cannot read the settings of pip: {last.rstrip('.')}.",
             f"To install pip: {python_command()} -m ensurepip (or: {package_command('pip')})",
         )
     return parse_pip_settings(listed.stdout)
