@@ -185,7 +185,11 @@ class ModelLibrary:
             model = self._find_damaged(name)
             if model is None:
                 names = ", ".join(model.name for model in self.models())
-                hint = f"Local models: {names}." if names else "To download one: agent-tui models pull NAME"
+                hint = (
+                    f"Local models: {names}."
+                    if names
+                    else "To download one: agent-tui models pull NAME"
+                )
                 raise ModelFileError(f"No local model {name!r}.", hint)
             try:
                 if model.is_ours:

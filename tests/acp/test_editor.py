@@ -160,7 +160,7 @@ async def test_commands_modes_and_options(place: Place):
         await say(connection, begun.session_id, "/nosuch")
         assert "Unknown command /nosuch" in editor.text()
         await say(connection, begun.session_id, "/model")
-        assert "lists cannot be picked from in an editor" in editor.text()
+        assert "this editor cannot show lists" in editor.text()
         assert "current_mode_update" not in editor.kinds()
         await say(connection, begun.session_id, "/permissions accept-edits")
         await say(connection, begun.session_id, "/model openai/gpt-4o-mini")

@@ -261,5 +261,5 @@ async def test_an_output_that_cannot_be_written_is_one_sentence(place: Place) ->
             said = started.stderr.read()
             return started.wait(30), said
 
-    said = b"agent-tui: Standard output cannot be written: No space left on device.\n"
+    said = b"agent-tui: Cannot write to standard output: No space left on device.\n"
     assert await asyncio.to_thread(run) == (1, said)

@@ -160,7 +160,7 @@ def test_without_a_keyring_nobody_is_asked_for_a_key(
 @pytest.mark.thorough
 def test_a_key_is_typed_unseen_and_used(home: Path, tmp_path: Path):
     with PtyProgram([sys.executable, "-m", "agent_tui", "login", "groq"]) as program:
-        program.wait_for("Key (as in GROQ_API_KEY; it is not shown):")
+        program.wait_for("Key (as in GROQ_API_KEY, not shown):")
         program.send(f"{KEY}\r")
         program.wait_for("Stored the groq key in")
         assert program.wait_until_end() == 0

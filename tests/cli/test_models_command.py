@@ -52,7 +52,7 @@ def test_an_added_model_is_listed_and_its_path_told(
     assert "2,048 tokens" in listed
     assert "Tiny Test" in listed
     assert "\x1b" not in listed
-    assert "Can be fetched" not in listed
+    assert "To download" not in listed
     assert printed(capsys, "path", "local/tiny") == f"{file}\n"
     assert printed(capsys, "path") == f"{models}\n"
 

@@ -84,7 +84,7 @@ def test_a_removed_folder_is_said(tmp_path, environ, argv):
         ["sh", "-c", script, "sh", *PROGRAM, *argv], capture_output=True, cwd=gone, env=environ
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(b"agent-tui: The present folder was removed.")
+    assert done.stderr.startswith(b"agent-tui: The current folder no longer exists.")
 
 
 def test_a_tour_without_room_for_its_folder_says_which(tmp_path, environ):

@@ -273,11 +273,11 @@ async def test_of_two_pulls_at_once_one_waits_and_finds_it_there(
     first = asyncio.create_task(pulled(library, mirror))
     await asyncio.to_thread(mirror.wheel.reached_stop.wait)
     second = asyncio.create_task(pulled(library, mirror, second_watch))
-    await second_watch.until("waiting for another pull of it")
+    await second_watch.until("waiting for another download of it")
     mirror.wheel.go_on.set()
     assert await first == await second
     assert len(mirror.wheel.ranges) == 1
-    assert second_watch.phases == ["waiting for another pull of it", "looking"]
+    assert second_watch.phases == ["waiting for another download of it", "looking"]
 
 
 async def test_an_address_becomes_a_model_named_by_its_end(

@@ -159,7 +159,12 @@ def test_a_passing_fault_is_tried_again(bench: Bench, status: int) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "requires a login"), (403, "requires a login"), (404, "does not exist"), (400, "HTTP 400")],
+    [
+        (401, "requires a login"),
+        (403, "requires a login"),
+        (404, "does not exist"),
+        (400, "HTTP 400"),
+    ],
 )
 def test_a_refusal_is_final(bench: Bench, status: int, words: str) -> None:
     served = bench.offer(statuses=[status] * 9)

@@ -34,7 +34,11 @@ def test_the_order_is_that_of_the_probes_whatever_ends_first():
     ("error", "said", "advice"),
     [
         (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug", "report it"),
-        (PermissionError(13, "Permission denied", "/x/y"), "/x/y: Permission denied", "Check that path"),
+        (
+            PermissionError(13, "Permission denied", "/x/y"),
+            "/x/y: Permission denied",
+            "Check that path",
+        ),
         (ModelFileError("x.json is damaged.", "Remove it."), "x.json is damaged.", "Remove it."),
     ],
 )

@@ -38,8 +38,11 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     checks = list(folders.check_workspace(environment()))
     first, cut = [check for check in checks if check.name == "AGENTS.md"]
     assert first.found == "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
-    assert (cut.state, cut.found) == ("warning", "~/work/AGENTS.md: too long, only the beginning is used")
-    assert "not obeyed" not in find(checks)
+    assert (cut.state, cut.found) == (
+        "warning",
+        "~/work/AGENTS.md: too long, only the beginning is used",
+    )
+    assert "not read" not in find(checks)
 
 
 def test_git_is_not_run_in_a_folder_nobody_trusts_yet(environment, home, programs):
