@@ -147,7 +147,7 @@ def test_ctrl_c_stops_a_pull_and_says_that_it_can_go_on(models: Path) -> None:
         out, told = program.communicate()
         assert program.returncode == 130
         assert out == b""
-        assert b"the next pull goes on from there" in told
+        assert b"The next pull continues from here" in told
         assert b"Traceback" not in told
         served.go_on.set()
         assert run_command(["pull", f"{server.url}/m.gguf"]) == 0

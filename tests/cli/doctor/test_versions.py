@@ -26,6 +26,14 @@ def test_the_programs_own_version_and_its_packages_are_told(environment, find):
         assert packages[name].found[0].isdigit()
 
 
+def test_a_program_of_the_same_name_is_named_with_the_way_to_remove_it(
+    environment, find, monkeypatch
+):
+    monkeypatch.setattr(machine, "foreign_program", lambda: ("Another one.", "Remove it."))
+    check = find(machine.check_program(environment()))["name"]
+    assert (check.state, check.found, check.advice) == ("warning", "Another one.", "Remove it.")
+
+
 def test_a_package_outside_its_bounds_is_bad(environment, find, monkeypatch):
     monkeypatch.setattr("importlib.metadata.requires", lambda name: ["litellm<1.2,>=1.1", "Rich"])
     found = find(machine.check_packages(environment()))
