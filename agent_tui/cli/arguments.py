@@ -281,7 +281,7 @@ def build_parser() -> argparse.ArgumentParser:
             metavar="RULE",
             dest=dest,
             help=f"{decision} calls that match RULE in this run, such as "
-            f"{_RULE_EXAMPLES[decision]} {_RULE_NOTES[decision]}",
+            f"{_RULE_EXAMPLES[decision]}{_RULE_NOTES[decision]}",
         )
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
