@@ -107,18 +107,19 @@ def this_installation() -> Installation:
             return Installation(installer, address=url)
 
 
-def foreign_program() -> str:
-    """A line about another's program of the same name in this environment; empty if there is none.
+def foreign_program() -> tuple[str, str]:
+    """What is wrong with another program of our name in this environment, and what to do.
 
-    Its command and its package have our names: which of the two runs is chance.
+    Both empty if there is none. Its command and its package have our names: which of the two
+    runs is chance.
     """
     other = _installed(_FOREIGN)
     if other is None or "agent_tui.__main__:main" in (other.read_text("entry_points.txt") or ""):
-        return ""
+        return "", ""
     return (
-        f"Another program called {_FOREIGN} ({other.version}) is installed in this environment: "
-        f"either may run as `{COMMAND}`, and their files overwrite each other. "
-        f"Remove it, then install this one again: {_removal()}, {install_command(again=True)}"
+        f"Another program named {_FOREIGN} ({other.version}) is installed in this environment. "
+        f"Both run as `{COMMAND}` and overwrite each other's files.",
+        f"Remove it, then reinstall this one: {_removal()}, {install_command(again=True)}",
     )
 
 

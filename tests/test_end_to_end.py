@@ -165,7 +165,7 @@ def test_a_command_that_is_no_turn_ends_with_the_time_too(tmp_path, server):
     process = Program(tmp_path, server.base_url).start("-p", "/btw why?", "--max-time", "1s")
     _, err = process.communicate(timeout=90)
     assert process.returncode == 124, err
-    assert err.splitlines()[-1] == "agent-tui: The run took 1s, all that --max-time allows."
+    assert err.splitlines()[-1] == "agent-tui: Stopped: --max-time 1s reached."
 
 
 @pytest.mark.thorough

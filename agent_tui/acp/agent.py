@@ -49,7 +49,7 @@ from agent_tui.tools.mcp.spec import ServerSpec
 _PAGE = 50
 _REFUSED = -32602
 """Invalid parameters; the code next to it means that one has to sign in."""
-_NO_SESSION = "There is no such session here: begin one, or load it."
+_NO_SESSION = "No such session. Start or load one first."
 
 
 @dataclass(frozen=True, slots=True)

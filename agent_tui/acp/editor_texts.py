@@ -97,7 +97,7 @@ class EditorTexts:
             return answer.result(_MOST_S)
         except (TimeoutError, CancelledError, ConnectionError) as error:
             answer.cancel()
-            raise OSError(errno.ETIMEDOUT, "the editor does not answer") from error
+            raise OSError(errno.ETIMEDOUT, "the editor did not answer") from error
 
 
 def _plain(text: str) -> str:

@@ -52,7 +52,7 @@ class EditorForms:
 
     async def text(self, question: TextQuestion) -> str | None:
         """A line of text; empty where nothing was typed, None where it was left."""
-        about = ". ".join(filter(None, (question.about, f"Empty: {question.empty_means}")))
+        about = ". ".join(filter(None, (question.about, f"If empty: {question.empty_means}")))
         field = _line(question.title, about, question.present)
         answer = await self._filled(question.title, {_TYPED: field})
         return None if answer is None else _text(answer, _TYPED)
@@ -74,7 +74,7 @@ class EditorForms:
             fields[_TYPED] = _line(f"or {listing.typed}" if names else listing.typed)
         required = () if listing.typed else (_CHOSEN,)
         left = len(listing.choices) - len(offered)
-        more = f"{listing.title} (and {left} more, to be named behind the command)"
+        more = f"{listing.title} ({left} more: name one after the command)"
         answer = await self._filled(more if left else listing.title, fields, required)
         if answer is None:
             return None
@@ -100,7 +100,7 @@ class EditorForms:
                 }
             )
         except (KeyError, ValueError):  # the editor let something else through than was asked for
-            self._outbox.put(said(f"What stood in the form of {asked.server} could not be sent."))
+            self._outbox.put(said(f"Could not send the form to {asked.server}."))
             return DECLINED
 
     async def _filled(

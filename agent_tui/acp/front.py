@@ -41,7 +41,7 @@ class AcpFront(UnansweredFront):
         finished: How the newest turn ended; None before there was one.
     """
 
-    nobody_answers = "lists cannot be picked from in an editor."
+    nobody_answers = "this editor cannot show lists."
 
     runtime: AgentRuntime
     services: CommandServices
@@ -104,7 +104,7 @@ class AcpFront(UnansweredFront):
 
     def show_thinking(self, is_shown: bool) -> None:
         """The editor decides what it shows."""
-        self.say("What is shown of the model's thinking is the editor's to decide.")
+        self.say("Your editor decides whether to show thinking.")
 
     async def edit_file(self, path: Path) -> bool:
         """The person has an editor at hand."""

@@ -47,7 +47,7 @@ class Outbox:
                 pass
             except Exception as error:  # noqa: BLE001 - the pump: what follows is sent all the same
                 what, why = type(update).__name__, type(error).__name__
-                sys.stderr.write(f"agent-tui: {what} could not be sent to the editor: {why}\n")
+                sys.stderr.write(f"agent-tui: Could not send {what} to the editor: {why}\n")
             finally:
                 self._waiting.task_done()
         self._waiting.task_done()

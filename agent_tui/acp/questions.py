@@ -27,8 +27,10 @@ from agent_tui.permissions.rules import granted
 from agent_tui.safe_text import safe_text
 
 _PLAN_OPTIONS = (
-    PermissionOption(option_id="session", name="Approve, edits accepted", kind="allow_always"),
-    PermissionOption(option_id="once", name="Approve, each change asked", kind="allow_once"),
+    PermissionOption(option_id="session", name="Approve and accept edits", kind="allow_always"),
+    PermissionOption(
+        option_id="once", name="Approve and ask before each change", kind="allow_once"
+    ),
     PermissionOption(option_id="no", name="No", kind="reject_once"),
 )
 

@@ -31,7 +31,7 @@ def servers_of_editor(
         try:
             specs.append(_spec(server))
         except ValueError as error:
-            problems.append(f"The editor's MCP server {server.name[:40]!r} left out: {error}.")
+            problems.append(f"The editor's MCP server {server.name[:40]!r} ignored: {error}.")
     return tuple(specs), tuple(problems)
 
 
@@ -47,5 +47,5 @@ def _spec(given: GivenServer) -> ServerSpec:
             named = {each.name: each.value for each in headers}
             spec = ServerSpec(name, _SOURCE, url=url, headers=named, origin="editor")
         case _:
-            raise ValueError(f"it is of the kind {given.type}; only stdio and http are spoken")
+            raise ValueError(f"its type is {given.type}; only stdio and http are supported")
     return shown_whole(spec)

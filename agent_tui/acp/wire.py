@@ -138,7 +138,7 @@ class StdioWire:
                 self._unanswered.append(request_id)
             return message
         if not (message.keys() & {"result", "error"} or request_id in self._asked):
-            raise _InvalidMessage(_INVALID_REQUEST, "There is no method.", request_id)
+            raise _InvalidMessage(_INVALID_REQUEST, "The message has no method.", request_id)
         self._asked.discard(request_id)
         error = message.get("error")
         if error is not None and not isinstance(error, dict):
@@ -163,7 +163,7 @@ class StdioWire:
                 for line in read_lines(file):
                     self._tell(self._lines.put_nowait, line)
         except OSError as error:
-            self._tell(self._end, f"Standard input cannot be read: {error.strerror}.")
+            self._tell(self._end, f"Cannot read standard input: {error.strerror}.")
         self._tell(self._lines.put_nowait, None)
 
     def _write_all(self, descriptor: int) -> None:
@@ -177,7 +177,7 @@ class StdioWire:
         except BrokenPipeError:
             self._tell(self._end, "")
         except OSError as error:
-            self._tell(self._end, f"Standard output cannot be written: {error.strerror}.")
+            self._tell(self._end, f"Cannot write to standard output: {error.strerror}.")
 
     def _tell(self, call: Callable[..., object], *given: object) -> None:
         with suppress(RuntimeError):  # the loop is closed: the program ends
@@ -191,7 +191,7 @@ def _set_done(written: asyncio.Future[None]) -> None:
 
 def _as_object(line: bytes | LongLine) -> JsonObject | None:
     if isinstance(line, LongLine):
-        text = f"A line of {line.size_bytes:,} bytes is longer than {MAX_LINE_BYTES:,}."
+        text = f"The line has {line.size_bytes:,} bytes; the limit is {MAX_LINE_BYTES:,}."
         raise _InvalidMessage(_INVALID_REQUEST, text)
     if not line.strip():
         return None
@@ -200,7 +200,9 @@ def _as_object(line: bytes | LongLine) -> JsonObject | None:
     except (ValueError, RecursionError) as error:
         raise _InvalidMessage(_PARSE_ERROR, f"The line is not valid JSON: {error}.") from error
     if isinstance(value, list):
-        raise _InvalidMessage(_INVALID_REQUEST, "Batches are not supported: one message a line.")
+        raise _InvalidMessage(
+            _INVALID_REQUEST, "Batches are not supported. Send one message per line."
+        )
     if not isinstance(value, dict):
         raise _InvalidMessage(_INVALID_REQUEST, "A message must be a JSON object.")
     return value

@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from agent_tui.tools.mcp.spec import ServerSpec
 
 _DESCRIPTION = """\
-The conversation for an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim,
-Toad ...), over standard input and output: the editor starts this. Model and permissions can be
-changed there; what is given here is where each session begins."""
+Run as an agent for an editor that speaks the Agent Client Protocol (Zed,
+JetBrains, Neovim, Toad ...). The editor starts this command and talks to it
+over standard input and output. The options apply to each new session; you
+can change model and permissions in the editor."""
 
 
 _SIGN_INS = {
     **{account.name: f"Sign in to {account.title}" for account in ACCOUNTS.values()},
     "openrouter": "Sign in to OpenRouter",
-    "anthropic": "Keep a key of Anthropic's",
-    "openai": "Keep a key of OpenAI's",
+    "anthropic": "Store an Anthropic API key",
+    "openai": "Store an OpenAI API key",
 }
 """What editors offer before a first conversation, by the name that login takes."""
 
@@ -50,13 +51,13 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("-m", "--model", metavar="NAME", help="model to begin with")
-    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
-    add("--api-key-env", metavar="VAR", help="environment variable with the key")
-    add("--permission-mode", choices=get_args(PermissionMode), help="what asks, to begin with")
-    add("--session-dir", metavar="DIR", help="folder of the session files")
-    add("--login", metavar="NAME", choices=NAMES, help="do as agent-tui login NAME; for editors")
-    add("--trust", action="store_true", help="obey the files of the folders that are opened")
+    add("-m", "--model", metavar="NAME", help="model to start with")
+    add("--base-url", metavar="URL", help="use the OpenAI-compatible server at this URL")
+    add("--api-key-env", metavar="VAR", help="environment variable that holds the API key")
+    add("--permission-mode", choices=get_args(PermissionMode), help="permission mode to start with")
+    add("--session-dir", metavar="DIR", help="folder for session files")
+    add("--login", metavar="NAME", choices=NAMES, help="run agent-tui login NAME; for editors")
+    add("--trust", action="store_true", help="trust the folders that the editor opens")
     return parser
 
 

@@ -17,26 +17,27 @@ if TYPE_CHECKING:  # pydantic would double the time of --version
     from agent_tui.messages import ThinkingLevel
 
 _DESCRIPTION = """\
-A coding agent in the terminal whose context never runs out and never forgets.
-Talk to a model of your choice; it reads, edits and runs things in this folder."""
+A coding agent for the terminal. It reads and edits files and runs commands
+in the current folder, with the model you choose."""
 
 _EPILOG = f"""\
-subcommands:
+commands:
 {subcommand_help()}
-  (agent-tui SUBCOMMAND --help tells more)
+
+  Run agent-tui COMMAND --help for the options of a command.
 
 examples:
-  agent-tui --local                     a small model on this machine, no key needed
-  agent-tui --demo                      a scripted tour, no model at all
+  agent-tui --demo                      take a scripted tour, no model needed
+  agent-tui --local                     use a small local model, no key needed
   agent-tui -m anthropic/claude-sonnet-4-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
-  agent-tui -c                          go on with the newest session here
+  agent-tui -c                          continue the newest session here
   git diff | agent-tui -p "review this"
-  agent-tui -p -- "--x: what is it?"    text after -- or piped in is never an option
+  agent-tui -p -- "--x: what is it?"    text after -- is never an option
 
 exit codes of -p:
-  0 done, 1 failed, 2 usage, 3 a limit was reached, 4 a call was refused
-  (--fail-on-refusal), 124 the time is over (--max-time), 130 interrupted"""
+  0 done, 1 failed, 2 usage error, 3 limit reached, 4 tool call refused
+  (--fail-on-refusal), 124 out of time (--max-time), 130 interrupted"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +83,15 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     parser = build_parser()
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
-        parser.error("--local is a choice of model: leave out -m, --base-url and --demo with it")
+        parser.error("--local cannot be combined with -m, --base-url or --demo")
     reads_messages = values.input_format == "stream-json"
     if reads_messages and (values.print_prompt is None or values.output_format != "stream-json"):
-        parser.error("--input-format stream-json is for -p with --output-format stream-json")
+        parser.error("--input-format stream-json requires -p and --output-format stream-json")
     if values.json_schema is not None and values.print_prompt is None:
-        parser.error("--json-schema is for the answer that -p prints: give -p with it")
+        parser.error("--json-schema requires -p")
     if values.print_prompt is None and (values.max_time_s or values.fails_on_refusal):
         option = "--max-time" if values.max_time_s else "--fail-on-refusal"
-        parser.error(f"{option} is for a run without a screen: give -p with it")
+        parser.error(f"{option} requires -p")
     return Arguments(
         prompt=" ".join(cast("list[str]", values.prompt)),
         print_prompt=values.print_prompt,
@@ -123,6 +124,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
 
 
 _RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}
+_RULE_NOTES = {"allow": "; repeatable, and deny rules still win", "deny": "; repeatable"}
 
 
 def _count(text: str) -> int:
@@ -134,7 +136,7 @@ def _count(text: str) -> int:
 
 def _duration_s(text: str) -> float:
     if (seconds := seconds_of(text)) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s, 10m or 1h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90s, 10m or 1h")
     return seconds
 
 
@@ -144,7 +146,7 @@ def _dollars(text: str) -> float:
     except ValueError:
         amount = 0.0
     if not 0 < amount < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in dollars, such as 0.50")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in dollars such as 0.50")
     return amount
 
 
@@ -152,13 +154,14 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line without a subcommand."""
     parser = CommandParser(
         prog="agent-tui",
+        usage="agent-tui [OPTIONS] [PROMPT ...]\n       agent-tui COMMAND ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("prompt", nargs="*", metavar="PROMPT", help="first message; the screen opens with it sent")
+    add("prompt", nargs="*", metavar="PROMPT", help="first message to send")
     add(
         "-p",
         "--print",
@@ -166,31 +169,31 @@ def build_parser() -> argparse.ArgumentParser:
         const="",
         metavar="PROMPT",
         dest="print_prompt",
-        help="no screen: run one prompt and print the reply; piped text joins the prompt "
-        "(- waits for it however long it takes)",
+        help="run one prompt without the screen and print the reply; piped text is appended "
+        "(- waits for it)",
     )
     add(
         "--output-format",
         choices=("text", "json", "stream-json"),
         default="text",
-        help="of -p: the reply's text, one JSON object, or one a line for each event",
+        help="with -p: print the reply as text, one JSON object, or one JSON object per event",
     )
     add(
         "--input-format",
         choices=("text", "stream-json"),
         default="text",
-        help="of -p: what stands on standard input: text, or a JSON message a line, each a turn",
+        help="with -p: read standard input as text, or as one JSON message per line, each a turn",
     )
     add(
         "--json-schema",
         metavar="FILE|JSON",
-        help="of -p: the last answer is JSON that is valid against this JSON Schema",
+        help="with -p: require a final answer in JSON that matches this JSON Schema",
     )
     add(
         "--plain",
         action="store_true",
         dest="is_plain",
-        help="no screen: a conversation line by line, for screen readers and dumb terminals",
+        help="talk line by line without the screen, for screen readers and dumb terminals",
     )
     where = parser.add_argument_group("session")
     which = where.add_mutually_exclusive_group()
@@ -199,7 +202,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--continue",
         action="store_true",
         dest="continues",
-        help="go on with the newest session of this folder",
+        help="continue the newest session in this folder",
     )
     which.add_argument(
         "-r",
@@ -207,10 +210,10 @@ def build_parser() -> argparse.ArgumentParser:
         nargs="?",
         const="",
         metavar="ID",
-        help="open a session by id, name or file; without ID choose from a list",
+        help="resume a session by id, name or file; without ID, choose from a list",
     )
-    which.add_argument("--no-session", action="store_true", help="write no session file")
-    where.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
+    which.add_argument("--no-session", action="store_true", help="do not save the session")
+    where.add_argument("--session-dir", metavar="DIR", help="folder for session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
     where.add_argument(
         "--add-dir",
@@ -219,54 +222,56 @@ def build_parser() -> argparse.ArgumentParser:
         default=[],
         metavar="DIR",
         dest="added_folders",
-        help="work in this folder too; may be repeated",
+        help="also work in this folder; repeatable",
     )
     model = parser.add_argument_group("model")
     model.add_argument(
         "-m",
         "--model",
         metavar="NAME",
-        help="any litellm name, such as openai/gpt-5 or ollama_chat/qwen3, "
+        help="model to use: a litellm name such as openai/gpt-5 or ollama_chat/qwen3, "
         "or local/NAME for a model on this machine",
     )
     model.add_argument(
         "--fallback-model",
         metavar="NAME",
-        help="go on with this model where the first does not answer, after the usual retries",
+        help="switch to this model if the first one does not answer after the usual retries",
     )
-    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
-    model.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key")
+    model.add_argument(
+        "--base-url", metavar="URL", help="use the OpenAI-compatible server at this URL"
+    )
+    model.add_argument(
+        "--api-key-env", metavar="VAR", help="environment variable that holds the API key"
+    )
     model.add_argument(
         "--thinking",
         choices=("auto", "off", "low", "medium", "high", "xhigh", "max"),
-        help="how much the model thinks before it answers (default: medium where it can)",
+        help="how much the model thinks before it answers (default: medium, if supported)",
     )
     model.add_argument(
         "--local",
         action="store_true",
         dest="is_local",
-        help="a model on this machine; the first time it offers to fetch a small one",
+        help="use a model on this machine; offers to download a small one on first use",
     )
     model.add_argument(
         "--demo",
         action="store_true",
         dest="is_demo",
-        help="a scripted tour in a scratch folder; no model, no key, no network",
+        help="take a scripted tour in a scratch folder, without model, key or network",
     )
     safety = parser.add_argument_group("permissions")
     safety.add_argument(
         "--permission-mode",
         choices=("ask", "accept-edits", "plan", "full"),
-        help="ask before writes and commands (default), accept file edits, "
-        "only read, or do everything but the destructive: what loses work, history or data "
-        "(git reset --hard, push --force, rm outside the workspace, terraform destroy, "
-        "kubectl delete, SQL DROP ...), publishes, or changes the system, is still asked about",
+        help="ask before writes and commands (default), ask before commands only, read only, "
+        "or ask only before what loses work, history or data, publishes, or changes the system",
     )
     safety.add_argument(
         "--trust",
         action="store_true",
         dest="trusts_folder",
-        help="obey this folder's AGENTS.md and .agent-tui/config.toml in this run",
+        help="trust this folder for this run: read its AGENTS.md and .agent-tui/config.toml",
     )
     for decision, dest in (("allow", "allowed"), ("deny", "denied")):
         safety.add_argument(
@@ -275,8 +280,8 @@ def build_parser() -> argparse.ArgumentParser:
             default=[],
             metavar="RULE",
             dest=dest,
-            help=f"{decision} in this run what RULE says, such as {_RULE_EXAMPLES[decision]}; "
-            "may be repeated, and what is denied anywhere stays so",
+            help=f"{decision} calls that match RULE in this run, such as "
+            f"{_RULE_EXAMPLES[decision]}{_RULE_NOTES[decision]}",
         )
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
@@ -284,28 +289,33 @@ def build_parser() -> argparse.ArgumentParser:
         type=_count,
         default=0,
         metavar="N",
-        help="end the work on a message after N replies of the model",
+        help="stop work on a message after N model replies",
     )
     limits.add_argument(
         "--max-cost",
         type=_dollars,
         metavar="DOLLARS",
         dest="max_cost_usd",
-        help="ask models nothing more once this is spent, summaries and helpers included",
+        help="stop calling models once this much is spent, including summaries and helpers",
     )
     limits.add_argument(
         "--max-time",
         type=_duration_s,
         metavar="DURATION",
         dest="max_time_s",
-        help="of -p: end the run after this time (seconds, or 90s, 10m, 1h) with what it has "
-        "by then, and with exit code 124",
+        help="with -p: stop after this time (90s, 10m, 1h or seconds), print the result so far "
+        "and exit with code 124",
     )
     limits.add_argument(
         "--fail-on-refusal",
         action="store_true",
         dest="fails_on_refusal",
-        help="of -p: exit with code 4 where a tool call was refused, though the model finished",
+        help="with -p: exit with code 4 if a tool call was refused, even if the model finished",
     )
-    add("--version", action="version", version=f"agent-tui {__version__}")
+    add(
+        "--version",
+        action="version",
+        version=f"agent-tui {__version__}",
+        help="show the version and exit",
+    )
     return parser

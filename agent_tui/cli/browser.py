@@ -18,7 +18,7 @@ WAIT_S: Final = 300.0
 
 _MAX_REQUEST_BYTES = 16_000
 _MAX_LINE_BYTES = 4_096
-_PAGE = b"agent-tui has what it needs. You can close this page.\n"
+_PAGE = b"agent-tui received the answer. You can close this page.\n"
 _ANSWER = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
     b"Content-Length: %d\r\n\r\n%s" % (len(_PAGE), _PAGE)
@@ -57,9 +57,9 @@ class Callback:
 def show_page(page: str) -> None:
     """Tell the person the page on which they allow it, and open it where there is a browser."""
     write_text(
-        f"Allow it on this page:\n\n{safe_text(page, keep_newlines=False)}\n\n"
-        "With the browser on another machine, paste the address that it could not open at the "
-        "end, and\npress Enter. Ctrl+C ends it.\n"
+        f"Allow access on this page:\n\n{safe_text(page, keep_newlines=False)}\n\n"
+        "If the browser is on another machine, it ends at an address that it cannot open. Paste "
+        "that\naddress here and press Enter. Ctrl+C cancels.\n"
     )
     if has_browser(os.environ, sys.platform):
         webbrowser.open(page)

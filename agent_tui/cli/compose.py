@@ -98,12 +98,12 @@ class Program:
         lines = (
             *(problem.notice for problem in self.loaded.problems),
             *(
-                f"Permission rule left out: {rule}"
+                f"Permission rule ignored: {rule}"
                 for rule in self.runtime.conversation.permissions.problems
             ),
             *self.notices,
             self.runtime.services.trust.problem,
-            foreign_program(),
+            " ".join(foreign_program()).strip(),
         )
         return tuple(filter(None, lines))
 
@@ -167,7 +167,7 @@ def compose(
             models.catalog, is_named=arguments.model is not None, is_local=arguments.is_local
         )
     if model != NO_MODEL and (why := budget.refusal(model, models.catalog.info(model))):
-        raise UsageError(why, "Choose another model, or start without it.")
+        raise UsageError(why, "Choose another model, or start without --max-cost.")
     run_rules = _rules_of_run(arguments)
     own_keys = models.catalog.secret_env_names()
 
@@ -336,8 +336,8 @@ def _why_no_session_is_kept(sessions: Path) -> str:
     if not why:
         return ""
     return (
-        f"No session is kept: {sessions} cannot be written, as {why}. "
-        "AGENT_TUI_HOME=FOLDER names another place for all files of the program."
+        f"Sessions are not saved: cannot write to {sessions} ({why}). "
+        "Set AGENT_TUI_HOME to a folder that you can write to."
     )
 
 
@@ -349,8 +349,8 @@ def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> st
     newest = store.newest(cwd)
     if newest is None:
         raise UsageError(
-            f"There is no session to continue in {cwd}.",
-            "Start one with agent-tui, or choose from all with agent-tui -r.",
+            f"No session to continue in {cwd}.",
+            "Start one with agent-tui, or choose one with agent-tui -r.",
         )
     return str(newest.path)
 
@@ -373,7 +373,7 @@ def _demo_folder() -> Path:
         prepare_demo_folder(paths.make_private_dir(folder))
     except OSError as error:
         raise UsageError(
-            f"{folder}: the tour's scratch folder could not be made: {error.strerror}.",
-            "Name another place with AGENT_TUI_CACHE_DIR.",
+            f"Cannot create the tour's scratch folder {folder}: {error.strerror}.",
+            "Set AGENT_TUI_CACHE_DIR to another folder.",
         ) from error
     return folder.resolve()

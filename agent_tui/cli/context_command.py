@@ -26,8 +26,8 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter
 
 _DESCRIPTION = (
-    "Print the messages a session would send to the model now: compacted, edited and settled. "
-    "The system prompt and the tools belong to the program, not to the session, and are left out."
+    "Print the messages that a session would send to the model now, after compaction. "
+    "The system prompt and the tools are not part of a session and are not shown."
 )
 
 
@@ -76,19 +76,19 @@ def run_command(argv: Sequence[str]) -> int:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="FILE_OR_ID", help="file, id, start of an id, or name of a session"
+        "session", metavar="FILE_OR_ID", help="session file, id, start of an id, or name"
     )
     parser.add_argument(
         "--format",
         choices=("openai", "anthropic"),
         default="openai",
-        help="the shape of the messages (default: openai)",
+        help="message format (default: openai)",
     )
     parser.add_argument(
         "--window",
         type=_positive,
         metavar="TOKENS",
-        help="size of the context window; else that of the session's model",
+        help="size of the context window (default: that of the session's model)",
     )
     parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
     add_session_dir(parser)

@@ -9,9 +9,9 @@ from agent_tui.headless.event_schema import event_schema
 from agent_tui.headless.input_lines import input_schema
 
 _DESCRIPTION = """\
-What agent-tui -p --output-format stream-json prints, a JSON object a line, and what
---input-format stream-json reads. The schemas are stable: later versions add types and
-fields, and take none away."""
+Print the JSON Schema of stream-json: the lines that agent-tui -p prints with
+--output-format, and those it reads with --input-format. The schemas are
+stable: later versions add types and fields, but never remove any."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -22,10 +22,12 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    schema = verbs.add_parser("schema", help="the JSON Schema of one line")
+    schema = parser.verb_adder()("schema", "print the JSON Schema of one output line")
     schema.add_argument(
-        "--input", action="store_true", dest="is_input", help="of a line of the input"
+        "--input",
+        action="store_true",
+        dest="is_input",
+        help="print the schema of one input line instead",
     )
     return parser
 

@@ -11,7 +11,7 @@ from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.permissions.trust_file import TrustFile
 
-_NAME_ANOTHER = "Name a folder that exists."
+_NAME_ANOTHER = "Name an existing folder."
 
 
 def present_folder() -> Path:
@@ -24,7 +24,7 @@ def present_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise UsageError(
-            "The present folder was removed.", "Change to another one, or name it with --cwd."
+            "The current folder no longer exists.", "Change to another one, or name one with --cwd."
         ) from error
 
 
@@ -81,12 +81,10 @@ def added_folders(
         guard = ProtectedPaths(workspace=folder, own_folders=tuple(own_folders))
         holds_own = any(own.is_relative_to(folder) for own in own_folders)
         why = guard.why_writing_asks(folder) or (
-            f"{folder} holds more than one may work in at once"
-            if trust.is_too_broad(folder) or holds_own
-            else ""
+            f"{folder} is too broad to work in" if trust.is_too_broad(folder) or holds_own else ""
         )
         if why:
-            raise UsageError(f"--add-dir: {why}.", "Name the folder of one project.")
+            raise UsageError(f"--add-dir: {why}.", "Name one project's folder.")
         if not folder.is_relative_to(launched):
             added[folder] = None
     return tuple(added)
@@ -96,7 +94,7 @@ def instructions_not_obeyed(added: Sequence[Path], trust: FolderTrust) -> Iterat
     """A line for each of the `added` folders whose instructions are not obeyed."""
     for folder in added:
         if (file := next(context_candidates(folder), None)) and (why := trust.why_not(file)):
-            yield f"{file} is not obeyed, as {why}. To trust it: agent-tui trust add {folder}"
+            yield f"Not read: {file} ({why}). To trust it: agent-tui trust add {folder}"
 
 
 def folder_trust(arguments: Arguments) -> FolderTrust:
@@ -129,7 +127,7 @@ def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:
     names = ", ".join(_shown(file.path, cwd) for file in withheld)
     reasons = "; ".join(dict.fromkeys(file.why for file in withheld))
     return (
-        f"Not obeyed, as {reasons}: {names}. To trust it: agent-tui trust add, "
+        f"Not read: {names} ({reasons}). To trust this folder: agent-tui trust add, "
         "or --trust for one run."
     )
 

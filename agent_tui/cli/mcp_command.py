@@ -27,13 +27,14 @@ from agent_tui.tools.mcp.sources import FoundServer, FoundServers
 from agent_tui.tools.mcp.spec import expand_variables, name_problem
 
 _DESCRIPTION = """\
-Programs and addresses whose tools the model may call. Yours are in config.toml; those of a
-trusted project, in .mcp.json, are started only after a yes. Nothing is started here."""
+Manage MCP servers: programs and URLs whose tools the model can call. Your
+servers are in config.toml. Those in a trusted project's .mcp.json start only
+after you allow them."""
 _ADD = """\
-Name a server in config.toml. What stands behind -- is its command line:
+examples:
   agent-tui mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   agent-tui mcp add --env 'TOKEN=${TOKEN}' tracker -- tracker-mcp
-  agent-tui mcp add --url https://example.com/mcp --header Authorization=TRACKER_AUTH far"""
+  agent-tui mcp add --url https://example.com/mcp --header Authorization=AUTH x"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,30 +45,38 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    listing = verbs.add_parser("list", help="the servers for the present folder")
+    add = parser.verb_adder()
+    listing = add("list", "list the servers for the current folder")
     listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    adding = verbs.add_parser(
-        "add",
-        help="name a server of yours",
-        description=_ADD,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    adding.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
-    adding.add_argument("--url", default="", help="its address, in place of a command")
+    adding = add("add", "add a server to config.toml", _ADD)
     adding.add_argument(
-        "--header", action="append", default=[], metavar="HEADER=VARIABLE", dest="headers"
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="environment variable; repeatable",
     )
-    adding.add_argument("name", metavar="NAME")
-    adding.add_argument("command", nargs="*", metavar="COMMAND", help="behind --")
+    adding.add_argument("--url", default="", help="URL of the server, instead of a command")
+    adding.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="HEADER=VARIABLE",
+        dest="headers",
+        help="HTTP header and the environment variable that holds its value; repeatable",
+    )
+    adding.add_argument("name", metavar="NAME", help="name for the server")
+    adding.add_argument(
+        "command", nargs="*", metavar="COMMAND", help="command line of the server, after --"
+    )
     for verb, about in (
-        ("remove", "take one of yours out of config.toml"),
-        ("allow", "let one of the project's be started"),
-        ("refuse", "never start one of the project's"),
-        ("login", "allow agent-tui at one with an address, in the browser"),
-        ("logout", "forget what logging in gave"),
+        ("remove", "remove a server from config.toml"),
+        ("allow", "allow one of the project's servers to start"),
+        ("refuse", "refuse to start one of the project's servers"),
+        ("login", "log in to a server with a URL, in the browser"),
+        ("logout", "delete the tokens of a login"),
     ):
-        verbs.add_parser(verb, help=about).add_argument("name", metavar="NAME")
+        add(verb, about).add_argument("name", metavar="NAME", help="server")
     return parser
 
 
@@ -111,7 +120,7 @@ def _list(*, is_json: bool) -> None:
         spec = one.spec
         line = f"{spec.name:{width}}  {_word(one):9}  {spec.command_line}  ({spec.source})"
         lines.append(safe_text(line, keep_newlines=False))
-    none = "No MCP server is named. agent-tui mcp add --help shows how."
+    none = "No MCP servers. To add one, see agent-tui mcp add --help."
     write_text("\n".join(lines or [none]) + "\n")
 
 
@@ -136,7 +145,7 @@ def _as_json(one: FoundServer) -> JsonObject:
 def _add(arguments: argparse.Namespace) -> None:
     name = cast(str, arguments.name)
     if why := name_problem(name):
-        raise UsageError(f"{name!r} cannot be the name: {why}.")
+        raise UsageError(f"{name!r} cannot be the name of a server: {why}.")
     command, url = cast("list[str]", arguments.command), cast(str, arguments.url)
     if not url and len(command) == 1 and command[0].startswith(("http://", "https://")):
         command, url = [], command[0]
@@ -151,19 +160,19 @@ def _add(arguments: argparse.Namespace) -> None:
         settings["headers_env"] = dict(headers)
     if any(has_key(text) for text in (*command, url, *env.values(), *headers.values())):
         raise UsageError(
-            "This looks like a key, and keys are not kept in config.toml.",
-            "Keep it in a variable: --env 'TOKEN=${TOKEN}', or --header Authorization=VARIABLE.",
+            "This looks like a key. Keys do not belong in config.toml.",
+            "Put it in a variable: --env 'TOKEN=${TOKEN}', or --header Authorization=VARIABLE.",
         )
     try:
         McpServerSettings.model_validate(settings)
     except ValidationError as error:
-        why = "a server has either a command, behind --, or a --url"
+        why = "a server needs either a command after -- or a --url"
         if url and not command:
             why = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UsageError(f"{name}: {why}.", "See agent-tui mcp add --help.") from error
     file = UserConfigFile(user_config_path())
     file.set(_table(name), settings)
-    write_text(safe_text(f"{name}: written to {file.path}") + "\n")
+    write_text(safe_text(f"Added {name} to {file.path}") + "\n")
 
 
 def _log_in_or_out(name: str, *, is_in: bool) -> None:
@@ -172,7 +181,7 @@ def _log_in_or_out(name: str, *, is_in: bool) -> None:
     )
     if found is None or not found.url:
         raise ConfigError(
-            f"No MCP server {name!r} that may be spoken with has an address.",
+            f"No allowed MCP server {name!r} has a URL.",
             "See agent-tui mcp list.",
         )
     url = expand_variables(found.url, os.environ, ())
@@ -183,15 +192,15 @@ def _log_in_or_out(name: str, *, is_in: bool) -> None:
         return
     asyncio.run(log_in(url, tokens, show_page))
     if not tokens.exists():
-        raise UsageError(f"{name} asked for no login: nothing is kept.")
+        raise UsageError(f"{name} did not ask for a login. Nothing was stored.")
     write_text(f"Logged in to {name}.\n")
 
 
 def _remove(name: str) -> None:
     file = UserConfigFile(user_config_path())
     if not file.unset(_table(name)):
-        raise ConfigError(f"{file.path} names no MCP server {name!r}.", "See agent-tui mcp list.")
-    write_text(safe_text(f"{name}: taken out of {file.path}") + "\n")
+        raise ConfigError(f"No MCP server {name!r} in {file.path}.", "See agent-tui mcp list.")
+    write_text(safe_text(f"Removed {name} from {file.path}") + "\n")
 
 
 def _decide(name: str, *, is_allowed: bool) -> None:
@@ -199,11 +208,11 @@ def _decide(name: str, *, is_allowed: bool) -> None:
         if one.spec.name == name and one.spec.is_asked_about:
             settings = load_settings(user_config_path(), os.environ).settings
             server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
-            outcome = "is started from now on" if is_allowed else "is never started"
-            write_text(safe_text(f"{name} {outcome}: {one.spec.command_line}") + "\n")
+            outcome = "Allowed" if is_allowed else "Refused"
+            write_text(safe_text(f"{outcome} {name}: {one.spec.command_line}") + "\n")
             return
     raise ConfigError(
-        f"No trusted project here names an MCP server {name!r}.",
+        f"No trusted project here has an MCP server {name!r}.",
         "See agent-tui mcp list and agent-tui trust list.",
     )
 

@@ -47,18 +47,18 @@ async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
 
     async def redirect(page: str) -> None:
         if urlsplit(page).scheme not in ("https", "http"):
-            raise UsageError(f"The server names no page to log in at: {page[:100]}")
+            raise UsageError(f"The server gave no login page that can be opened: {page[:100]}")
         show(page)
 
     try:
         async with listening_callback() as callback, asyncio.timeout(WAIT_S):
             await _connect(url, _provider(url, tokens, redirect, callback))
     except ModuleNotFoundError as error:
-        raise UsageError("Logging in needs the package mcp.", install_command("mcp")) from error
+        raise UsageError("Logging in requires the package mcp.", install_command("mcp")) from error
     except TimeoutError as error:
-        raise UsageError(f"Nothing came back from the browser in {WAIT_S:g} s.") from error
+        raise UsageError(f"The browser did not answer within {WAIT_S:g} s.") from error
     except Exception as error:
-        raise UsageError(f"The login failed: {_innermost(error)}") from error
+        raise UsageError(f"Login failed: {_innermost(error)}") from error
 
 
 def _provider(

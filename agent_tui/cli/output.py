@@ -44,7 +44,7 @@ def report_crash(error: BaseException) -> None:
     """Print where the program broke: a fault of ours that should be told to us."""
     trace = "".join(traceback.format_exception(error))
     print(_safe_to_show(trace), end="", file=sys.stderr)
-    complain("This is a fault of the program. The session is as it was last shown.")
+    complain("Internal error. Please report it. The session is saved as last shown.")
 
 
 def _safe_to_show(text: str) -> str:

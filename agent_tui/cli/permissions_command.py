@@ -26,14 +26,15 @@ from agent_tui.tools.base import FileMemory, Intent, Toolbox, ToolContext
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.registry import default_toolbox
 
-_DESCRIPTION = "Ask the permission engine what it would decide; nothing is run or changed."
+_DESCRIPTION = "Check what the permission rules decide, and list or remove rules."
 _CHECK_EPILOG = """\
---stdin reads a JSON list of {"tool": NAME, "arguments": {...}} and prints a list of
-{"decision": "allow|ask|deny", "why": TEXT, "parts": [TEXT, ...]}, one for each call. A call that
-could not run at all (unknown tool, wrong arguments, no such file) is "deny".
+--stdin reads a JSON list of calls and prints a list of decisions:
+  [{"tool": NAME, "arguments": {...}}, ...]
+  [{"decision": "allow|ask|deny", "why": TEXT, "parts": [TEXT, ...]}, ...]
+A call that cannot run (unknown tool, wrong arguments, missing file) is "deny".
 
-Everything after COMMAND belongs to it; write -- before one that begins with a dash.
-Exit code: 0 whatever was decided, 2 for wrong use."""
+Options come before COMMAND. Put -- before a command that begins with a dash.
+Exit codes: 0 for every decision, 2 usage error."""
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 
@@ -42,21 +43,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    add = parser.verb_adder()
     _add_check_options(
-        commands.add_parser(
-            "check",
-            help="what would be decided about a command or a list of calls",
-            epilog=_CHECK_EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        add("check", "check a command or a list of calls without running it", _CHECK_EPILOG)
     )
-    listing = commands.add_parser("list", help="the mode and the rules in force here")
-    removing = commands.add_parser("remove", help="take a rule of this project back")
-    removing.add_argument("rule", metavar="RULE", help="as `permissions list` shows it")
+    listing = add("list", "list the mode and the rules in effect here")
+    removing = add("remove", "remove a rule of this project")
+    removing.add_argument("rule", metavar="RULE", help="rule, as permissions list shows it")
     for each in (listing, removing):
-        each.add_argument("--cwd", type=Path, metavar="DIR", help="the project")
+        each.add_argument("--cwd", type=Path, metavar="DIR", help="folder of the project")
     listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
     return parser
 
@@ -79,16 +74,26 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _add_check_options(check: argparse.ArgumentParser) -> None:
-    check.add_argument("--mode", choices=_MODES, help="instead of the mode of the settings")
     check.add_argument(
-        "--allow", action="append", default=[], metavar="RULE", help="such as 'bash(git status)'"
+        "--mode", choices=_MODES, help="permission mode (default: from the settings)"
     )
-    check.add_argument("--deny", action="append", default=[], metavar="RULE")
-    check.add_argument("--ask", action="append", default=[], metavar="RULE")
-    check.add_argument("--cwd", type=Path, metavar="DIR", help="the workspace")
+    check.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="add an allow rule, such as 'bash(git status)'",
+    )
+    check.add_argument(
+        "--deny", action="append", default=[], metavar="RULE", help="add a deny rule"
+    )
+    check.add_argument("--ask", action="append", default=[], metavar="RULE", help="add an ask rule")
+    check.add_argument("--cwd", type=Path, metavar="DIR", help="folder to work in")
     check.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    check.add_argument("--stdin", action="store_true", dest="reads_stdin", help="many calls")
-    check.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    check.add_argument(
+        "--stdin", action="store_true", dest="reads_stdin", help="read calls from standard input"
+    )
+    check.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="shell command")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -123,7 +128,7 @@ def _list(arguments: argparse.Namespace) -> int:
         return 0
     lines = [f"mode: {permissions.mode}"]
     lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in permissions.rules]
-    lines += [f"left out: {problem}" for problem in permissions.problems]
+    lines += [f"ignored: {problem}" for problem in permissions.problems]
     write_text(safe_text("\n".join(lines)) + "\n")
     return 0
 
@@ -136,9 +141,7 @@ def _remove(arguments: argparse.Namespace) -> int:
             permissions.remove_rule(rule)
             write_text(safe_text(f"Removed: {rule.decision} {rule}") + "\n")
             return 0
-    raise ConfigError(
-        f"This project has no rule {wanted}.", "See agent-tui permissions list for those it has."
-    )
+    raise ConfigError(f"This project has no rule {wanted}.", "See agent-tui permissions list.")
 
 
 def _workspace(arguments: argparse.Namespace) -> Path:
@@ -187,11 +190,11 @@ def _calls_from(text: bytes) -> list[JsonValue]:
         calls = cast(JsonValue, json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"standard input is not JSON: {error}", 'Give it [{"tool": ..., "arguments": {...}}].'
+            f"Standard input is not JSON: {error}.", 'Give it [{"tool": ..., "arguments": {...}}].'
         ) from error
     if not isinstance(calls, list):
         raise UsageError(
-            "standard input is not a list of calls.", 'Give it [{"tool": ..., "arguments": {...}}].'
+            "Standard input is not a list of calls.", 'Give it [{"tool": ..., "arguments": {...}}].'
         )
     return calls
 
@@ -228,7 +231,7 @@ def _verdict(
     except ToolError as error:
         return Verdict("deny", str(error))
     except (OSError, RuntimeError, ValueError) as error:
-        return Verdict("deny", f"It cannot be judged: {error}")
+        return Verdict("deny", f"Cannot be checked: {error}")
 
 
 def _readable(decided: JsonObject) -> str:

@@ -13,8 +13,10 @@ _FIRST_BYTE_S = 3.0
 
 _SHELLS = frozenset({"ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "sh", "zsh"})
 
-_LEFT = "Standard input is left to who else reads it. A - after the prompt takes it."
-_SILENT = "Nothing came on standard input; going on without it. A - after the prompt waits for it."
+_LEFT = "Standard input not read: another program is reading it. Add - to the prompt to read it."
+_SILENT = (
+    "No data on standard input yet; continuing without it. Add - to the prompt to wait for it."
+)
 
 
 @dataclass(frozen=True, slots=True)

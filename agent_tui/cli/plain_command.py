@@ -20,8 +20,8 @@ from agent_tui.plain.questions import Asker
 from agent_tui.plain.session import run_plain
 
 _DEMO_NOTICE = (
-    "This is a scripted tour in a scratch folder: no model is called and nothing of yours is "
-    "touched. The tools, the files and the session are real. Type anything to begin."
+    "This is a scripted tour in a scratch folder. It calls no model and does not touch your "
+    "files. The tools, the files and the session are real. Type anything to begin."
 )
 
 
@@ -33,9 +33,7 @@ def run_lines(arguments: Arguments) -> int:
         ModelFileError: the model for ``--local`` could not be fetched.
     """
     if not sys.stdin.isatty():
-        raise UsageError(
-            "--plain reads what you type from a terminal.", "Use -p to run one prompt in a script."
-        )
+        raise UsageError("--plain needs a terminal.", "Use -p to run one prompt in a script.")
     trust = folder_trust(arguments)
     if not arguments.is_demo:
         _ask_for_trust(trust, arguments)

@@ -30,10 +30,10 @@ _STOP_AGAIN_S = 0.2
 _STOP_WITHIN_S = 10.0
 """After the end of the time a run may still record what it has, and end what it started."""
 
-_NO_MODEL = "No model is chosen and no provider key was found."
+_NO_MODEL = "No model chosen and no provider key found."
 _NO_MODEL_HINT = (
-    "Name one with -m (and --base-url for your own server), set a key such as "
-    "ANTHROPIC_API_KEY, or take the small one for this machine with --local."
+    "Choose one with -m (and --base-url for your own server), set a key such as "
+    "ANTHROPIC_API_KEY, or use a small local model with --local."
 )
 
 
@@ -51,14 +51,14 @@ def run_print(arguments: Arguments) -> int:
         complain(given.note)
     if arguments.reads_messages and any(words):
         raise UsageError(
-            "With --input-format stream-json messages come from standard input alone.",
-            "Leave the prompt out.",
+            "--input-format stream-json reads messages from standard input only.",
+            "Remove the prompt.",
         )
     if not (given.written or given.piped or arguments.reads_messages):
         raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
     schema = AnswerSchema.read(arguments.json_schema) if arguments.json_schema else None
     if schema is not None and given.written.lstrip().startswith("/"):
-        raise UsageError("--json-schema is for prompts, not for commands.", "Leave one out.")
+        raise UsageError("--json-schema works with prompts, not with commands.", "Remove one.")
     if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
         return ExitCode.INTERRUPTED
     terms = RunTerms(
@@ -111,7 +111,7 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
 
 async def _open_session(program: Program) -> None:
     if program.resume == "":
-        raise UsageError("-r needs a session id with -p.", "agent-tui sessions list shows them.")
+        raise UsageError("With -p, -r needs a session id.", "See agent-tui sessions list.")
     if program.resume is None:
         return
     for event in await program.runtime.sessions.open(

@@ -32,8 +32,8 @@ def run_screen(arguments: Arguments) -> int:
         )
     if os.environ.get("TERM") == "dumb":
         raise UsageError(
-            "The screen needs a terminal that can place text, and TERM=dumb says this one cannot.",
-            "agent-tui --plain talks line by line and works in any terminal.",
+            "The screen cannot run in this terminal: TERM=dumb.",
+            "Use agent-tui --plain, which works line by line in any terminal.",
         )
     outcome = _show(arguments)
     if outcome.wants == "demo":

@@ -24,8 +24,8 @@ _KEY_CHOICES = (
 )
 
 _DEMO_WELCOME = (
-    "This is a scripted tour in a scratch folder: no model is called and nothing of yours is "
-    "touched. The tools, the files and the session are real."
+    "This is a scripted tour in a scratch folder. It calls no model and does not touch your "
+    "files. The tools, the files and the session are real."
 )
 
 

@@ -30,7 +30,7 @@ def user_config_path() -> Path:
 
 def add_session_dir(parser: argparse.ArgumentParser) -> None:
     """Add ``--session-dir`` to `parser`."""
-    parser.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
+    parser.add_argument("--session-dir", metavar="DIR", help="folder for session files")
 
 
 def read_settings(session_dir: str | None, project_files: Sequence[Path] = ()) -> Settings:
@@ -76,7 +76,7 @@ def session_root(settings: Settings) -> Path:
             return folder if folder.is_absolute() else present_folder() / folder
         except RuntimeError as error:
             raise UsageError(
-                f"{settings.session_dir}: there is no such home folder.", "Write the whole path."
+                f"session_dir {settings.session_dir}: no such home folder.", "Write the full path."
             ) from error
     return paths.default_session_dir()
 
@@ -139,7 +139,7 @@ def _why_no_theme(name: str) -> str:
     from agent_tui.ui.theme.themes import theme_names  # Textual: only where a theme is set
 
     names = theme_names()
-    return "" if name in names else f"there is no theme {name!r}. There are {', '.join(names)}."
+    return "" if name in names else f"no theme {name!r}. Themes: {', '.join(names)}."
 
 
 def _why_no_model(name: str) -> str:

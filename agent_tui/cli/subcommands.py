@@ -7,7 +7,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol, cast
 
-_USAGE_COLUMNS = 34
+_NAME_COLUMNS = 12
 
 
 class SubcommandModule(Protocol):
@@ -28,13 +28,11 @@ class Subcommand:
 
     Attributes:
         name: What is typed after ``agent-tui``.
-        operands: What follows the name, as ``--help`` shows it.
         summary: What it is for, in one line.
         module: Where it is, below ``agent_tui.cli``; imported only when it is asked for.
     """
 
     name: str
-    operands: str
     summary: str
     module: str
 
@@ -44,70 +42,32 @@ class Subcommand:
 
 
 _ROWS = (
+    Subcommand("models", "list models; download, add or remove local ones", "models.command"),
     Subcommand(
-        "models",
-        "list|pull|add|remove|path",
-        "models at hand, and those on this machine",
-        "models.command",
+        "sessions", "list, show, export, import, rename or delete sessions", "sessions.command"
     ),
     Subcommand(
-        "sessions",
-        "list|show|export|import",
-        "earlier conversations; also rename and delete",
-        "sessions.command",
+        "context", "print the messages a session would send to the model", "context_command"
     ),
-    Subcommand("context", "FILE", "what the model would see of a session file", "context_command"),
-    Subcommand(
-        "compact", "FILE", "a session file made smaller, as a session of its own", "compact.command"
-    ),
-    Subcommand(
-        "config",
-        "show|edit|set|unset|path",
-        "settings in force and who says so, and changing yours",
-        "config.command",
-    ),
+    Subcommand("compact", "compact a session into a new one", "compact.command"),
+    Subcommand("config", "show and change settings", "config.command"),
     Subcommand(
         "permissions",
-        "check|list|remove",
-        "what may run without a question, and the rules",
+        "check what may run without asking; list or remove rules",
         "permissions_command",
     ),
-    Subcommand(
-        "trust",
-        "list|add|remove",
-        "folders whose AGENTS.md and settings are obeyed",
-        "trust_command",
-    ),
-    Subcommand(
-        "mcp",
-        "list|add|remove|allow|refuse",
-        "MCP servers, whose tools the model may call",
-        "mcp_command",
-    ),
-    Subcommand(
-        "login",
-        "copilot|chatgpt|openrouter|...",
-        "sign in to an account, or have a provider's key kept",
-        "login.login",
-    ),
-    Subcommand("logout", "NAME", "forget what signing in gave, or a kept key", "login.logout"),
-    Subcommand("acp", "", "the agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
-    Subcommand(
-        "completion",
-        "bash|zsh|fish",
-        "the script with which your shell completes all this",
-        "completion.command",
-    ),
-    Subcommand(
-        "events", "schema", "the JSON Schema of what -p prints as it works", "events_command"
-    ),
-    Subcommand("doctor", "", "what works here, and what to do about the rest", "doctor.command"),
+    Subcommand("trust", "list, add or remove trusted folders", "trust_command"),
+    Subcommand("mcp", "list, add, remove or log in to MCP servers", "mcp_command"),
+    Subcommand("login", "sign in to an account or store a provider's key", "login.login"),
+    Subcommand("logout", "sign out of an account or delete a stored key", "login.logout"),
+    Subcommand("acp", "run as an agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
+    Subcommand("completion", "print the completion script for your shell", "completion.command"),
+    Subcommand("events", "print the JSON Schema of stream-json", "events_command"),
+    Subcommand("doctor", "check the setup and suggest fixes", "doctor.command"),
 )
 SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType({row.name: row for row in _ROWS})
 
 
 def subcommand_help() -> str:
     """The lines about the subcommands in ``agent-tui --help``."""
-    return "\n".join(
-        f"  {f'{row.name} {row.operands}':<{_USAGE_COLUMNS}} {row.summary}" for row in _ROWS
-    )
+    return "\n".join(f"  {row.name:<{_NAME_COLUMNS}} {row.summary}" for row in _ROWS)

@@ -13,9 +13,10 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
-Of a folder that is trusted, and all below it, AGENTS.md (or CLAUDE.md) and
-.agent-tui/config.toml are obeyed, and git is asked which files a command changed.
-Without PATH: the repository around the present folder, else that folder."""
+Manage trusted folders. In a trusted folder and below it, agent-tui reads
+AGENTS.md (or CLAUDE.md) and .agent-tui/config.toml, and runs git to see which
+files a command changed. PATH defaults to the repository around the current
+folder, or to the current folder if there is none."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -26,12 +27,12 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
-    listing = verbs.add_parser("list", help="what was decided, folder by folder")
-    adding = verbs.add_parser("add", help="trust a folder")
-    removing = verbs.add_parser("remove", help="take a decision back; it is asked again")
+    add = parser.verb_adder()
+    listing = add("list", "list the decisions on folders")
+    adding = add("add", "trust a folder")
+    removing = add("remove", "remove a decision; you are asked again")
     for each in (adding, removing):
-        each.add_argument("folder", nargs="?", type=Path, metavar="PATH")
+        each.add_argument("folder", nargs="?", type=Path, metavar="PATH", help="folder")
     for each in (listing, adding, removing):
         each.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
     return parser
@@ -80,10 +81,10 @@ def _forget(trust: FolderTrust, folder: Path) -> None:
         return
     if (by := trust.decided_by(folder)) is not None:
         raise ConfigError(
-            f"Nothing was decided about {folder} itself; {trust.state_of(folder)} comes from {by}.",
-            f"agent-tui trust remove {by} takes that back.",
+            f"No decision on {folder} itself: it is {trust.state_of(folder)} because of {by}.",
+            f"To remove that decision, run agent-tui trust remove {by}.",
         )
-    raise ConfigError(f"Nothing was decided about {folder}.", "See agent-tui trust list.")
+    raise ConfigError(f"No decision on {folder}.", "See agent-tui trust list.")
 
 
 def _list(trust: FolderTrust, *, is_json: bool) -> None:
@@ -92,7 +93,7 @@ def _list(trust: FolderTrust, *, is_json: bool) -> None:
         write_json([{"folder": str(folder), "state": state} for folder, state in kept.items()])
         return
     lines = [f"{state:11}  {folder}" for folder, state in kept.items()]
-    write_text(safe_text("\n".join(lines or ["No folder was decided about."])) + "\n")
+    write_text(safe_text("\n".join(lines or ["No decisions yet."])) + "\n")
 
 
 def _tell(trust: FolderTrust, folder: Path, *, is_json: bool) -> None:

@@ -32,19 +32,19 @@ class AgentTuiOptions(InstalledAgentOptions):
     """What ``--ak NAME=VALUE`` sets; any setting is ``--ae AGENT_TUI_NAME=VALUE``."""
 
     wheel: str | None = Field(
-        default=None, description="Wheel on this machine to install instead of a release."
+        default=None, description="Local wheel to install instead of a release."
     )
     max_turns: Annotated[int | None, Cli("--max-turns")] = Field(
-        default=None, ge=1, description="End the work after so many replies of the model."
+        default=None, ge=1, description="Stop after this many model replies."
     )
     max_cost: Annotated[float | None, Cli("--max-cost")] = Field(
-        default=None, gt=0, description="Ask models nothing more once so many dollars are spent."
+        default=None, gt=0, description="Stop calling models once this many dollars are spent."
     )
     reasoning_effort: Annotated[ThinkingLevel | None, Cli("--thinking")] = Field(
-        default=None, description="How much the model thinks; harbor's --effort sets it, too."
+        default=None, description="How much the model thinks; harbor's --effort sets it too."
     )
     fallback_model: Annotated[str | None, Cli("--fallback-model")] = Field(
-        default=None, description="Model to go on with where the first does not answer."
+        default=None, description="Model to switch to if the first one does not answer."
     )
 
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from agent_tui import __version__
 from agent_tui.installation import DISTRIBUTION, Installation, this_installation
 
-_BUILD = "Build its wheel (uv build --wheel) and name that: --ak wheel=dist/NAME.whl"
+_BUILD = "Build a wheel (uv build --wheel) and pass it: --ak wheel=dist/NAME.whl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def source_of(
         return f"{DISTRIBUTION}=={version}"
     here = installation or this_installation()
     if here.folder:
-        raise ValueError(f"agent-tui runs from the folder {here.folder} here. {_BUILD}")
+        raise ValueError(f"agent-tui runs from the source folder {here.folder}. {_BUILD}")
     if not here.address:
         return f"{DISTRIBUTION}=={__version__}"
     if here.address.startswith("file:"):
@@ -46,5 +46,5 @@ def source_of(
 
 def _checked(path: Path) -> Wheel:
     if path.suffix != ".whl" or not path.is_file():
-        raise ValueError(f"{path} is no wheel. {_BUILD}")
+        raise ValueError(f"{path} is not a wheel. {_BUILD}")
     return Wheel(path.resolve())

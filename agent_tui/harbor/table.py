@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-_HINT = "Name a folder that `harbor run` made below jobs/."
+_HINT = "Name a folder that `harbor run` created in jobs/."
 
 
 class _Read(BaseModel):
@@ -127,9 +127,9 @@ def _trials(job: Path) -> list[_Trial]:
         try:
             read.append(_Trial.model_validate(json.loads(path.read_text(encoding="utf-8"))))
         except (ValidationError, ValueError) as error:
-            raise ValueError(f"{path} is no result of a trial. {_HINT}") from error
+            raise ValueError(f"{path} is not a trial result. {_HINT}") from error
     if not read:
-        raise ValueError(f"{job} holds no trials. {_HINT}")
+        raise ValueError(f"{job} contains no trials. {_HINT}")
     return read
 
 

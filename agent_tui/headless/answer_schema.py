@@ -15,12 +15,12 @@ MOST_REPAIRS: Final = 2
 """How often an answer that does not fit is sent back."""
 
 _ASKED = """\
-When you are done, your last message must be JSON alone, without any other words, that is valid \
+When you are done, your last message must be only JSON, without any other text, that is valid \
 against this JSON Schema:
 {schema}"""
 _REPAIR = """\
-Your last message is not what was asked for: {problem}
-Answer with the JSON alone, valid against the schema."""
+Your last message does not match: {problem}
+Answer with only JSON that is valid against the schema."""
 _FENCED = re.compile(r"\s*```\w*\n(?P<inside>.*)\n```\s*", re.DOTALL)
 
 
@@ -48,13 +48,13 @@ class AnswerSchema:
         try:
             schema: JsonValue = json.loads(text)
             if not isinstance(schema, dict):
-                raise UsageError("--json-schema: a schema is a JSON object.", _WRITE_IT)
+                raise UsageError("--json-schema: a schema must be a JSON object.", _WRITE_IT)
             Draft202012Validator.check_schema(schema)
         except json.JSONDecodeError as error:
-            raise UsageError(f"--json-schema: this is not JSON: {error}.", _WRITE_IT) from error
+            raise UsageError(f"--json-schema: not JSON: {error}.", _WRITE_IT) from error
         except SchemaError as error:
             why = error.message.rstrip(".")
-            raise UsageError(f"--json-schema: this is no JSON Schema: {why}.", _WRITE_IT) from error
+            raise UsageError(f"--json-schema: not a JSON Schema: {why}.", _WRITE_IT) from error
         return cls(schema)
 
     def asked(self, prompt: str) -> str:
@@ -77,7 +77,7 @@ class AnswerSchema:
         try:
             value: JsonValue = json.loads(fenced["inside"] if fenced else answer)
         except ValueError as error:
-            raise AnswerMisfit(f"it is not JSON alone ({error}).") from error
+            raise AnswerMisfit(f"it is not only JSON ({error}).") from error
         from jsonschema import Draft202012Validator, validate
         from jsonschema.exceptions import ValidationError
         from referencing import Registry
@@ -87,9 +87,7 @@ class AnswerSchema:
         try:
             validate(value, self.schema, Draft202012Validator, registry=nothing)
         except Unresolvable as error:
-            raise UsageError(
-                f"--json-schema: {error}.", "Put all of it into one schema."
-            ) from error
+            raise UsageError(f"--json-schema: {error}.", "Put everything in one schema.") from error
         except ValidationError as error:
             raise AnswerMisfit(f"at {error.json_path}: {error.message}") from error
         return value

@@ -11,8 +11,8 @@ from agent_tui.messages import JsonObject
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ABOUT: Final = (
-    "One line of `agent-tui -p --output-format stream-json`. Fields that are null may be left out. "
-    "Later versions add types and fields, and neither take any away nor change what one means."
+    "One line of `agent-tui -p --output-format stream-json`. Fields that are null may be omitted. "
+    "Later versions add types and fields, but never remove one or change its meaning."
 )
 
 

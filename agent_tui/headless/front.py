@@ -35,8 +35,8 @@ class HeadlessFront(UnansweredFront):
     `problem` is what went wrong at last, empty for nothing.
     """
 
-    nobody_answers = "nobody answers with -p."
-    instead = "Give the command what it is to take, or start agent-tui without -p."
+    nobody_answers = "-p cannot ask questions."
+    instead = "Add your choice to the command, or start agent-tui without -p."
 
     runtime: AgentRuntime
     services: CommandServices
@@ -67,11 +67,11 @@ class HeadlessFront(UnansweredFront):
 
     def show_thinking(self, is_shown: bool) -> None:
         """Thinking is never printed."""
-        self.say("With -p thinking is not printed.", "warning" if is_shown else "info")
+        self.say("-p does not print thinking.", "warning" if is_shown else "info")
 
     async def edit_file(self, path: Path) -> bool:
         """Refuse: an editor needs a terminal."""
-        raise UsageError(f"{path} is edited in a terminal.", "Start agent-tui without -p.")
+        raise UsageError(f"-p cannot open an editor for {path}.", "Start agent-tui without -p.")
 
     def warm_up(self) -> None:
         """The first request does it."""

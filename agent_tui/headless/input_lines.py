@@ -16,14 +16,14 @@ _SHOWN_CHARS = 200
 
 
 class TextPart(BaseModel):
-    """Text of a message."""
+    """Text in a message."""
 
     type: Literal["text"]
     text: str
 
 
 class ImageSource(BaseModel):
-    """PNG, JPEG, GIF or WEBP, as Base64 in `data`; its type is read from the data."""
+    """A PNG, JPEG, GIF or WEBP as Base64 in `data`, which also determines its type."""
 
     type: Literal["base64"]
     data: str
@@ -31,23 +31,23 @@ class ImageSource(BaseModel):
 
 
 class ImagePart(BaseModel):
-    """An image of a message."""
+    """An image in a message."""
 
     type: Literal["image"]
     source: ImageSource
 
 
 class SentMessage(BaseModel):
-    """What is said: text, or parts in their order."""
+    """The message: text, or parts in order."""
 
     role: Literal["user"] = "user"
     content: str | list[Annotated[TextPart | ImagePart, Field(discriminator="type")]]
 
 
 class UserLine(BaseModel):
-    """A message: a turn of its own, begun once those before it are at their ends.
+    """A message, sent as a separate turn once the turns before it have ended.
 
-    Text that begins with ``/`` calls a command, as after ``-p``.
+    Text that begins with ``/`` runs a command, as with ``-p``.
     """
 
     type: Literal["user"]
@@ -73,7 +73,7 @@ class UserLine(BaseModel):
 
 
 class InterruptLine(BaseModel):
-    """Stops the running turn at once; messages that wait are then sent."""
+    """Stops the running turn at once; waiting messages are then sent."""
 
     type: Literal["interrupt"]
 
@@ -94,9 +94,7 @@ def read_input_line(line: bytes) -> UserLine | InterruptLine:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         why = f"{place}: {first['msg']}" if place else first["msg"]
-        raise UsageError(
-            f"{why[:_SHOWN_CHARS]}.", "agent-tui events schema --input tells."
-        ) from None
+        raise UsageError(f"{why[:_SHOWN_CHARS]}.", "See agent-tui events schema --input.") from None
 
 
 def input_schema() -> JsonObject:
@@ -111,5 +109,5 @@ def _image(data: str) -> ImageContent:
     except (Base64Error, ValueError) as error:
         raise UsageError(f"an image is not Base64: {error}.") from None
     if not image_type(content) or not (fitted := fit_image(content)):
-        raise UsageError("an image is no PNG, JPEG, GIF or WEBP that can be sent.")
+        raise UsageError("an image is not a PNG, JPEG, GIF or WEBP that can be sent.")
     return ImageContent(data=b64encode(fitted).decode("ascii"), mime_type=image_type(fitted))

@@ -121,7 +121,7 @@ async def _mend_answer(runtime: AgentRuntime, schema: AnswerSchema, watcher: "_W
             value = schema.value(watcher.text)
         except AnswerMisfit as misfit:
             if repairs == MOST_REPAIRS:
-                why = f"The answer is not what --json-schema asks for: {misfit}"
+                why = f"The answer does not match --json-schema: {misfit}"
                 watcher.finished = TurnFinished("error", why)
             else:
                 await _run(runtime, schema.repair(misfit), (), watcher)
@@ -186,7 +186,7 @@ async def print_command(
         except AgentTuiError as error:
             front.say(str(error), "error")
     if front.attached and not front.problem:
-        watcher.tell("What was piped in is not used: this command sends nothing.", "warning")
+        watcher.tell("Piped input not used: this command sends nothing to the model.", "warning")
     if front.problem and watcher.finished.outcome == "done":
         watcher.finished = TurnFinished("error", front.problem)
     if not terms.goes_on:
@@ -228,7 +228,7 @@ def _refused_line(refused: Sequence[RefusedCall]) -> str:
     ]
     if len(refused) > _SHOWN_REFUSALS:
         shown.append(f"and {len(refused) - _SHOWN_REFUSALS} more")
-    many = "1 call was" if len(refused) == 1 else f"{len(refused)} calls were"
+    many = "1 tool call" if len(refused) == 1 else f"{len(refused)} tool calls"
     return f"agent-tui: {many} refused: {'; '.join(shown)}. See --allow and --permission-mode."
 
 
@@ -415,7 +415,7 @@ class _TextWatcher(_Watcher):
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
         for job in self.stopped:
-            self.say(f"Stopped with this run: {printable_line(job.shown)}")
+            self.say(f"Stopped when the run ended: {printable_line(job.shown)}")
         if self.outcome == "length":
             self.say("The reply was cut off by the model's output limit.")
         elif self.error and self.error != self._told:

@@ -10,7 +10,7 @@ from agent_tui.events import TurnOutcome
 
 @dataclass(frozen=True, slots=True)
 class ContextResult:
-    """How full the context is, in tokens; `is_estimate` where the provider sent no counts."""
+    """Context used, in tokens; `is_estimate` if the provider sent no counts."""
 
     used: int
     window: int
@@ -19,7 +19,7 @@ class ContextResult:
 
 @dataclass(frozen=True, slots=True)
 class TokensResult:
-    """What the session took, in tokens."""
+    """Tokens that the session used."""
 
     input: int
     output: int
@@ -30,7 +30,7 @@ RunOutcome: TypeAlias = TurnOutcome | Literal["timeout"]
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall:
-    """A call that was not allowed: `reason` is a rule, a mode, a hook, or what nobody approved."""
+    """A tool call that was refused; `reason` names the rule, mode, hook or missing approval."""
 
     tool: str
     title: str
@@ -39,13 +39,13 @@ class RefusedCall:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How the run ended, and what it came to.
+    """How the run ended, and its result.
 
-    `result` is the text of the last reply. `error` says why an `outcome` is not ``done``;
-    ``timeout`` is the end of ``--max-time``. `refused_calls` were not allowed, and did not run.
-    `exit_code` is the program's. `session_path` is null where none is kept, `cost_usd` where no
-    price is known. `stopped_jobs` are the commands that still ran and ended with the program.
-    `structured_output` is the answer that ``--json-schema`` asked for, else null.
+    `result` is the text of the last reply. `error` says why `outcome` is not ``done``;
+    ``timeout`` means that ``--max-time`` was reached. `refused_calls` did not run. `exit_code` is
+    the program's. `session_path` is null if the session is not saved, and `cost_usd` if a price
+    is unknown. `stopped_jobs` are background commands that ended with the program.
+    `structured_output` is the answer to ``--json-schema``, else null.
     """
 
     result: str

@@ -89,7 +89,7 @@ class MessageStream:
         while (message := await self._waiting.get()) is not None:
             code = await self._answer(message)
         for job in await self._runtime.end_jobs():
-            print(f"Stopped with this run: {printable_line(job.shown)}", file=self._err)
+            print(f"Stopped when the run ended: {printable_line(job.shown)}", file=self._err)
         if self._is_stopped:
             is_out_of_time = self._terms.is_out_of_time
             return ExitCode.TIMEOUT if is_out_of_time else ExitCode.INTERRUPTED
@@ -124,6 +124,6 @@ class MessageStream:
 
     def _refuse(self, number: int, error: UsageError) -> None:
         self._has_bad_line = True
-        which = f"line {number} of the input" if number else "a message of the input"
-        notice = Notice("error", f"{which} is left out: {error}")
+        which = f"Input line {number}" if number else "Input message"
+        notice = Notice("error", f"{which} ignored: {error}")
         print_event(notice, self._runtime.conversation.services.secrets, self._out)

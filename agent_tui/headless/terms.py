@@ -16,7 +16,7 @@ class TimeLimit:
     @property
     def words(self) -> str:
         """Why a run ended that took too long."""
-        return f"The run took {shortest(self.seconds)}, all that --max-time allows."
+        return f"Stopped: --max-time {shortest(self.seconds)} reached."
 
 
 @dataclass(frozen=True, slots=True)

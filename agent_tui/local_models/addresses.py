@@ -37,13 +37,13 @@ def check_address(address: str) -> None:
     parts = _split(address)
     if address_problem(address) or not (parts.scheme == "https" or _is_plain_loopback(parts)):
         raise ModelFileError(
-            f"{shown_address(address)} is not fetched: only https addresses are.",
+            f"Cannot download {shown_address(address)}: only https URLs are supported.",
             "Download the file yourself, then: agent-tui models add PATH",
         )
     if _LATER_PART.search(parts.path):
         raise ModelFileError(
-            f"{shown_address(address)} is one of several files of a model.",
-            "Download all of them, then name the first with: agent-tui models add PATH",
+            f"{shown_address(address)} is one of several files of a split model.",
+            "Download all of them, then add the first: agent-tui models add PATH",
         )
 
 
@@ -62,7 +62,7 @@ def next_address(address: str, location: str, *, is_pinned: bool) -> str:
         target = urljoin(address, location)
     except ValueError as error:
         raise ModelFileError(
-            f"{shown_address(address)} leads to no address.", "Look for another one of this file."
+            f"{shown_address(address)} redirects to an invalid URL.", "Try another URL."
         ) from error
     parts = _split(target)
     was_plain = _split(address).scheme == "http"
@@ -70,8 +70,8 @@ def next_address(address: str, location: str, *, is_pinned: bool) -> str:
     if parts.hostname and (parts.scheme == "https" or is_plain):
         return target
     raise ModelFileError(
-        f"{shown_address(address)} leads to {shown_address(target)}, which is not fetched.",
-        "Look for another address of this file.",
+        f"{shown_address(address)} redirects to {shown_address(target)}, which is not allowed.",
+        "Try another URL.",
     )
 
 
@@ -100,7 +100,7 @@ def _split(address: str) -> SplitResult:
         return urlsplit(address)
     except ValueError as error:
         raise ModelFileError(
-            f"{without_secrets(address)} is not an address.", "Check it for typing errors."
+            f"{without_secrets(address)} is not a valid URL.", "Check it for typos."
         ) from error
 
 

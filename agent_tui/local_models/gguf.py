@@ -96,7 +96,7 @@ def read_gguf(path: Path) -> GgufInfo:
         reason = error.strerror or type(error).__name__
         raise ModelFileError(f"{path} cannot be read: {reason}.", "Check the file.") from error
     except ValueError as error:  # a NUL in the path
-        raise ModelFileError(f"{str(path)!r} is no path.", "Name a .gguf file.") from error
+        raise ModelFileError(f"{str(path)!r} is not a path.", "Name a .gguf file.") from error
 
 
 def _read(file: BinaryIO, size_bytes: int, label: str) -> GgufInfo:
@@ -136,8 +136,8 @@ def _check_start(reader: FieldReader, label: str) -> None:
             f"{label} is made for big-endian machines.", "Get the little-endian file."
         )
     raise ModelFileError(
-        f"{label} has version {version} of the GGUF format; 2 and 3 can be read.",
-        "Get a newer file of this model." if version < 2 else "Update agent-tui.",
+        f"{label} has GGUF version {version}; versions 2 and 3 are supported.",
+        "Get a newer file of the model." if version < 2 else "Update agent-tui.",
     )
 
 
@@ -217,7 +217,7 @@ def refuse_unusable(path: Path, info: GgufInfo) -> None:
             pass
         case "embedding":
             raise ModelFileError(
-                f"{path} makes embeddings and cannot be talked to.", "Choose a chat model."
+                f"{path} is an embedding model and cannot chat.", "Choose a chat model."
             )
         case "projector":
             raise ModelFileError(
@@ -225,10 +225,10 @@ def refuse_unusable(path: Path, info: GgufInfo) -> None:
             )
         case "adapter":
             raise ModelFileError(
-                f"{path} is an adapter (LoRA), no model.", "Merge it into its model first."
+                f"{path} is an adapter (LoRA), not a model.", "Merge it into its model first."
             )
         case "vocabulary":
-            raise ModelFileError(f"{path} holds a vocabulary only.", "Choose the whole model.")
+            raise ModelFileError(f"{path} contains only a vocabulary.", "Choose the full model.")
     if info.part_number > 0 or _number_in_name(path) > 1:
         first = _part_path(path, 1)
         raise ModelFileError(
@@ -237,14 +237,14 @@ def refuse_unusable(path: Path, info: GgufInfo) -> None:
         )
     if not info.is_complete:
         raise ModelFileError(
-            f"{path} is cut: {info.size_bytes:,} of at least {info.expected_bytes:,} bytes.",
+            f"{path} is incomplete: {info.size_bytes:,} of at least {info.expected_bytes:,} bytes.",
             "Download or copy it again.",
         )
     for part in part_paths(path, info):
         if not part.is_file():
             raise ModelFileError(
                 f"{path} is the first of {info.part_count} parts, and {part.name} is missing.",
-                "Put all parts into one folder.",
+                "Put all parts in one folder.",
             )
 
 

@@ -104,7 +104,7 @@ class FieldReader:
             return None
         if kind == _STRING:
             if is_wanted:
-                return self._text(_MAX_TEXT_BYTES, "a text")
+                return self._text(_MAX_TEXT_BYTES, "a string")
             self.skip(self.u64())
             return None
         number = self._number(kind)
@@ -137,5 +137,5 @@ class FieldReader:
 
     def _ends_early(self) -> ModelFileError:
         if self._is_capped:
-            return self.damaged(f"its description is larger than {MAX_HEADER_BYTES:,} bytes")
-        return self.damaged("it ends in the middle of its description")
+            return self.damaged(f"its metadata is larger than {MAX_HEADER_BYTES:,} bytes")
+        return self.damaged("it ends in the middle of its metadata")

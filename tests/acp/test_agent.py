@@ -18,7 +18,7 @@ async def refuse(_cwd: Path, _servers: Any) -> Any:
 
 
 def agent(tmp_path: Path) -> AcpAgent:
-    return AcpAgent(refuse, SessionStore(tmp_path), {"openai": "Keep a key of OpenAI's"})
+    return AcpAgent(refuse, SessionStore(tmp_path), {"openai": "Store an OpenAI API key"})
 
 
 async def test_signing_in_is_offered_to_editors_that_have_a_terminal(tmp_path: Path):

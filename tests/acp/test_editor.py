@@ -154,13 +154,13 @@ async def test_commands_modes_and_options(place: Place):
         begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
         assert editor.updates == []  # nothing is told of a session before it is known
         assert await say(connection, begun.session_id, "/cost") == "end_turn"
-        assert "Not obeyed" in editor.text()
+        assert "Not read" in editor.text()
         assert "available_commands_update" in editor.kinds()
         assert "This session: 0 tokens in" in editor.text()
         await say(connection, begun.session_id, "/nosuch")
         assert "Unknown command /nosuch" in editor.text()
         await say(connection, begun.session_id, "/model")
-        assert "lists cannot be picked from in an editor" in editor.text()
+        assert "this editor cannot show lists" in editor.text()
         assert "current_mode_update" not in editor.kinds()
         await say(connection, begun.session_id, "/permissions accept-edits")
         await say(connection, begun.session_id, "/model openai/gpt-4o-mini")

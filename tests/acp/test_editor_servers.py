@@ -41,7 +41,7 @@ def test_what_an_editor_names_is_asked_about_and_the_rest_is_told():
     assert tools.is_asked_about
     assert web.is_asked_about
     assert [each.split("'")[2] for each in map(str, problems)] == ["old", "inner", "???", "long"]
-    assert "kind sse" in problems[0]
+    assert "type is sse" in problems[0]
 
 
 @pytest.mark.thorough

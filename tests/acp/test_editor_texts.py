@@ -121,7 +121,7 @@ async def test_an_editor_that_is_gone_is_told(tmp_path: Path):
         raise ConnectionError("Connection closed")
 
     vars(desk.editor)["read_text_file"] = gone
-    with pytest.raises(ToolError, match="the editor does not answer"):
+    with pytest.raises(ToolError, match="the editor did not answer"):
         await desk.read("a.py")
 
 

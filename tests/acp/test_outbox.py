@@ -40,7 +40,7 @@ async def test_more_updates_than_an_editor_reads_at_once_all_arrive_in_order():
     [
         (
             ValueError("a key: sk-0"),
-            "AgentMessageChunk could not be sent to the editor: ValueError",
+            "Could not send AgentMessageChunk to the editor: ValueError",
         ),
         (ConnectionResetError(), ""),
     ],

@@ -94,7 +94,7 @@ async def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.Monkey
     assert await pipes.wire.receive() == INITIALIZE
     (answer,) = await pipes.answers(1)
     assert answer["error"]["code"] == -32600
-    assert answer["error"]["message"] == "A line of 5,014 bytes is longer than 1,000."
+    assert answer["error"]["message"] == "The line has 5,014 bytes; the limit is 1,000."
     pipes.leave()
     assert await pipes.wire.receive() is None
     os.close(pipes.from_agent)
@@ -261,5 +261,5 @@ async def test_an_output_that_cannot_be_written_is_one_sentence(place: Place) ->
             said = started.stderr.read()
             return started.wait(30), said
 
-    said = b"agent-tui: Standard output cannot be written: No space left on device.\n"
+    said = b"agent-tui: Cannot write to standard output: No space left on device.\n"
     assert await asyncio.to_thread(run) == (1, said)

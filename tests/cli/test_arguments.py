@@ -1,6 +1,10 @@
+import argparse
+from collections.abc import Iterator
+
 import pytest
 
-from agent_tui.cli.arguments import parse_arguments
+from agent_tui.cli.arguments import build_parser, parse_arguments
+from agent_tui.cli.subcommands import SUBCOMMANDS
 
 
 def test_a_prompt_after_two_dashes_is_never_an_option():
@@ -42,7 +46,7 @@ def test_what_is_for_runs_without_a_screen_is_refused_on_it(option, capsys):
     with pytest.raises(SystemExit) as ended:
         parse_arguments(option)
     assert ended.value.code == 2
-    assert "give -p with it" in capsys.readouterr().err
+    assert "requires -p" in capsys.readouterr().err
 
 
 def test_rules_of_the_run_may_be_repeated():
@@ -65,3 +69,20 @@ def test_what_cannot_be_read_is_told_in_a_line(argv, told, capsys):
     assert left.value.code == 2
     assert line.startswith(f"agent-tui: {told}")
     assert line.endswith("See agent-tui --help.")
+
+
+def every_parser() -> Iterator[argparse.ArgumentParser]:
+    """Of the program, its subcommands, and theirs."""
+    yield build_parser()
+    for row in SUBCOMMANDS.values():
+        parser = row.load().build_parser()
+        yield parser
+        for action in vars(parser)["_actions"]:
+            if action.nargs == argparse.PARSER:
+                yield from action.choices.values()
+
+
+@pytest.mark.parametrize("parser", every_parser(), ids=lambda parser: parser.prog)
+def test_help_fits_a_terminal_of_80_columns(parser, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in parser.format_help().splitlines() if len(line) > 80] == []

@@ -149,9 +149,9 @@ def test_every_option_of_every_parser_is_in_every_script(tree):
 def test_the_help_names_every_subcommand(capsys):
     with pytest.raises(SystemExit):
         run(["--help"])
-    told = capsys.readouterr().out.partition("subcommands:")[2]
+    told = capsys.readouterr().out.partition("\ncommands:")[2]
     named = {
-        line.split()[0] for line in told.partition("(agent-tui")[0].splitlines() if line.split()
+        line.split()[0] for line in told.partition("Run agent-tui")[0].splitlines() if line.split()
     }
     assert named == set(SUBCOMMANDS)
 

@@ -51,9 +51,9 @@ def test_the_path_is_alone_on_standard_output(own, capsys):
     assert run(["config", "path"]) == 0
     shown = capsys.readouterr()
     assert shown.out == f"{own}\n"
-    assert "not there yet" in shown.err
+    assert "does not exist yet" in shown.err
     assert f"{Path.cwd()}/.agent-tui/config.toml" in shown.err
-    assert "not trusted, so not read" in shown.err
+    assert "not trusted, not read" in shown.err
 
 
 def test_show_says_of_each_value_who_set_it_and_problems_last(own, monkeypatch, capsys):
@@ -62,11 +62,11 @@ def test_show_says_of_each_value_who_set_it_and_problems_last(own, monkeypatch, 
     monkeypatch.setenv("AGENT_TUI_COMPACTION__AUTO", "true")
     assert run(["config", "show"]) == 1
     out = capsys.readouterr().out
-    settings, _, problems = out.partition("Left out:")
+    settings, _, problems = out.partition("Ignored:")
     told = {line.split(" = ")[0]: line for line in settings.splitlines() if " = " in line}
-    assert told["theme"].endswith(f"# .agent-tui/config.toml:1, instead of {own}:1")
+    assert told["theme"].endswith(f"# .agent-tui/config.toml:1, overrides {own}:1")
     assert told["auto"].split() == (
-        f"auto = true # AGENT_TUI_COMPACTION__AUTO, instead of {own}:4".split()
+        f"auto = true # AGENT_TUI_COMPACTION__AUTO, overrides {own}:4".split()
     )
     assert told["mouse"].endswith("# default")
     assert told["deny"].split("#")[0].strip() == 'deny = ["read(x)"]'
@@ -144,7 +144,7 @@ def test_what_would_be_refused_is_not_written(own, capsys, argv, code, said):
 def test_edit_begins_with_a_file_that_explains_itself(own, tmp_path, monkeypatch, capsys):
     editor(tmp_path, monkeypatch, "sed -i 's/^#mouse = true/mouse = false/' \"$1\"")
     assert run(["config", "edit"]) == 0
-    assert "all of it can be used" in capsys.readouterr().err
+    assert "No problems found" in capsys.readouterr().err
     assert "# How much the model thinks" in own.read_text()
     assert load_settings(own, {}).settings == Settings(mouse=False)
     assert stat.S_IMODE(own.stat().st_mode) == 0o600

@@ -48,9 +48,9 @@ def test_folders_are_taken_once_resolved_and_not_where_the_first_one_holds_them(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("..", "holds more than one may work in"),
-        ("/", "holds more than one may work in"),
-        ("../home", "holds more than one may work in"),
+        ("..", "is too broad to work in"),
+        ("/", "is too broad to work in"),
+        ("../home", "is too broad to work in"),
         ("../home/.ssh", "is where keys are kept"),
         ("../home/state", "belongs to agent-tui"),
         ("../nowhere", "No such file"),
@@ -66,7 +66,7 @@ def test_it_is_told_that_instructions_of_an_added_folder_are_not_obeyed(project:
     (library / "AGENTS.md").write_text("No prints.")
     kept = trust(project.parent / "home")
     (line,) = instructions_not_obeyed((library,), kept)
-    assert f"{library}/AGENTS.md is not obeyed" in line
+    assert f"Not read: {library}/AGENTS.md" in line
     assert f"agent-tui trust add {library}" in line
     kept.trust_for_this_run(library)
     assert not list(instructions_not_obeyed((library,), kept))

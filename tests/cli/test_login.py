@@ -55,17 +55,17 @@ def test_signing_in_and_out(github: AccountServer, capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     assert "https://github.com/login/device" in said
     assert "ABCD-1234" in said
-    assert "good for 15 min." in said
-    assert said.endswith("Signed in to GitHub Copilot. Its models are called github_copilot/...\n")
+    assert "valid for 15 min." in said
+    assert said.endswith("Signed in to GitHub Copilot. Its models are named github_copilot/...\n")
     assert "\x1b" not in said
     assert "gho_" not in said
     assert run(["login"]) == 0
     said = capsys.readouterr().out
-    assert "copilot  signed in, for models called github_copilot/...\n" in said
+    assert "copilot  signed in; models are named github_copilot/...\n" in said
     assert run(["logout", "copilot"]) == 0
     assert run(["logout", "copilot"]) == 0
     assert capsys.readouterr().out == (
-        "Signed out of GitHub Copilot.\nNobody was signed in to GitHub Copilot.\n"
+        "Signed out of GitHub Copilot.\nNot signed in to GitHub Copilot.\n"
     )
 
 
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_the_wait_and_keeps_nothing(github: AccountServer, tmp_path:
         program.wait_for("ABCD-1234")
         os.killpg(program.process.pid, signal.SIGINT)
         assert program.process.wait(30) == 130
-        program.wait_for("Ended: nothing was kept.")
+        program.wait_for("Cancelled. Nothing was stored.")
         assert "Traceback" not in program.text
     assert not (tmp_path / "copilot" / "access-token").exists()
 
@@ -105,11 +105,11 @@ def test_a_key_is_kept_shown_as_kept_and_forgotten(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     assert run(["login"]) == 0
-    assert "There is no key, and you are signed in nowhere." in capsys.readouterr().out
+    assert "No keys, and not signed in to any account." in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.StringIO(f" {KEY} \nmore\n"))
     assert run(["login", "openai"]) == 0
     file = home / "data" / "keys" / "openai.json"
-    assert capsys.readouterr().out == f"The key of openai is kept in {file}.\n"
+    assert capsys.readouterr().out == f"Stored the openai key in {file}.\n"
     assert json.loads(file.read_text()) == {"key": KEY}
     assert run(["login"]) == 0
     assert capsys.readouterr().out == f"openai  a key in {file}\n"
@@ -119,12 +119,12 @@ def test_a_key_is_kept_shown_as_kept_and_forgotten(
     assert said == f"openai  a key in the variable OPENAI_API_KEY; the one in {file} is not used\n"
     assert run(["logout", "openai"]) == 0
     assert run(["logout", "openai"]) == 0
-    assert capsys.readouterr().out == "The key of openai is forgotten.\nNo key of openai is kept.\n"
+    assert capsys.readouterr().out == "Deleted the openai key.\nNo openai key is stored.\n"
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("", "No key was given."), ("$OPENAI_API_KEY", "a placeholder"), ("two words", "white space")],
+    [("", "No key given."), ("$OPENAI_API_KEY", "a placeholder"), ("two words", "white space")],
 )
 def test_what_is_no_key_is_not_kept(
     home: Path,
@@ -160,9 +160,9 @@ def test_without_a_keyring_nobody_is_asked_for_a_key(
 @pytest.mark.thorough
 def test_a_key_is_typed_unseen_and_used(home: Path, tmp_path: Path):
     with PtyProgram([sys.executable, "-m", "agent_tui", "login", "groq"]) as program:
-        program.wait_for("Key (as in GROQ_API_KEY; it is not shown):")
+        program.wait_for("Key (as in GROQ_API_KEY, not shown):")
         program.send(f"{KEY}\r")
-        program.wait_for("The key of groq is kept in")
+        program.wait_for("Stored the groq key in")
         assert program.wait_until_end() == 0
     listed = subprocess.run(
         [sys.executable, "-m", "agent_tui", "models", "list"],
@@ -175,5 +175,5 @@ def test_a_key_is_typed_unseen_and_used(home: Path, tmp_path: Path):
     checked = subprocess.run(
         [sys.executable, "-m", "agent_tui", "doctor"], capture_output=True, text=True, cwd=tmp_path
     )
-    assert f"is kept in {home}" in " ".join(checked.stdout.split())
+    assert f"is stored in {home}" in " ".join(checked.stdout.split())
     assert KEY not in listed.stdout + checked.stdout

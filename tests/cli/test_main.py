@@ -97,7 +97,7 @@ def test_a_folder_that_does_not_exist_is_a_usage_error(tmp_path, environ):
 def test_continue_without_a_session_says_so(tmp_path, environ):
     done = run_program("-c", "-p", "x", cwd=tmp_path, environ=environ)
     assert done.returncode == 2
-    assert "no session" in done.stderr
+    assert "No session to continue" in done.stderr
 
 
 def test_wrong_settings_are_named_and_the_program_goes_on(tmp_path, environ):

@@ -96,4 +96,4 @@ def test_only_a_server_at_an_address_is_logged_in_to(folders, capsys):
     assert run(["mcp", "add", "srv", "--", "program"]) == 0
     for verb in ("login", "logout"):
         assert run(["mcp", verb, "srv"]) != 0
-        assert "has an address" in capsys.readouterr().err
+        assert "has a URL" in capsys.readouterr().err

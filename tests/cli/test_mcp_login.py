@@ -69,7 +69,7 @@ async def test_a_login_that_fails_is_said_and_keeps_no_token(tmp_path: Path):
     with McpHttpServer() as far:
         far.wants_login = True
         tokens = tmp_path / "tokens.json"
-        with pytest.raises(UsageError, match="The login failed"):
+        with pytest.raises(UsageError, match="Login failed"):
             await log_in(far.url, tokens, allowing("code-2"))
         assert "tokens" not in json.loads(tokens.read_text())
 

@@ -45,14 +45,14 @@ def test_an_added_model_is_listed_and_its_path_told(
     capsys: pytest.CaptureFixture[str], file: Path, models: Path
 ) -> None:
     added = printed(capsys, "add", str(file))
-    assert "tiny was added" in added
+    assert "Added tiny" in added
     assert "agent-tui -m local/tiny" in added
     listed = printed(capsys, "tiny")
     assert "local/tiny" in listed
     assert "2,048 tokens" in listed
     assert "Tiny Test" in listed
     assert "\x1b" not in listed
-    assert "Can be fetched" not in listed
+    assert "To download" not in listed
     assert printed(capsys, "path", "local/tiny") == f"{file}\n"
     assert printed(capsys, "path") == f"{models}\n"
 
@@ -76,7 +76,7 @@ def test_the_list_as_json_has_four_parts(capsys: pytest.CaptureFixture[str], fil
 
 
 def test_a_filter_that_nothing_fits_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no model with 'no-such-thing'" in printed(capsys, "list", "no-such-thing")
+    assert "No models with 'no-such-thing'" in printed(capsys, "list", "no-such-thing")
 
 
 def test_a_model_whose_file_is_gone_is_marked(
@@ -84,8 +84,8 @@ def test_a_model_whose_file_is_gone_is_marked(
 ) -> None:
     run_command(["add", str(file)])
     file.unlink()
-    assert f"file is gone: {file}" in printed(capsys, "list", "tiny")
-    with pytest.raises(ModelFileError, match="is gone"):
+    assert f"file is missing: {file}" in printed(capsys, "list", "tiny")
+    with pytest.raises(ModelFileError, match="is missing"):
         run_command(["path", "tiny"])
 
 
@@ -106,9 +106,9 @@ def test_a_removed_model_keeps_a_persons_file(
     capsys: pytest.CaptureFixture[str], file: Path
 ) -> None:
     run_command(["add", str(file)])
-    assert "left alone" in printed(capsys, "remove", "tiny")
+    assert "Its file is kept" in printed(capsys, "remove", "tiny")
     assert file.is_file()
-    with pytest.raises(ModelFileError, match="is called"):
+    with pytest.raises(ModelFileError, match="No local model"):
         run_command(["remove", "tiny"])
 
 
@@ -127,7 +127,7 @@ def test_a_model_is_pulled_from_an_address_and_deleted_when_removed(
         server.offer("/m.gguf?token=t0ken", gguf_bytes())
         assert run_command(["pull", f"{server.url}/m.gguf?token=t0ken", "--name", "mine"]) == 0
     shown = capsys.readouterr()
-    assert "mine is ready" in shown.out
+    assert "Downloaded mine" in shown.out
     assert "downloading" in shown.err
     assert "t0ken" not in shown.out + shown.err
     assert (models / "files" / "mine.gguf").is_file()
@@ -147,7 +147,7 @@ def test_ctrl_c_stops_a_pull_and_says_that_it_can_go_on(models: Path) -> None:
         out, told = program.communicate()
         assert program.returncode == 130
         assert out == b""
-        assert b"the next pull goes on from there" in told
+        assert b"The next pull continues from here" in told
         assert b"Traceback" not in told
         served.go_on.set()
         assert run_command(["pull", f"{server.url}/m.gguf"]) == 0
@@ -156,7 +156,7 @@ def test_ctrl_c_stops_a_pull_and_says_that_it_can_go_on(models: Path) -> None:
 
 def test_on_a_terminal_an_offer_is_described_and_asked_about(models: Path) -> None:
     with PtyProgram([sys.executable, "-m", "agent_tui", "models", "pull", "smollm2"]) as program:
-        program.wait_for("Fetch it? [Y/n]")
+        program.wait_for("Download? [Y/n]")
         assert "92.9 MB" in program.text
         assert "98.4 MB" in program.text
         assert "Apache-2.0" in program.text

@@ -91,7 +91,7 @@ def test_what_is_no_list_of_calls_is_a_usage_error(monkeypatch, capfdbinary, tex
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert run(["permissions", "check", "--stdin"]) == 2
     err = capfdbinary.readouterr().err.decode()
-    assert "standard input is not" in err
+    assert "Standard input is not" in err
     assert "Traceback" not in err
 
 

@@ -64,7 +64,7 @@ def test_a_pipe_left_open_is_not_waited_for_beside_a_prompt(probe: Path) -> None
     os.close(writing)
     given = json.loads(done.stdout)
     assert (given["written"], given["piped"]) == ("hello", "")
-    assert "Nothing came" in given["note"]
+    assert "No data" in given["note"]
 
 
 @pytest.mark.parametrize("words", ["-", "review -", "- review", ""])
@@ -95,7 +95,7 @@ def test_the_rest_of_a_loop_is_left_to_it(probe: Path, line: str, name: str) -> 
     found = shell(line.replace("$P", f"{sys.executable} {probe}"), probe, program)
     assert [given["written"] for given in found] == ["about\n\na", "about\n\nb", "about\n\nc"]
     assert all(not given["piped"] for given in found)
-    assert "left to" in found[0]["note"]
+    assert "not read" in found[0]["note"]
 
 
 def test_the_rest_of_a_script_that_is_piped_into_a_shell_is_left_to_it(probe: Path) -> None:

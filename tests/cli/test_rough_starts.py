@@ -84,7 +84,7 @@ def test_a_removed_folder_is_said(tmp_path, environ, argv):
         ["sh", "-c", script, "sh", *PROGRAM, *argv], capture_output=True, cwd=gone, env=environ
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(b"agent-tui: The present folder was removed.")
+    assert done.stderr.startswith(b"agent-tui: The current folder no longer exists.")
 
 
 def test_a_tour_without_room_for_its_folder_says_which(tmp_path, environ):
@@ -114,7 +114,7 @@ def test_without_a_home_that_can_be_written_a_model_answers_and_what_is_lost_is_
         done = run(*asked, *flags, "-p", "x", cwd=tmp_path, environ=homeless)
     assert (done.returncode, done.stdout) == (0, b"still here\n")
     said = done.stderr.decode()
-    assert said.count("No session is kept") == (0 if flags else 1)
+    assert said.count("Sessions are not saved") == (0 if flags else 1)
     assert "cannot be read" not in said
     assert "in-the-way" not in said or not flags
 
@@ -158,7 +158,7 @@ def test_a_session_that_cannot_be_written_is_gone_on_with_in_memory(tmp_path, en
     assert (done.returncode, done.stdout) == (0, b"answer 1\n"), said
     assert all(word in sent for word in ("first", "answer 0", "second"))
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
-    assert said.count("is not kept") + said.count("No session is kept") == 1, said
+    assert said.count("is not kept") + said.count("Sessions are not saved") == 1, said
 
 
 def test_a_session_of_a_newer_format_is_left_alone_and_said(tmp_path, environ):

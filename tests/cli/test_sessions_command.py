@@ -157,9 +157,9 @@ def test_export_prints_or_writes_each_format(
     output = tmp_path / f"out.{kind}"
     assert str(output) in printed(capsys, "export", "1111", "--output", str(output))
     assert output.read_text(encoding="utf-8") == text
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         run_command(["export", "1111", "--output", str(output)])
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match="Cannot write"):
         run_command(["export", "1111", "--output", str(tmp_path / "none" / "x.md")])
 
 
@@ -344,7 +344,7 @@ def test_sessions_of_other_agents_are_listed_by_folder(
     assert sorted(found) == ["agent", "cwd", "modified", "path", "sizeBytes", "title"]
     assert (found["path"], found["title"], found["cwd"]) == (str(path), "Fix it.", "/repo/app")
     assert "Fix it." in printed(capsys, "list", "--from", "codex", "--all")
-    assert "no sessions of codex of" in printed(capsys, "list", "--from", "codex")
+    assert "No codex sessions in" in printed(capsys, "list", "--from", "codex")
 
 
 def test_a_search_lists_the_sessions_that_hold_the_words(
@@ -356,7 +356,7 @@ def test_a_search_lists_the_sessions_that_hold_the_words(
     everywhere = printed(capsys, "list", "--search", "zwei", "--all")
     assert "1111" in everywhere
     assert "2222" in everywhere
-    assert "No session holds" in printed(capsys, "list", "--search", "nowhere")
+    assert "No session contains" in printed(capsys, "list", "--search", "nowhere")
 
 
 def test_show_tells_what_was_typed_and_what_a_reply_says(

@@ -110,7 +110,7 @@ def test_a_run_that_was_cut_off_is_measured_by_what_it_wrote(agent, tmp_path: Pa
     ("name", "value", "told"),
     [
         ("max_turns", 0, "max_turns"),
-        ("wheel", "gone.whl", "is no wheel"),
+        ("wheel", "gone.whl", "is not a wheel"),
         ("reasoning_effort", "all", "reasoning_effort"),
         ("other", 1, "Unknown option 'other'"),
     ],

@@ -33,5 +33,5 @@ def test_a_folder_is_never_taken_for_the_release_of_its_number(tmp_path: Path) -
 @pytest.mark.parametrize("name", ["gone.whl", "source.tar.gz"])
 def test_what_is_no_wheel_is_refused_before_any_trial(name: str, tmp_path: Path) -> None:
     (tmp_path / "source.tar.gz").touch()
-    with pytest.raises(ValueError, match="is no wheel"):
+    with pytest.raises(ValueError, match="is not a wheel"):
         source_of(str(tmp_path / name), None, Installation())

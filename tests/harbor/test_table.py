@@ -61,8 +61,8 @@ def test_the_program_prints_the_table_or_says_what_is_wrong(tmp_path: Path, caps
     assert capsys.readouterr().out.startswith("| job")
     (tmp_path / "empty").mkdir()
     assert main([str(tmp_path / "empty")]) == 1
-    assert "holds no trials" in capsys.readouterr().err
+    assert "contains no trials" in capsys.readouterr().err
     for wrong in (tmp_path, job(tmp_path / "bad", "[")):  # the folder of all jobs; half a file
         assert main([str(wrong)]) == 1
-        assert "is no result of a trial" in capsys.readouterr().err
+        assert "is not a trial result" in capsys.readouterr().err
     assert main([]) == 2

@@ -45,7 +45,7 @@ async def test_one_that_does_not_fit_is_sent_back_with_the_reason(stage: Stage):
     code, out = await answered(stage, *answers, output_format="text")
     assert (code, out) == (ExitCode.DONE, '{"age": 7}\n')
     told = [request.messages[-1].text for request in stage.model.requests[1:]]
-    assert "it is not JSON alone" in told[0]
+    assert "it is not only JSON" in told[0]
     assert "at $.age: 'x' is not of type 'integer'" in told[1]
 
 
@@ -53,7 +53,7 @@ async def test_after_two_repairs_it_has_failed(stage: Stage):
     code, out = await answered(stage, "a", "b", "c", '{"age": 7}')
     result = json.loads(out)
     assert (code, result["outcome"]) == (ExitCode.FAILED, "error")
-    assert "is not what --json-schema asks for" in result["error"]
+    assert "does not match --json-schema" in result["error"]
     assert result["structured_output"] is None
     assert len(stage.model.requests) == 3
 
@@ -71,7 +71,7 @@ def test_a_schema_is_read_from_a_file(tmp_path):
 
 def test_nothing_is_fetched_for_a_schema():
     schema = AnswerSchema.read('{"$ref": "http://127.0.0.1:9/schema.json"}')
-    with pytest.raises(UsageError, match="Put all of it into one schema"):
+    with pytest.raises(UsageError, match="Put everything in one schema"):
         schema.value("{}")
     with pytest.raises(AnswerMisfit):
         schema.value("{")

@@ -84,7 +84,7 @@ async def test_what_was_piped_in_goes_along_with_what_is_sent(
     await printing.run("/a/path", attached="the log")
     assert printing.sent == ["Review src closely.\n\nthe log", "/a/path\n\nthe log"]
     _, _, err = await printing.run("/cost", attached="the log")
-    assert err == "agent-tui: What was piped in is not used: this command sends nothing.\n"
+    assert err == "agent-tui: Piped input not used: this command sends nothing to the model.\n"
 
 
 async def test_a_project_s_file_counts_where_it_is_trusted(stage: Stage, tmp_path: Path):
@@ -181,7 +181,7 @@ async def test_a_list_is_printed_before_it_says_that_nobody_chooses(printing: Pr
     code, out, err = await printing.run("/model")
     assert code == ExitCode.USAGE
     assert "scripted/two: window " in out
-    assert err.startswith("agent-tui: Choose a model: nobody answers with -p.")
+    assert err.startswith("agent-tui: Choose a model: -p cannot ask questions.")
 
 
 async def test_what_a_command_warns_of_is_a_failure(printing: Printing):

@@ -82,7 +82,7 @@ async def test_the_end_of_the_time_keeps_what_came_and_is_named(stage: Stage, ou
     code, out, _ = await running
     result = json.loads(out.splitlines()[-1])
     assert (code, result["exit_code"], result["outcome"]) == (ExitCode.TIMEOUT, 124, "timeout")
-    assert result["error"] == "The run took 10m, all that --max-time allows."
+    assert result["error"] == "Stopped: --max-time 10m reached."
     assert result["result"] == "So far"
 
 
@@ -108,7 +108,7 @@ async def test_calls_that_were_refused_are_in_the_result_and_the_last_line(stage
     ]
     assert refused[0]["reason"] == "needs approval: changes a file"
     last = err.splitlines()[-1]
-    assert last.startswith("agent-tui: 2 calls were refused: create a.txt (needs approval: changes")
+    assert last.startswith("agent-tui: 2 tool calls refused: create a.txt (needs approval: changes")
     assert "rm -rf /" in last
 
 
@@ -117,7 +117,7 @@ async def test_a_refused_call_is_an_exit_code_where_that_is_asked_for(stage: Sta
     runtime = stage.runtime(script, mode="ask", is_interactive=False)
     code, out, err = await run(runtime, "text", RunTerms(fails_on_refusal=True))
     assert (code, int(code), out) == (ExitCode.REFUSED, 4, "Pity.\n")
-    assert err.splitlines()[-1].startswith("agent-tui: 1 call was refused: create a.txt (")
+    assert err.splitlines()[-1].startswith("agent-tui: 1 tool call refused: create a.txt (")
 
 
 async def test_nothing_refused_is_no_failure_and_no_word(stage: Stage):

@@ -109,7 +109,7 @@ async def test_parts_and_images_of_a_message_go_along(stage: Stage):
         (b'{"type": "user", "message": {"role": "assistant", "content": "x"}}\n', "role"),
         (b"\xff\xfe\n", "Invalid JSON"),
         (said([image("!")]), "not Base64"),
-        (said([image(base64.b64encode(b"text").decode())]), "no PNG"),
+        (said([image(base64.b64encode(b"text").decode())]), "not a PNG"),
     ],
 )
 async def test_a_line_that_cannot_be_read_is_told_and_the_rest_goes_on(
@@ -166,7 +166,7 @@ async def test_commands_in_the_background_run_on_over_turns_and_end_with_the_inp
     await talking.run(said("begin"), said("look"))
     assert running == [True]
     assert alive(nap(76811)) == []
-    assert f"Stopped with this run: {nap(76811)}" in talking.err.getvalue()
+    assert f"Stopped when the run ended: {nap(76811)}" in talking.err.getvalue()
 
 
 def test_a_message_may_leave_its_role_out_and_further_fields_are_passed_over():

@@ -146,7 +146,7 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
         (pipe, "Is a named pipe, not a regular file"),
         (tmp_path, "folder"),
         (tmp_path / "none.gguf", "does not exist"),
-        (Path("a\0b"), "no path"),
+        (Path("a\0b"), "not a path"),
     ):
         with pytest.raises(ModelFileError, match=complaint):
             read_gguf(path)

@@ -115,7 +115,7 @@ def test_a_taken_name_is_refused(library: ModelLibrary, file: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"general.architecture": "bert"}, "embeddings"),
+        ({"general.architecture": "bert"}, "embedding model"),
         ({"general.type": "mmproj"}, "image part"),
         ({"general.type": "adapter"}, "adapter"),
         ({"split.no": 1, "split.count": 3}, "part 2"),
@@ -137,7 +137,7 @@ def test_a_vocabulary_and_a_cut_file_are_refused(library: ModelLibrary, file: Pa
     with pytest.raises(ModelFileError, match="vocabulary"):
         library.add(file)
     file.write_bytes(gguf_bytes()[:-1])
-    with pytest.raises(ModelFileError, match="is cut"):
+    with pytest.raises(ModelFileError, match="is incomplete"):
         library.add(file)
 
 
@@ -168,7 +168,7 @@ def test_removing_an_added_model_leaves_its_file(library: ModelLibrary, file: Pa
     assert library.remove(model.name) == model
     assert file.is_file()
     assert library.models() == ()
-    with pytest.raises(ModelFileError, match="is called"):
+    with pytest.raises(ModelFileError, match="No local model"):
         library.remove(model.name)
 
 

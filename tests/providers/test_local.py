@@ -246,7 +246,7 @@ async def test_a_model_that_does_not_load_says_why(
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"<html>", "is not a GGUF file"), (gguf_bytes()[:-9], "is cut"), (b"", "is empty")],
+    [(b"<html>", "is not a GGUF file"), (gguf_bytes()[:-9], "is incomplete"), (b"", "is empty")],
 )
 async def test_a_file_that_was_damaged_since_is_told_in_our_words(
     host: ProviderHost, tmp_path: Path, content: bytes, words: str
@@ -257,7 +257,7 @@ async def test_a_file_that_was_damaged_since_is_told_in_our_words(
     _, error = await failing(provider, ask("bad"))
     assert error.message.startswith("local/bad cannot be loaded: ")
     assert words in error.message
-    assert error.hint == "Put it back, or forget it: agent-tui models remove bad"
+    assert error.hint == "Restore the file, or remove the model: agent-tui models remove bad"
     await provider.aclose()
 
 

@@ -80,7 +80,7 @@ def test_a_script_runs_it_also_where_a_prompt_file_has_its_name(copy, line):
 def test_a_script_is_told_that_nobody_answers_and_what_was_meant(copy):
     unanswered = copy.run("-m", "scripted/tour", "-p", "/greet")
     assert unanswered.returncode == 2
-    assert "Greet whom: nobody answers with -p." in unanswered.stderr
+    assert "Greet whom: -p cannot ask questions." in unanswered.stderr
     misspelt = copy.run("-m", "scripted/tour", "-p", "/greot Ada")
     assert misspelt.returncode != 0
     assert "/greet" in misspelt.stderr

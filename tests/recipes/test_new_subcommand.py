@@ -28,7 +28,7 @@ def run_command(argv: Sequence[str]) -> int:
     print(greeting.upper() if arguments.loudly else greeting)
     return 0
 '''
-ROW = '    Subcommand("greet", "NAME", "a greeting for somebody", "greet_command"),\n'
+ROW = '    Subcommand("greet", "greet somebody", "greet_command"),\n'
 COMPLETED = """
 compopt() { :; }
 COMP_WORDS=(agent-tui %s) COMP_CWORD=%d
@@ -51,7 +51,7 @@ def test_it_runs_and_the_help_names_it(copy):
     assert (done.returncode, done.stdout) == (0, "HELLO ADA\n")
     assert copy.run("greet").returncode == 2
     help_lines = [" ".join(line.split()) for line in copy.run("--help").stdout.splitlines()]
-    assert "greet NAME a greeting for somebody" in help_lines
+    assert "greet greet somebody" in help_lines
 
 
 @pytest.mark.thorough

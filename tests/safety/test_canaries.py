@@ -345,18 +345,18 @@ def notices(app: AgentApp) -> str:
 
 def test_the_command_trusts_lists_and_takes_back(canary, capsys):
     assert run(["trust", "list"]) == 0
-    assert "No folder" in capsys.readouterr().out
+    assert "No decisions" in capsys.readouterr().out
     assert run(["trust", "add"]) == 0
     assert capsys.readouterr().out == f"{canary.path}: trusted\n"
     assert run(["trust", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed == [{"folder": str(canary.path), "state": "trusted"}]
     assert run(["trust", "remove", str(canary.path / "src")]) == 1
-    assert f"comes from {canary.path}" in capsys.readouterr().err
+    assert f"because of {canary.path}" in capsys.readouterr().err
     assert run(["trust", "remove", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "not asked"
     assert run(["trust", "remove"]) == 1
-    assert "Nothing was decided" in capsys.readouterr().err
+    assert "No decision" in capsys.readouterr().err
 
 
 def test_the_command_refuses_the_home_folder(canary, capsys):

@@ -109,7 +109,7 @@ def tool_page() -> str:
 
 def command_line_page() -> str:
     """``--help`` of the program and of each subcommand."""
-    parts = ["# Command line\n\n`agent-tui --help` and `agent-tui SUBCOMMAND --help` print this.\n"]
+    parts = ["# Command line\n\n`agent-tui --help` and `agent-tui COMMAND --help` print this.\n"]
     for name, parser in _parsers():
         parts.append(f"\n## {name}\n\n```text\n{_help(parser)}\n```\n")
     return "".join(parts)

@@ -90,7 +90,7 @@ def test_what_is_in_force_is_asked_first_and_ways_to_a_model_are_told(environ, t
         talk.after("What would be obeyed:")
         talk.after("    AGENTS.md")
         talk.after("it is asked again: ", "n\n")
-        talk.after("Not obeyed, as the folder is not trusted: AGENTS.md.")
+        talk.after("Not read: AGENTS.md (the folder is not trusted).")
         talk.after("No model is chosen yet.")
         talk.after("Looking for models that can be used at once.")
         talk.after(PROMPT, "hello\n")
@@ -105,7 +105,7 @@ def test_a_terminal_without_a_screen_is_told_of_plain(environ, tmp_path):
     argv = [sys.executable, "-m", "agent_tui", "--demo"]
     with PtyProgram(argv, environ={**environ, "TERM": "dumb"}, cwd=tmp_path) as program:
         assert program.wait_until_end() == 2
-        assert "agent-tui --plain talks line by line" in program.text
+        assert "Use agent-tui --plain" in program.text
 
 
 def test_without_a_terminal_to_type_on_the_way_for_scripts_is_named(capsys):

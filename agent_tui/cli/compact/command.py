@@ -39,9 +39,8 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 
 _DESCRIPTION = """\
-Compact a session and write what comes of it as a new session that goes on from there; its path
-is printed. The file itself is never changed. Sizes are estimates, without system prompt and
-tools."""
+Compact a session into a new session and print its path. The original file does not change.
+Sizes are estimates without the system prompt and the tools."""
 
 _MOST_DIGITS = 12
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
@@ -52,38 +51,44 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui compact``."""
     parser = CommandParser(prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False)
     add = parser.add_argument
-    add("session", metavar="FILE", help="file, id, start of an id, or name of a session")
-    add("--focus", metavar="TEXT", default="", help="what the summary is to pay attention to")
+    add("session", metavar="FILE", help="session file, id, start of an id, or name")
+    add("--focus", metavar="TEXT", default="", help="what the summary should focus on")
     add(
         "--strategy",
         type=_strategy,
         metavar="NAME",
-        help=f"how to compact: {', '.join(STRATEGY_NAMES)}; else as the settings say",
+        help=f"compaction strategy: {', '.join(STRATEGY_NAMES)} (default: from the settings)",
     )
     add(
         "--model",
         metavar="NAME",
-        help=f"who summarises, else as the settings say; {BY_CODE}: by code, without a network",
+        help=f"model that writes the summary, or {BY_CODE} to use no model "
+        "(default: from the settings)",
     )
     add(
         "--window",
         type=_tokens,
         metavar="TOKENS",
-        help="size of the context window; else that of the session's model",
+        help="size of the context window (default: that of the session's model)",
     )
     add(
         "--target",
         type=_fraction,
         metavar="FRACTION",
-        help="part of the window to come down to, such as 0.4; else as the settings say",
+        help="target share of the window, such as 0.4 (default: from the settings)",
     )
-    add("--dry-run", action="store_true", dest="is_dry_run", help="write nothing")
+    add(
+        "--dry-run",
+        action="store_true",
+        dest="is_dry_run",
+        help="print the summary and write nothing",
+    )
     add("--json", action="store_true", dest="is_json", help="print JSON")
     add(
         "--from",
         choices=FORMAT_NAMES,
         dest="written_by",
-        help="the program that wrote FILE; else told by what it holds",
+        help="program that wrote FILE (default: detected)",
     )
     add_session_dir(parser)
     return parser
@@ -118,7 +123,7 @@ def _strategy(text: str) -> CompactionStrategy:
     if strategy := strategy_named(text):
         return strategy
     names = ", ".join(STRATEGY_NAMES)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; there are {names}")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; choose from {names}")
 
 
 def _tokens(text: str) -> int:
@@ -207,7 +212,7 @@ def _print_report(report: CompactionReport) -> None:
     for tier, (name, tokens) in enumerate(zip(names, report.freed, strict=True)):
         lines.append(f"  tier {tier}  {name:<14} {tokens:>12,}")
     if report.tokens_after > report.target_tokens:
-        lines.append(f"  This is more than the {report.target_tokens:,} tokens aimed at.")
+        lines.append(f"  Still above the target of {report.target_tokens:,} tokens.")
     print("\n".join(lines), file=sys.stderr)
     if report.path is None:
         write_text(strip_control_characters(report.carryover.summary) + "\n")

@@ -21,7 +21,7 @@ from agent_tui.providers.catalog import ModelCatalog
 BY_CODE = "none"
 """The name that stands for no model at all: offline, at once."""
 
-_NO_MODEL_NOTICE = "No model is chosen and no key was found: the summary is written by code."
+_NO_MODEL_NOTICE = "No model chosen and no key found. The summary is written without a model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ async def summary_models(
     unread_keys = use_kept_keys().problems
     models = open_models(usable_settings(loaded), os.environ)
     default, problem = first_model(models.catalog, is_named=wanted is not None)
-    notices = [f"setting left out: {one}" for one in loaded.problems]
+    notices = [one.notice for one in loaded.problems]
     notices += [*unread_keys, *filter(None, [problem])]
     try:
         if default != NO_MODEL:

@@ -29,7 +29,7 @@ def open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path)
         return store.open(ref, cwd, read_only=True)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "not a file"
-        raise SessionError(f"{path} is {what}.", "Name a session file, or the id of a session.")
+        raise SessionError(f"{path} is {what}.", "Name a session file or the id of a session.")
     found = written_by or detect_format(path)
     if found == "pi":
         return SessionLog.open(path, read_only=True)

@@ -13,15 +13,16 @@ from agent_tui.cli.output import write_text
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.safe_text import safe_text
 
-_DESCRIPTION = "Print the script with which your shell completes agent-tui's command line."
+_DESCRIPTION = "Print the completion script for your shell."
 _EPILOG = """\
-Put one of these into the file your shell reads at its start:
+Add one of these lines to your shell's startup file:
   ~/.bashrc                    eval "$(agent-tui completion bash)"
   ~/.zshrc, after compinit     source <(agent-tui completion zsh)
   ~/.config/fish/config.fish   agent-tui completion fish | source
 
-A script in a file (agent-tui completion bash > FILE, and FILE read instead) starts quicker; make
-it anew after an update. Models and sessions are looked up when you ask, on this machine only."""
+For a faster start, save the script (agent-tui completion bash > FILE) and
+load FILE instead. Save it again after an update. Models and sessions are
+looked up on this machine as you type."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -33,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("shell", choices=tuple(SCRIPTS), help="your shell")
+    parser.add_argument("shell", choices=tuple(SCRIPTS), help="shell to print the script for")
     return parser
 
 

@@ -31,21 +31,25 @@ from agent_tui.safe_text import safe_text
 from agent_tui.text_editor import editor_command, run_editor
 
 _DESCRIPTION = """\
-See which settings are in force here and who says so, and change your own config.toml."""
+Show the settings in effect and where each is set, and change your config.toml."""
 _PATH_NOTE = """\
-On standard output stands one path, your own file, so that it can be given to other programs;
-the project's files follow on standard error."""
+Your own file goes to standard output, for use in scripts, and the project's
+files go to standard error.
+"""
 _SET_NOTE = """\
-Several values are the members of a list. Nothing is written that would be refused; comments and
-order stay. Examples:
+A value that is not allowed is not written. Comments and order are kept.
+
+examples:
   agent-tui config set compaction.trigger_at 0.75
   agent-tui config set permissions.allow "bash(pytest *)" "write(docs/**)"
-  agent-tui config set 'models."openai/qwen3".window' 32768"""
+  agent-tui config set 'models."openai/qwen3".window' 32768
+"""
 _SCHEMA_NOTE = f"""\
-Text editors use it to complete and check config.toml. Those that use taplo, such as VS Code with
-Even Better TOML, find it by the first line of the file:
-  #:schema {SCHEMA_URL}"""
-_EXIT_CODES = "\nExit codes: 0 done, 1 not done or something is wrong with the settings, 2 usage."
+Editors use it to complete and check config.toml. Those that use taplo, such as
+VS Code with Even Better TOML, find it by the first line of the file:
+  #:schema {SCHEMA_URL}
+"""
+_EXIT_CODES = "\nExit codes: 0 done, 1 failed or a problem in the settings, 2 usage error."
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,29 +57,24 @@ def build_parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="agent-tui config", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
     )
-    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    add_verb = parser.verb_adder()
 
     def add(name: str, summary: str, more: str = "") -> argparse.ArgumentParser:
-        return verbs.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=more + _EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        return add_verb(name, summary, more + _EXIT_CODES)
 
-    add("path", "where your settings are, and the project's", _PATH_NOTE)
-    show = add("show", "the settings in force, each with who says it", SHOW_JSON)
-    show.add_argument("key", nargs="?", default="", metavar="KEY", help="one setting, or a section")
+    add("path", "print the paths of your settings file and the project's", _PATH_NOTE)
+    show = add("show", "show the settings in effect and where each is set", SHOW_JSON)
+    show.add_argument(
+        "key", nargs="?", default="", metavar="KEY", help="setting or section to show"
+    )
     show.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    add("edit", "open your settings in $VISUAL or $EDITOR, and check them afterwards")
-    setting = add("set", "write one value into your settings", _SET_NOTE)
-    setting.add_argument("key", metavar="KEY", help="such as theme or compaction.auto")
-    setting.add_argument("value", nargs="+", metavar="VALUE", help="several make a list")
-    unsetting = add("unset", "take one value out of your settings")
-    unsetting.add_argument("key", metavar="KEY", help="such as theme or compaction.auto")
-    add("schema", "the JSON Schema of config.toml", _SCHEMA_NOTE)
+    add("edit", "edit your settings in $VISUAL or $EDITOR, then check them")
+    setting = add("set", "set a value in your settings", _SET_NOTE)
+    setting.add_argument("key", metavar="KEY", help="setting, such as theme or compaction.auto")
+    setting.add_argument("value", nargs="+", metavar="VALUE", help="value; several make a list")
+    unsetting = add("unset", "remove a value from your settings")
+    unsetting.add_argument("key", metavar="KEY", help="setting, such as theme or compaction.auto")
+    add("schema", "print the JSON Schema of config.toml", _SCHEMA_NOTE)
     return parser
 
 
@@ -99,7 +98,7 @@ def run_command(argv: Sequence[str]) -> int:
         case "show":
             for file in files:
                 if not trust.may_obey(file):
-                    _tell(f"{file} is not read: this folder is not trusted.")
+                    _tell(f"Not read: {file} (the folder is not trusted).")
             return _show(editor, cast(str, arguments.key), folder, is_json=arguments.is_json)
         case "edit":
             return _edit(editor)
@@ -114,10 +113,10 @@ def _path(editor: SettingsEditor, project: Sequence[Path], trust: FolderTrust) -
     sys.stdout.buffer.write(os.fsencode(editor.file.path) + b"\n")
     sys.stdout.buffer.flush()
     if not editor.file.path.exists():
-        _tell("  not there yet; agent-tui config edit makes it")
+        _tell("  does not exist yet; agent-tui config edit creates it")
     for file in project:
-        state = "trusted" if trust.may_obey(file) else "not trusted, so not read"
-        _tell(f"{file}\n  this project's: {state}")
+        state = "trusted" if trust.may_obey(file) else "not trusted, not read"
+        _tell(f"{file}\n  project file, {state}")
     return 0
 
 
@@ -139,17 +138,17 @@ def _edit(editor: SettingsEditor) -> int:
     file = editor.file
     command = editor_command(os.environ)
     if file.create(commented_settings()):
-        _tell(f"{file.path} was made; it changes nothing yet.")
+        _tell(f"Created {file.path}. It changes nothing yet.")
     while True:
         if (exit_code := run_editor(command, file.path)) != 0:
-            raise ConfigError(f"{command[0]} ended with exit code {exit_code}.")
+            raise ConfigError(f"{command[0]} exited with code {exit_code}.")
         problems = [str(problem) for problem in editor.load_own().problems]
         if not problems:
-            _tell(f"{file.path}: all of it can be used.")
+            _tell(f"No problems found in {file.path}.")
             return 0
         for problem in problems:
             complain(problem)
-        if not (sys.stdin.isatty() and ask("Edit it again?", is_yes_usual=True)):
+        if not (sys.stdin.isatty() and ask("Edit again?", is_yes_usual=True)):
             return 1
 
 
@@ -162,18 +161,16 @@ def _set(editor: SettingsEditor, spec: SettingSpec, words: Sequence[str]) -> int
 
 def _unset(editor: SettingsEditor, spec: SettingSpec) -> int:
     if editor.file.unset(spec):
-        _tell(
-            f"{editor.file.path}: {spec.name} was taken out; {toml_text(spec.default)} by default."
-        )
+        _tell(f"Removed {spec.name} from {editor.file.path}. Default: {toml_text(spec.default)}")
     else:
-        _tell(f"{editor.file.path} says nothing of {spec.name}.")
+        _tell(f"{spec.name} is not set in {editor.file.path}.")
     _tell_who_is_stronger(editor, spec)
     return 0
 
 
 def _tell_who_is_stronger(editor: SettingsEditor, spec: SettingSpec) -> None:
     if why := editor.stronger_than_own(editor.load(), spec):
-        _tell(f"It changes nothing here and now, as {why}.")
+        _tell(f"No effect here: {why}.")
 
 
 def _spec(arguments: argparse.Namespace) -> SettingSpec:
@@ -191,7 +188,7 @@ def _key(name: str) -> SettingKey:
     try:
         return parse_key(name)
     except ValueError as error:
-        raise UsageError(f"{error}.", "agent-tui config show lists all settings.") from error
+        raise UsageError(f"{error}.", "See agent-tui config show.") from error
 
 
 def _tell(text: str) -> None:

@@ -18,10 +18,13 @@ from agent_tui.secret_text import mask_secrets
 
 SHOW_JSON = """\
 With --json:
-  {"settings": [{"key", "value", "default", "origin", "layer", "also", "description", "allowed",
-    "variable"}], "problems": [{"source", "line", "key", "problem"}]}
-"origin" is the file and line, the variable or the option that is obeyed, "layer" one of default,
-own file, project file, environment, command line; "also" lists who is overruled or added to."""
+  {"settings": [{"key", "value", "default", "origin", "layer", "also",
+    "description", "allowed", "variable"}],
+   "problems": [{"source", "line", "key", "problem"}]}
+"origin" is the file and line, the variable or the option that sets the value.
+"layer" is one of default, own file, project file, environment, command line.
+"also" lists other origins: they add to a list, and are overridden otherwise.
+"""
 
 _WIDEST_VALUE = 44
 
@@ -104,7 +107,7 @@ def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | Non
         return last
     if spec.kind == "list":
         return " and ".join((*others, last))
-    return f"{last}, instead of {', '.join(others)}"
+    return f"{last}, overrides {', '.join(others)}"
 
 
 def _shown(origin: Origin, folder: Path | None) -> str:
@@ -117,7 +120,7 @@ def _problem_lines(loaded: LoadedSettings, folder: Path | None) -> Iterator[str]
     if not loaded.problems:
         return
     yield ""
-    yield "Left out:"
+    yield "Ignored:"
     for problem in loaded.problems:
         text = str(problem)
         yield f"  {text.replace(f'{folder}/', '', 1) if folder else text}"

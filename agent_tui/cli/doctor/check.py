@@ -29,7 +29,7 @@ State: TypeAlias = Literal["ok", "info", "warning", "bad"]
 """``info`` is neither good nor wrong; ``warning`` works, but not as well as it could; ``bad``
 does not work."""
 TIME_LIMIT_S = 3.0
-_PROGRAM_FAULT = "The rest of this report stands. If it stays so, please report it."
+_PROGRAM_FAULT = "The other checks are complete. If this happens again, please report it."
 _AROUND_A_KEY = " \t\r\n\"'`"
 _ANSWER_WITHIN_S = 2.0
 _MAX_NAME_CHARS = 32
@@ -98,7 +98,7 @@ def _outcome(probe: Probe) -> Sequence[Check]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         why = f"{where}{error.strerror or error}"
-        return (_not_checked(probe, why, "Look at what is named there, then run this again."),)
+        return (_not_checked(probe, why, "Check that path, then run agent-tui doctor again."),)
     except Exception as error:  # noqa: BLE001 - the pump: one broken check must not hide the rest
         return (_not_checked(probe, f"{type(error).__name__}: {error}", _PROGRAM_FAULT),)
 
@@ -107,12 +107,12 @@ def _too_slow(probe: Probe, time_limit_s: float) -> Check:
     return _not_checked(
         probe,
         f"no answer within {time_limit_s:g} s",
-        "The machine is busy, or a disk or an address does not answer. Run this again.",
+        "The machine may be busy, or a disk or server may not respond. Run agent-tui doctor again.",
     )
 
 
 def _not_checked(probe: Probe, why: str, advice: str) -> Check:
-    return Check(probe.section, probe.name, "warning", f"could not be checked: {why}", advice)
+    return Check(probe.section, probe.name, "warning", f"check failed: {why}", advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,30 +21,29 @@ from agent_tui.cli.doctor.report import as_json, as_text, fit_to_show, is_health
 from agent_tui.cli.output import write_json, write_text
 
 _DESCRIPTION = (
-    "Look at versions, keys, settings, model servers, local models, tools, terminal and folders, "
-    "and say what to do about what is wrong. Keys are never shown or tried; nothing is contacted "
-    "but servers on this machine and the base_url of your settings. "
-    "The exit code is 1 if something does not work."
+    "Check versions, keys, settings, model servers, local models, tools, terminal and folders, "
+    "and suggest fixes. Keys are never shown or tried. Only servers on this machine and the "
+    "base_url in your settings are contacted. The exit code is 1 if something does not work."
 )
 _CheckFunction: TypeAlias = Callable[[Environment], Iterable[Check]]
 _CHECKS: tuple[tuple[str, str, _CheckFunction], ...] = (
     ("versions", "program", machine.check_program),
     ("versions", "packages", machine.check_packages),
     ("versions", "pip", machine.check_pip),
-    ("versions", "vocabulary", machine.check_counting),
+    ("versions", "tokenizer", machine.check_counting),
     ("settings", "file", configuration.check_settings),
     ("settings", "environment", configuration.check_environment),
     ("settings", "permissions", configuration.check_rules),
     ("keys", "variables", configuration.check_keys),
     ("keys", "settings", configuration.check_named_variables),
     ("keys", "addresses", configuration.check_addresses),
-    ("model", "at start", models.check_model),
+    ("model", "default", models.check_model),
     ("model", "for summaries", models.check_summary_model),
     ("model", "with --local", models.check_local_model),
     ("servers", "base_url", models.check_base_urls),
-    ("local models", "extra local", models.check_server_package),
+    ("local models", "llama.cpp", models.check_server_package),
     ("local models", "library", models.check_library),
-    ("local models", "room", models.check_room),
+    ("local models", "disk", models.check_room),
     ("tools", "git", machine.check_git),
     ("tools", "rg", machine.check_ripgrep),
     ("tools", "bash", machine.check_bash),
@@ -53,10 +52,10 @@ _CHECKS: tuple[tuple[str, str, _CheckFunction], ...] = (
     ("mcp", "servers", configuration.check_servers),
     ("hooks", "hooks", configuration.check_hooks),
     ("terminal", "terminal", machine.check_terminal),
-    ("terminal", "looks", machine.check_looks),
+    ("terminal", "display", machine.check_looks),
     ("terminal", "multiplexer", machine.check_multiplexer),
     ("terminal", "clipboard", machine.check_clipboard),
-    ("folders", "sessions in it", folders.check_sessions),
+    ("folders", "session files", folders.check_sessions),
     ("folders", "log file", folders.check_log),
     ("folders", "disk", folders.check_disk),
     ("working folder", "folder", folders.check_workspace),

@@ -42,10 +42,10 @@ def check_settings(env: Environment) -> Iterator[Check]:
     file = shown_path(env.config_file, env.environ)
     if env.config_file.exists():
         problems = env.loaded.problems
-        found = f"{file}, {len(problems)} to mend" if problems else f"{file}, all of it in force"
+        found = f"{file}, {_counted(len(problems), 'problem') if problems else 'no problems'}"
         yield Check(_SETTINGS, "file", "info" if problems else "ok", found)
     else:
-        yield Check(_SETTINGS, "file", "info", f"{file} does not exist: the defaults are in force")
+        yield Check(_SETTINGS, "file", "info", f"{file} does not exist; defaults apply")
     for problem in env.loaded.problems:
         yield _problem_check(problem, env.environ)
 
@@ -55,7 +55,7 @@ def check_environment(env: Environment) -> Iterator[Check]:
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     present = sorted(name for name in env.environ if name.startswith("AGENT_TUI_"))
     in_force = [name for name in present if name in known]
-    found = f"{listed(in_force)}: stronger than the file" if in_force else "changes no setting"
+    found = f"{listed(in_force)} (used before the file)" if in_force else "no AGENT_TUI_* settings"
     yield Check(_SETTINGS, "environment", "info" if in_force else "ok", found)
 
 
@@ -70,11 +70,13 @@ def check_rules(env: Environment) -> Iterator[Check]:
         project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
         is_interactive=False,
     )
-    found = f"{env.loaded.settings.permission_mode} mode, {len(permissions.rules)} rules"
+    found = (
+        f"{env.loaded.settings.permission_mode} mode, {_counted(len(permissions.rules), 'rule')}"
+    )
     yield Check(_SETTINGS, "permissions", "ok", found)
     for problem in permissions.problems:
-        advice = "Mend the rule: until then it neither allows nor denies anything."
-        yield Check(_SETTINGS, "permissions", "bad", f"left out: {problem}", advice)
+        advice = "Fix the rule. Until then it has no effect."
+        yield Check(_SETTINGS, "permissions", "bad", f"ignored: {problem}", advice)
 
 
 def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check:
@@ -87,13 +89,15 @@ def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check
     if home not in ("", "/"):
         text = text.replace(f"{home}/", "~/", 1)
     if not problem.key:
-        advice = "Mend the file: until then the defaults are in force instead of all of it."
+        advice = "Fix the file. Until then, none of its settings apply."
     elif is_address:
-        advice = "Write it whole, like http://127.0.0.1:8080/v1: until then no model is reached."
+        advice = (
+            "Write a full URL such as http://127.0.0.1:8080/v1. Until then, no model is reached."
+        )
     elif problem.line:
-        advice = "Mend or remove that line: until then the default is in force."
+        advice = "Fix or remove that line. Until then, the default applies."
     else:
-        advice = "Mend or unset that variable: until then the default is in force."
+        advice = "Fix or unset that variable. Until then, the default applies."
     return Check(_SETTINGS, problem.key or "file", state, text, advice)
 
 
@@ -107,13 +111,15 @@ def check_keys(env: Environment) -> Iterator[Check]:
         if not present:
             missing.append(variables[0])
     for problem in env.kept.problems:
-        advice = "Keep it anew with agent-tui login NAME, or set its variable."
-        yield Check(_KEYS, "kept", "warning", problem, advice)
+        advice = "Store it again with agent-tui login NAME, or set its variable."
+        yield Check(_KEYS, "stored", "warning", problem, advice)
     for account in ACCOUNTS.values():
         if account.is_signed_in(env.environ):
             yield Check(_KEYS, account.name, "ok", f"signed in to {account.title}")
     if missing:
-        advice = f"To use one: export {_EXAMPLE}=... before the start, or agent-tui login NAME."
+        advice = (
+            f"To add one: export {_EXAMPLE}=... before you start agent-tui, or agent-tui login NAME"
+        )
         yield Check(_KEYS, "not set", "info", ", ".join(missing), advice)
 
 
@@ -132,15 +138,19 @@ def check_named_variables(env: Environment) -> Iterator[Check]:
 def check_addresses(env: Environment) -> Iterator[Check]:
     """Variables that send a provider's requests somewhere else."""
     if moved := [name for name in _ADDRESS_VARIABLES if env.environ.get(name)]:
-        found = f"{', '.join(moved)} set: requests with that provider's key go there"
+        found = f"{', '.join(moved)} set: requests and that provider's key go there"
         yield Check(_KEYS, "addresses", "info", found)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _key_check(name: str, key: str, place: str = "") -> Check:
     if wrong := what_is_wrong_with(key):
-        advice = f"Set {name} to the key alone: nothing around it, nothing but the key."
+        advice = f"Set {name} to the key only, with nothing around it."
         return Check(_KEYS, name, "bad", f"is set, but {wrong}", advice)
-    return Check(_KEYS, name, "ok", f"is kept in {place}" if place else "is set")
+    return Check(_KEYS, name, "ok", f"is stored in {place}" if place else "is set")
 
 
 def _named_check(env: Environment, setting: str, variable: str, base_url: str) -> Check:
@@ -150,9 +160,9 @@ def _named_check(env: Environment, setting: str, variable: str, base_url: str) -
             _KEYS,
             setting,
             "bad",
-            "does not look like the name of a variable (not shown: it may be a key)",
-            f"Give the name of the environment variable there, such as {_EXAMPLE}, "
-            "and put the key into that variable.",
+            "does not look like a variable name (not shown: it may be a key)",
+            f"Put the key in an environment variable such as {_EXAMPLE}, and write the variable's "
+            "name here.",
         )
     if key := env.environ.get(variable):
         found = _key_check(variable, key)
@@ -163,7 +173,7 @@ def _named_check(env: Environment, setting: str, variable: str, base_url: str) -
         setting,
         "warning" if is_own else "bad",
         f"{variable} is not set",
-        f"export {variable}=... before you start agent-tui, or take {setting} out of config.toml.",
+        f"export {variable}=... before you start agent-tui, or remove {setting} from config.toml.",
     )
 
 
@@ -171,15 +181,15 @@ def check_servers(env: Environment) -> Iterator[Check]:
     """Whether each server could be started; ``/mcp`` shows whether it was."""
     servers = env.loaded.settings.mcp.servers
     if not servers:
-        yield Check(_MCP, "servers", "info", "none in the settings: [mcp.servers.NAME]")
+        yield Check(_MCP, "servers", "info", "none in the settings ([mcp.servers.NAME])")
     for name, server in servers.items():
         if why := name_problem(name):
-            advice = "Call it otherwise in config.toml."
-            yield Check(_MCP, name[:40], "warning", f"left out: {why}", advice)
+            advice = "Rename it in config.toml."
+            yield Check(_MCP, name[:40], "warning", f"ignored: {why}", advice)
         elif not server.enabled:
-            yield Check(_MCP, name, "info", "switched off in the settings")
+            yield Check(_MCP, name, "info", "disabled in the settings")
         elif server.is_of_others:
-            yield Check(_MCP, name, "info", "for a server that a project or an editor names")
+            yield Check(_MCP, name, "info", "applies to a server of a project or an editor")
         else:
             yield _at_address(name, server) if server.url else _program(env, name, server)
 
@@ -187,8 +197,8 @@ def check_servers(env: Environment) -> Iterator[Check]:
 def _program(env: Environment, name: str, server: McpServerSettings) -> Check:
     path = find_program(server.command, env.environ)
     if path is None:
-        found = f"{server.command} is not found on PATH"
-        return Check(_MCP, name, "warning", found, "Install it, or name its whole path.")
+        found = f"{server.command} not found on PATH"
+        return Check(_MCP, name, "warning", found, "Install it, or write its full path.")
     return Check(_MCP, name, "ok", path)
 
 
@@ -197,9 +207,11 @@ def check_hooks(env: Environment) -> Iterator[Check]:
     sources = hook_sources(env.loaded.settings, kept_trust())
     found = sources.find(env.cwd) if env.cwd is not None else FoundHooks()
     if not found.hooks and not found.problems:
-        yield Check(_HOOKS, "hooks", "info", "none: [[hooks.EVENT]] in the settings")
+        yield Check(_HOOKS, "hooks", "info", "none in the settings ([[hooks.EVENT]])")
     for problem in found.problems:
-        yield Check(_HOOKS, "left out", "warning", problem, "Mend it there, then run this again.")
+        yield Check(
+            _HOOKS, "ignored", "warning", problem, "Fix it, then run agent-tui doctor again."
+        )
     for one in found.hooks:
         yield _hook_check(env, one)
 
@@ -208,20 +220,20 @@ def _hook_check(env: Environment, one: FoundHook) -> Check:
     spec = one.spec
     shown = printable_line(spec.command, 80)
     if not one.is_allowed:
-        why = "not asked about" if one.is_allowed is None else "refused"
-        return Check(_HOOKS, spec.event, "info", f"{why}, so not run: {shown}")
+        why = "not approved yet" if one.is_allowed is None else "refused"
+        return Check(_HOOKS, spec.event, "info", f"{why}, not run: {shown}")
     first = spec.command.split()[0]
     is_program = _WORD.fullmatch(first) and first not in _SHELL_WORDS
     place = str((env.cwd or Path()) / first) if "/" in first else first
     if is_program and find_program(place, env.environ) is None:
-        found = f"{first} is not found: {shown}"
-        return Check(_HOOKS, spec.event, "warning", found, f"Mend its command in {spec.source}.")
+        found = f"{first} not found: {shown}"
+        return Check(_HOOKS, spec.event, "warning", found, f"Fix the command in {spec.source}.")
     return Check(_HOOKS, spec.event, "ok", shown)
 
 
 def _at_address(name: str, server: McpServerSettings) -> Check:
     if find_spec(_SDK) is None:
-        found = f"{server.url} needs the package mcp"
+        found = f"{server.url} requires the package mcp"
         advice = install_command("mcp")
         return Check(_MCP, name, "warning", found, advice)
     return Check(_MCP, name, "ok", server.url)

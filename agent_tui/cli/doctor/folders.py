@@ -33,20 +33,20 @@ def check_folder(env: Environment, name: str, path: Path) -> Iterator[Check]:
     """
     shown = shown_path(path, env.environ)
     if not path.is_absolute():
-        advice = "Set HOME to your home folder, or name a whole path in AGENT_TUI_HOME."
-        yield Check(_FOLDERS, name, "bad", f"{shown} depends on the working folder", advice)
+        advice = "Set HOME to your home folder, or AGENT_TUI_HOME to a full path."
+        yield Check(_FOLDERS, name, "bad", f"{shown} is relative to the working folder", advice)
         return
     nearest = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
     if not nearest.is_dir():
         advice = f"Move it away: {_quoted(nearest)}"
-        found = f"{shown_path(nearest, env.environ)} is in the way: it is not a folder"
+        found = f"{shown_path(nearest, env.environ)} is not a folder"
         yield Check(_FOLDERS, name, "bad", found, advice)
         return
     if not os.access(nearest, os.W_OK | os.X_OK):
         yield Check(_FOLDERS, name, *_not_writable(nearest, shown, name))
         return
     if nearest != path:
-        yield Check(_FOLDERS, name, "info", f"{shown}, made when it is needed")
+        yield Check(_FOLDERS, name, "info", f"{shown}, created when needed")
         return
     yield _privacy_check(name, path, shown)
 
@@ -71,22 +71,22 @@ def check_sessions(env: Environment) -> Iterator[Check]:
     """How many sessions there are, how large, and whether others can read them."""
     root = env.folders.sessions
     if root is None:
-        found = f"session_dir {env.loaded.settings.session_dir}: there is no such home folder"
-        advice = "Write the whole path in config.toml."
+        found = f"session_dir {env.loaded.settings.session_dir}: no such home folder"
+        advice = "Write the full path in config.toml."
         yield Check(_FOLDERS, "sessions", "bad", found, advice)
         return
     tally = _count_sessions(root)
-    found = f"{tally.files:,} in {size_text(tally.size_bytes)}"
+    found = f"{tally.files:,}, {size_text(tally.size_bytes)}" if tally.files else "none"
     if tally.unreadable:
-        advice = f"Look at its owner and rights: ls -ld {_quoted(tally.unreadable[0])}"
+        advice = f"Check its owner and permissions: ls -ld {_quoted(tally.unreadable[0])}"
         found += f"; {len(tally.unreadable)} folders cannot be read"
-        yield Check(_FOLDERS, "sessions in it", "bad", found, advice)
+        yield Check(_FOLDERS, "session files", "bad", found, advice)
     elif tally.open_to_others:
         found += f"; others on this machine can read {tally.open_to_others:,} of them"
         advice = f"chmod -R go-rwx {_quoted(root)}"
-        yield Check(_FOLDERS, "sessions in it", "warning", found, advice)
+        yield Check(_FOLDERS, "session files", "warning", found, advice)
     else:
-        yield Check(_FOLDERS, "sessions in it", "ok", found)
+        yield Check(_FOLDERS, "session files", "ok", found)
 
 
 def check_log(env: Environment) -> Iterator[Check]:
@@ -98,7 +98,9 @@ def check_log(env: Environment) -> Iterator[Check]:
         return
     shown, advice = shown_path(path, env.environ), f"chmod 600 {_quoted(path)}"
     if stat.S_IMODE(status.st_mode) & 0o077:
-        yield Check(_FOLDERS, "log file", "warning", f"{shown}: others can read it", advice)
+        yield Check(
+            _FOLDERS, "log file", "warning", f"{shown}: others on this machine can read it", advice
+        )
     else:
         yield Check(_FOLDERS, "log file", "ok", f"{shown}, {size_text(status.st_size)}")
 
@@ -136,18 +138,18 @@ def _not_writable(nearest: Path, shown: str, name: str) -> tuple[State, str, str
     owner = nearest.stat().st_uid
     quoted = _quoted(nearest)
     if owner != os.geteuid():
-        found = f"{shown} cannot be written: it belongs to another person (uid {owner})"
+        found = f"cannot write to {shown}: another user owns it (uid {owner})"
         advice = f'sudo chown -R "$(id -un)" {quoted}'
     else:
-        found = f"{shown} cannot be written"
-        advice = f"chmod u+rwx {quoted} (no help on a disk that is mounted read-only)"
+        found = f"cannot write to {shown}"
+        advice = f"chmod u+rwx {quoted} (does not help on a read-only disk)"
     return ("warning" if name == "config" else "bad"), found, advice
 
 
 def _privacy_check(name: str, path: Path, shown: str) -> Check:
     """Settings may be read by others but not changed; the rest is the person's alone."""
     mode = stat.S_IMODE(path.stat().st_mode)
-    forbidden, verb = (0o022, "change") if name == "config" else (0o077, "look into")
+    forbidden, verb = (0o022, "change") if name == "config" else (0o077, "read")
     if mode & forbidden:
         advice = f"chmod {'go-w' if name == 'config' else '700'} {_quoted(path)}"
         found = f"{shown}: others on this machine can {verb} it"
@@ -161,17 +163,19 @@ def _space_check(name: str, folder: Path) -> Check:
     label = f"disk of {name}"
     if free >= _MIN_FREE_BYTES:
         return Check(_FOLDERS, label, "ok", found)
-    return Check(_FOLDERS, label, "warning", found, "Make room: a full disk stops the session.")
+    return Check(
+        _FOLDERS, label, "warning", found, "Free some space. A full disk stops the session."
+    )
 
 
 def _kind_checks(name: str, kind: str) -> Iterator[Check]:
     if kind in _MEMORY:
-        found, advice = f"{kind}: gone when the machine stops", "a disk"
+        found, advice = f"{kind}: lost when the machine stops", "a disk"
     elif kind in _NETWORK:
-        found, advice = f"{kind}: locks may not hold between machines", "a disk of this machine"
+        found, advice = f"{kind}: file locks may not work between machines", "a local disk"
     else:
         return
-    text = f"Name a folder on {advice} as AGENT_TUI_DATA_DIR to be safe."
+    text = f"To be safe, set AGENT_TUI_DATA_DIR to a folder on {advice}."
     yield Check(_FOLDERS, f"disk of {name}", "warning", found, text)
 
 
@@ -215,14 +219,14 @@ def check_workspace(env: Environment) -> Iterator[Check]:
     cwd = env.cwd
     if cwd is None:
         advice = "Change to another folder, or name one with --cwd."
-        yield Check(_WORKSPACE, "folder", "bad", "was removed", advice)
+        yield Check(_WORKSPACE, "folder", "bad", "no longer exists", advice)
         return
     shown = shown_path(cwd, env.environ)
     if os.access(cwd, os.W_OK | os.X_OK):
         yield Check(_WORKSPACE, "folder", "ok", shown)
     else:
-        advice = "The agent can only read here. Work in a folder that is yours."
-        yield Check(_WORKSPACE, "folder", "warning", f"{shown} cannot be written", advice)
+        advice = "The model can only read here. Work in a folder that you can write to."
+        yield Check(_WORKSPACE, "folder", "warning", f"cannot write to {shown}", advice)
     yield _repository_check(env, cwd)
     yield from _instructions(env, cwd, kept_trust())
 
@@ -230,26 +234,26 @@ def check_workspace(env: Environment) -> Iterator[Check]:
 def _instructions(env: Environment, cwd: Path, trust: FolderTrust) -> Iterator[Check]:
     """What the model is told here, and what it is not for want of trust."""
     if trust.problem:
-        advice = "It is put aside when the next folder is trusted."
+        advice = "It is moved aside the next time you trust a folder."
         yield Check(_WORKSPACE, "trust", "warning", trust.problem, advice)
     files = load_context_files(env.folders.config, cwd, trust.may_obey)
     names = ", ".join(shown_path(file.path, env.environ) for file in files)
-    yield Check(_WORKSPACE, "AGENTS.md", "ok" if files else "info", names or "none in force")
+    yield Check(_WORKSPACE, "AGENTS.md", "ok" if files else "info", names or "none")
     for file in files:
         if file.was_cut:
-            found = f"{shown_path(file.path, env.environ)}: only its beginning is used"
+            found = f"{shown_path(file.path, env.environ)}: too long, only the beginning is used"
             yield Check(_WORKSPACE, "AGENTS.md", "warning", found, "Shorten it.")
     if withheld := trust.withheld(cwd):
         names = ", ".join(shown_path(file.path, env.environ) for file in withheld)
-        advice = "If you know who wrote them: agent-tui trust add"
+        advice = "If you trust their author: agent-tui trust add"
         found = f"{names}: {withheld[0].why}"
-        yield Check(_WORKSPACE, "not obeyed", "info", found, advice)
+        yield Check(_WORKSPACE, "not read", "info", found, advice)
 
 
 def _repository_check(env: Environment, cwd: Path) -> Check:
     """Git itself is not asked: a folder nobody trusts yet may tell it to run things."""
     root = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
     if root is None:
-        advice = "With git you can look at what the agent changed and take it back: git init"
+        advice = "To review and revert changes with git: git init"
         return Check(_WORKSPACE, "repository", "info", "not in a git repository", advice)
     return Check(_WORKSPACE, "repository", "ok", shown_path(root, env.environ))

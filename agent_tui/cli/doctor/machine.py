@@ -36,7 +36,7 @@ _MIN_COLUMNS, _MIN_ROWS = 80, 24
 _MAX_ESCAPE_MS = 100
 _TMUX_VALUES: Final = ("version", "set-clipboard", "allow-passthrough", "escape-time")
 _SWITCH: Final = {"0": "off", "1": "on"}
-_UTF8_LOCALE = "export LANG=C.UTF-8 (or another locale that ends in UTF-8)."
+_UTF8_LOCALE = "export LANG=C.UTF-8 (or another UTF-8 locale)"
 _NETWORK = "network"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
@@ -45,8 +45,9 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 def check_program(env: Environment) -> Iterator[Check]:
     """This program, Python and the machine."""
     yield Check(_VERSIONS, COMMAND, "ok", __version__)
-    if other := foreign_program():
-        yield Check(_VERSIONS, "name", "warning", other)
+    problem, advice = foreign_program()
+    if problem:
+        yield Check(_VERSIONS, "name", "warning", problem, advice)
     python = f"{platform.python_version()} ({shown_path(Path(sys.executable), env.environ)})"
     yield Check(_VERSIONS, "Python", "ok", python)
     yield Check(
@@ -63,7 +64,7 @@ def check_packages(_env: Environment) -> Iterator[Check]:
             _VERSIONS,
             "packages",
             "info",
-            f"{DISTRIBUTION} is run from its source, not installed: requirements are not known",
+            f"{DISTRIBUTION} runs from source and is not installed; requirements are unknown",
         )
     fitting = 0
     for name in (*_MAIN_PACKAGES, *sorted(wanted.keys() - {*_MAIN_PACKAGES})):
@@ -73,7 +74,7 @@ def check_packages(_env: Environment) -> Iterator[Check]:
         else:
             fitting += 1
     if fitting:
-        yield Check(_VERSIONS, "others", "ok", f"{fitting} more packages as required")
+        yield Check(_VERSIONS, "others", "ok", f"{fitting} more packages, versions as required")
 
 
 def check_pip(_env: Environment) -> Iterator[Check]:
@@ -81,18 +82,18 @@ def check_pip(_env: Environment) -> Iterator[Check]:
     if version := package_version("pip"):
         yield Check(_VERSIONS, "pip", "ok", version)
         return
-    found = "not installed here; only `agent-tui models pull` needs it"
-    yield Check(_VERSIONS, "pip", "info", found, f"To have it: {python_command()} -m ensurepip")
+    found = "not installed; only agent-tui models pull needs it"
+    yield Check(_VERSIONS, "pip", "info", found, f"To install it: {python_command()} -m ensurepip")
 
 
 def check_counting(env: Environment) -> Iterator[Check]:
     """The vocabulary that tokens are counted with."""
     if vocabulary_file(env.environ) is not None:
-        yield Check(_VERSIONS, "vocabulary", "ok", "on this disk: tokens are counted offline")
+        yield Check(_VERSIONS, "tokenizer", "ok", "vocabulary on disk; tokens are counted offline")
         return
-    found = "not on this disk: the first count fetches it from the network"
-    advice = "Unset TIKTOKEN_CACHE_DIR, or let it name a folder with the vocabulary in it."
-    yield Check(_VERSIONS, "vocabulary", "warning", found, advice)
+    found = "vocabulary not on disk; the first count downloads it"
+    advice = "Unset TIKTOKEN_CACHE_DIR, or set it to a folder with the vocabulary."
+    yield Check(_VERSIONS, "tokenizer", "warning", found, advice)
 
 
 def is_musl() -> bool:
@@ -156,13 +157,13 @@ def _package_check(name: str, specifier: str) -> Check:
     if not version:
         return Check(_VERSIONS, name, "bad", "not installed", _reinstall())
     if not fits(version, specifier):
-        wanted = f"{version}, but {specifier} is needed"
+        wanted = f"{version}, but {specifier} is required"
         return Check(_VERSIONS, name, "bad", wanted, _reinstall())
     return Check(_VERSIONS, name, "ok", version)
 
 
 def _reinstall() -> str:
-    return f"Install again: {install_command(again=True)}"
+    return f"Reinstall: {install_command(again=True)}"
 
 
 def _cpu() -> str:
@@ -175,8 +176,8 @@ def _libc_check() -> Check:
             _VERSIONS,
             "C library",
             "info",
-            "musl: there is no wheel for models on this machine",
-            "Use a model server (Ollama, llama.cpp, ...) or a system with glibc for those.",
+            "musl: there is no llama.cpp wheel for it",
+            "For local models, use a model server (Ollama, llama.cpp, ...) or a system with glibc.",
         )
     name, version = platform.libc_ver()
     return Check(
@@ -186,7 +187,7 @@ def _libc_check() -> Check:
 
 def check_git(env: Environment) -> Iterator[Check]:
     """Git, without which nothing the agent changes can be compared or taken back."""
-    advice = "Install git: without it the agent cannot tell what it changed."
+    advice = "Install git. Without it, agent-tui cannot tell which files a command changed."
     yield _version_check(env, "git", "git version ") or Check(
         _TOOLS, "git", "warning", "not found on PATH", advice
     )
@@ -200,9 +201,9 @@ def check_ripgrep(env: Environment) -> Iterator[Check]:
 def _ripgrep_of_wheel(env: Environment) -> Check:
     program = ripgrep_program(env.environ)
     if program is None:
-        return Check(_TOOLS, "rg", "bad", "not found: files cannot be searched", _reinstall())
+        return Check(_TOOLS, "rg", "bad", "not found; files cannot be searched", _reinstall())
     check = _version_of(env, "rg", str(program), "ripgrep ")
-    return replace(check, found=f"{check.found} (of the package {WHEEL})")
+    return replace(check, found=f"{check.found} (from the package {WHEEL})")
 
 
 def check_bash(env: Environment) -> Iterator[Check]:
@@ -211,8 +212,8 @@ def check_bash(env: Environment) -> Iterator[Check]:
         _TOOLS,
         "bash",
         "warning",
-        "not found on PATH: commands run with /bin/sh",
-        "Install bash: models write commands for it.",
+        "not found on PATH; commands run with /bin/sh",
+        "Install bash. Models write commands for it.",
     )
 
 
@@ -220,20 +221,20 @@ def check_sandbox(env: Environment) -> Iterator[Check]:
     """What stands between a command and this machine."""
     settings = env.loaded.settings
     if settings.sandbox == "off":
-        found = "off in the settings: the approvals are the protection"
+        found = "off in the settings; permissions are the only protection"
         yield Check(_TOOLS, "sandbox", "info", found)
         return
     problem = command_sandbox(settings, env.environ).state(env.cwd or Path("/")).problem
     if not problem:
-        found = "on: the model's commands have no network and write only in the workspace"
+        found = "on: the model's commands have no network and write only in the working folder"
         yield Check(_TOOLS, "sandbox", "ok", found)
         return
-    advice = "Install bubblewrap and allow it user namespaces, or set sandbox to off."
+    advice = "Install bubblewrap and allow it to use user namespaces, or set sandbox to off."
     if settings.sandbox == "on":
-        found = f"{problem}; the model can run no command, as sandbox is on in the settings"
+        found = f"{problem}; the model cannot run commands because sandbox is on in the settings"
         yield Check(_TOOLS, "sandbox", "bad", found, advice)
         return
-    yield Check(_TOOLS, "sandbox", "warning", f"{problem}; commands run without", advice)
+    yield Check(_TOOLS, "sandbox", "warning", f"{problem}; commands run without a sandbox", advice)
 
 
 def check_editor(env: Environment) -> Iterator[Check]:
@@ -248,8 +249,10 @@ def check_editor(env: Environment) -> Iterator[Check]:
     if find_program(program, env.environ):
         yield Check(_TOOLS, "editor", "ok", f"{program} ({why})")
         return
-    found = f"{program} is not found ({why})"
-    yield Check(_TOOLS, "editor", "warning", found, "export EDITOR=..., an editor that is there.")
+    found = f"{program} not found ({why})"
+    yield Check(
+        _TOOLS, "editor", "warning", found, "Set it to an installed editor: export EDITOR=..."
+    )
 
 
 def _version_check(env: Environment, program: str, before_version: str) -> Check | None:
@@ -263,8 +266,8 @@ def _version_check(env: Environment, program: str, before_version: str) -> Check
 def _version_of(env: Environment, program: str, path: str, before_version: str) -> Check:
     answer = ask_program((path, "--version"), env.keyless_environ)
     if answer is None or answer.exit_code != 0:
-        found = f"{path} does not answer to --version"
-        return Check(_TOOLS, program, "warning", found, f"Install {program} again.")
+        found = f"{path} --version failed"
+        return Check(_TOOLS, program, "warning", found, f"Reinstall {program}.")
     return Check(_TOOLS, program, "ok", answer.first_line.removeprefix(before_version))
 
 
@@ -277,7 +280,7 @@ def check_terminal(env: Environment) -> Iterator[Check]:
         found = f"standard {' and '.join(elsewhere)}: not a terminal"
         yield Check(_TERMINAL, "streams", "info", f"{found}; the screen needs one, -p does not")
     if term in ("", "dumb"):
-        found = f"{term or 'not set'}: such a terminal cannot show the screen"
+        found = f"{term or 'not set'}: the screen cannot run in this terminal"
         advice = "Use agent-tui --plain, or in a real terminal: export TERM=xterm-256color"
         yield Check(_TERMINAL, "TERM", "info" if elsewhere else "bad", found, advice)
     else:
@@ -292,11 +295,11 @@ def check_looks(env: Environment) -> Iterator[Check]:
     if speaks_utf8(environ):
         yield Check(_TERMINAL, "characters", "ok", "UTF-8")
     else:
-        chosen = _locale(environ) or "no locale is set"
-        found = f"{chosen}: not UTF-8, so marks and frames may come out wrong"
+        chosen = _locale(environ) or "no locale set"
+        found = f"{chosen}: not UTF-8; symbols and frames may look wrong"
         yield Check(_TERMINAL, "characters", "warning", found, _UTF8_LOCALE)
     has_mouse = env.loaded.settings.mouse
-    found = "ours: select to copy" if has_mouse else "the terminal's (mouse = false)"
+    found = "on: select text to copy it" if has_mouse else "off (mouse = false)"
     yield Check(_TERMINAL, "mouse", "ok" if has_mouse else "info", found)
     if textual := sorted(name for name in environ if name.startswith("TEXTUAL")):
         yield Check(_TERMINAL, "Textual", "info", f"{', '.join(textual)} set")
@@ -306,32 +309,32 @@ def check_clipboard(env: Environment) -> Iterator[Check]:
     """The way a copy takes from here."""
     environ = env.environ
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
-        yield Check(_TERMINAL, "ssh", "info", "this is a remote machine: copies go by the terminal")
+        yield Check(_TERMINAL, "ssh", "info", "remote machine; copies go through the terminal")
     way = clipboard_way(environ, lambda program: find_program(program, environ))
     if way != OSC_52:
         yield Check(_TERMINAL, "clipboard", "ok", f"copies go to {way.label}")
         return
-    found = f"copies go to {way.label}, which not every terminal takes"
+    found = f"copies go to {way.label}, which some terminals do not support"
     advice = ""
     if environ.get("WAYLAND_DISPLAY"):
-        advice = "For a sure way install wl-clipboard."
+        advice = "For reliable copying, install wl-clipboard."
     elif environ.get("DISPLAY"):
-        advice = "For a sure way install xclip or xsel."
+        advice = "For reliable copying, install xclip or xsel."
     yield Check(_TERMINAL, "clipboard", "info", found, advice)
 
 
 def check_multiplexer(env: Environment) -> Iterator[Check]:
     """The settings of tmux that matter here, or GNU screen."""
     if env.environ.get("STY"):
-        found = "GNU screen: colours are reduced, and copies may not reach the clipboard"
+        found = "GNU screen: fewer colours, and copies may not reach the clipboard"
         yield Check(_TERMINAL, "screen", "info", found)
     if not env.environ.get("TMUX"):
         return
     path = find_program("tmux", env.environ)
     values = _tmux_settings(path, env.keyless_environ) if path else {}
     if not values:
-        advice = "Look whether the tmux server still runs: tmux ls"
-        yield Check(_TERMINAL, "tmux", "warning", "does not answer", advice)
+        advice = "Check that the tmux server is running: tmux ls"
+        yield Check(_TERMINAL, "tmux", "warning", "no answer", advice)
         return
     shown = ", ".join(f"{name} {value}" for name, value in values.items() if name != "version")
     yield Check(_TERMINAL, "tmux", "ok", f"{values['version']}, {shown}")
@@ -350,11 +353,11 @@ def _locale(environ: Mapping[str, str]) -> str:
 
 def _size_check(columns: int, rows: int) -> Check:
     if not columns or not rows:
-        return Check(_TERMINAL, "size", "info", "not known here")
+        return Check(_TERMINAL, "size", "info", "unknown")
     found = f"{columns} columns, {rows} rows"
     if columns >= _MIN_COLUMNS and rows >= _MIN_ROWS:
         return Check(_TERMINAL, "size", "ok", found)
-    advice = f"Make the window larger: the screen is made for {_MIN_COLUMNS} by {_MIN_ROWS} and up."
+    advice = f"Enlarge the window to at least {_MIN_COLUMNS} by {_MIN_ROWS}."
     return Check(_TERMINAL, "size", "warning", found, advice)
 
 
@@ -365,7 +368,7 @@ def _colour_check(environ: Mapping[str, str]) -> Check:
     if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or "direct" in term:
         return Check(_TERMINAL, "colours", "ok", "16 million")
     found = "256" if "256color" in term else "16"
-    advice = "If your terminal shows more: export COLORTERM=truecolor"
+    advice = "If your terminal supports more: export COLORTERM=truecolor"
     return Check(_TERMINAL, "colours", "info", found, advice)
 
 
@@ -383,23 +386,23 @@ def _tmux_settings(path: str, environ: Mapping[str, str]) -> dict[str, str]:
 def _tmux_advice(values: Mapping[str, str]) -> Iterator[Check]:
     if values.get("set-clipboard") == "off":
         found = "set-clipboard is off: copies stay in tmux"
-        advice = "To let them out: tmux set -s set-clipboard external"
+        advice = "To copy to the clipboard: tmux set -s set-clipboard external"
         yield Check(_TERMINAL, "tmux clipboard", "warning", found, advice)
     delay = values.get("escape-time", "")
     if delay.isdigit() and int(delay) > _MAX_ESCAPE_MS:
-        found = f"escape-time is {delay} ms: Esc acts late"
-        advice = "tmux set -s escape-time 10 (and the same line in ~/.tmux.conf)"
+        found = f"escape-time is {delay} ms: Esc reacts late"
+        advice = "tmux set -s escape-time 10 (add it to ~/.tmux.conf, too)"
         yield Check(_TERMINAL, "tmux keys", "warning", found, advice)
 
 
 def check_network(env: Environment) -> Iterator[Check]:
     """Proxies and certificates by name; providers are not called."""
-    yield Check(_NETWORK, "providers", "info", "not checked: keys are only tried when used")
+    yield Check(_NETWORK, "providers", "info", "not checked; keys are tried only when used")
     names = (spelling for name in _PROXIES for spelling in (name, name.lower()))
     if proxies := [name for name in names if env.environ.get(name)]:
         yield Check(_NETWORK, "proxy", "info", f"{', '.join(proxies)} set")
     for name in _CERTIFICATES:
         place = env.environ.get(name)
         if place and not Path(place).exists():
-            found = f"{name} names something that does not exist: no provider can be reached"
-            yield Check(_NETWORK, name, "bad", found, f"Mend it, or: unset {name}")
+            found = f"{name} points to a missing file or folder; no provider can be reached"
+            yield Check(_NETWORK, name, "bad", found, f"Fix it, or: unset {name}")

@@ -34,10 +34,10 @@ _MODEL = "model"
 _KEYLESS_WAYS = ("azure", "bedrock")
 """Providers that also take the login of a person or a machine instead of a key."""
 _SOURCES: Final[dict[Literal["setting", "server", "table", "guess"], str]] = {
-    "setting": "set in the settings",
-    "server": "as its server says",
+    "setting": "from the settings",
+    "server": "from its server",
     "table": "from litellm's table",
-    "guess": "a guess: nobody says",
+    "guess": "assumed; the real size is unknown",
 }
 _SERVERS = "servers"
 _CONNECT_WITHIN_S = 2.0
@@ -54,19 +54,19 @@ def check_model(env: Environment) -> Iterator[Check]:
     """The model a start without ``--model`` would take, its window and its key."""
     settings = env.loaded.settings
     if settings.base_url and not settings.model and not is_loopback(settings.base_url):
-        found = f"the first that {shown_address(settings.base_url)} lists; not asked"
-        yield Check(_MODEL, "at start", "info", found)
+        found = f"the first model at {shown_address(settings.base_url)}, not contacted"
+        yield Check(_MODEL, "default", "info", found)
         return
     try:
         ref = env.catalog.default_model()
     except ConfigError as error:
-        advice = error.hint or "Name another in config.toml, or with --model."
-        yield Check(_MODEL, "at start", "bad", error.message, advice)
+        advice = error.hint or "Choose another in config.toml or with --model."
+        yield Check(_MODEL, "default", "bad", error.message, advice)
         return
     if ref is None:
         yield _no_model_check(env)
         return
-    yield Check(_MODEL, "at start", "ok", f"{ref.name}, {_why(env, ref)}")
+    yield Check(_MODEL, "default", "ok", f"{ref.name}, {_why(env, ref)}")
     yield _window_check(ref, _info(env, ref))
     yield from _key_checks(env, ref)
 
@@ -79,7 +79,7 @@ def check_summary_model(env: Environment) -> Iterator[Check]:
     try:
         found = env.catalog.resolve(name).name
     except ConfigError as error:
-        advice = error.hint or "Name another as compaction.model in config.toml."
+        advice = error.hint or "Choose another as compaction.model in config.toml."
         yield Check(_MODEL, "for summaries", "bad", error.message, advice)
         return
     yield Check(_MODEL, "for summaries", "ok", f"{found}, set as compaction.model")
@@ -90,7 +90,7 @@ def check_local_model(env: Environment) -> Iterator[Check]:
     try:
         ref = env.catalog.local.default()
     except ConfigError as error:
-        advice = error.hint or "Name another as model of [local] in config.toml."
+        advice = error.hint or "Choose another as model of [local] in config.toml."
         yield Check(_MODEL, "with --local", "bad", error.message, advice)
         return
     if ref is not None:
@@ -101,15 +101,15 @@ def _no_model_check(env: Environment) -> Check:
     """No model is chosen: fine as long as there is one to choose."""
     served = [model for server in find_servers(env.server_addresses) for model in server.models]
     if served:
-        found = f"none is set; {len(served)} on running servers"
-        return Check(_MODEL, "at start", "info", found, "Choose one with /model.")
+        found = f"none set; {len(served)} on running servers"
+        return Check(_MODEL, "default", "info", found, "Choose one with /model.")
     return Check(
         _MODEL,
-        "at start",
+        "default",
         "bad",
-        "none: no key, no running server, no model on this machine",
-        "Fetch a small one and start: agent-tui --local. Or set a provider's key, such as "
-        "ANTHROPIC_API_KEY, or name your server with --base-url.",
+        "none: no key, no running server, no local model",
+        "Set a provider's key such as ANTHROPIC_API_KEY, name your server with --base-url, or "
+        "download a small local model: agent-tui --local",
     )
 
 
@@ -119,12 +119,12 @@ def _why(env: Environment, ref: ModelRef) -> str:
         is_environment = "AGENT_TUI_MODEL" in env.environ
         return "set by AGENT_TUI_MODEL" if is_environment else "set in config.toml"
     if ref.base_url:
-        return f"the first that {shown_address(ref.base_url)} lists"
+        return f"the first model at {shown_address(ref.base_url)}"
     if ref.provider == LOCAL:
         return "because no key and no server is set"
     variable = _present_key(env, ref)
     is_kept = variable in env.kept.places
-    return f"because {variable or 'a key'} is {'kept' if is_kept else 'set'}"
+    return f"because {variable or 'a key'} is {'stored' if is_kept else 'set'}"
 
 
 def _info(env: Environment, ref: ModelRef) -> ModelInfo:
@@ -136,12 +136,12 @@ def _info(env: Environment, ref: ModelRef) -> ModelInfo:
 
 def _window_check(ref: ModelRef, info: ModelInfo) -> Check:
     is_from_file = ref.provider == LOCAL and info.source == "table"
-    source = "as its file and [local] say" if is_from_file else _SOURCES[info.source]
+    source = "from its file and [local]" if is_from_file else _SOURCES[info.source]
     found = f"{info.window:,} tokens, {source}"
     if info.source != "guess":
         return Check(_MODEL, "window", "ok", found)
     line = f'models."{ref.name}".window = {info.window}'
-    advice = f"If you know better, above the sections of config.toml: {line}"
+    advice = f"If you know it, add this before the sections of config.toml: {line}"
     return Check(_MODEL, "window", "warning", found, advice)
 
 
@@ -150,9 +150,9 @@ def _key_checks(env: Environment, ref: ModelRef) -> Iterator[Check]:
     needs_none = ref.base_url or ref.api_key_env or ref.provider in _KEYLESS_WAYS
     if needs_none or not variables or _present_key(env, ref):
         return
-    found = f"{variables[0]} is not set, and {ref.provider} answers no one without a key"
+    found = f"{variables[0]} is not set; {ref.provider} requires a key"
     advice = f"export {variables[0]}=... or choose another model with --model."
-    yield Check(_MODEL, "its key", "bad", found, advice)
+    yield Check(_MODEL, "key", "bad", found, advice)
 
 
 def _present_key(env: Environment, ref: ModelRef) -> str:
@@ -174,8 +174,8 @@ def check_server(_env: Environment, address: ServerAddress) -> Iterator[Check]:
         found = f"not running at {address.place}"
         yield Check(_SERVERS, address.kind, "info", found)
         return
-    found = f"something listens at {address.place}, but lists no models"
-    advice = f"If that is {address.kind}, load a model into it."
+    found = f"a server at {address.place} lists no models"
+    advice = f"If it is {address.kind}, load a model."
     yield Check(_SERVERS, address.kind, "info", found, advice)
 
 
@@ -199,14 +199,14 @@ def _address_check(setting: str, base_url: str, api_key: str) -> Check:
         return Check(_SERVERS, setting, "ok", f"{shown}, {_models(server)}")
     if server is None and not _takes_connections(base_url):
         state, advice = _how_to_reach(base_url)
-        return Check(_SERVERS, setting, state, f"{shown} takes no connection", advice)
+        return Check(_SERVERS, setting, state, f"cannot connect to {shown}", advice)
     if not is_loopback(base_url):
-        found = f"{shown} takes connections; its models were not asked for"
+        found = f"{shown} accepts connections; its models were not checked"
         return Check(_SERVERS, setting, "ok", found)
-    answer = server.problem if server is not None else "takes connections, but lists no models"
+    answer = server.problem if server is not None else "accepts connections, but lists no models"
     advice = (
-        "Look whether the address ends as the server wants it (mostly /v1), whether api_key_env "
-        "names its key, and whether a model is loaded."
+        "Check that the address ends as the server expects (usually /v1), that api_key_env names "
+        "its key, and that a model is loaded."
     )
     return Check(_SERVERS, setting, "warning", f"{shown} {answer}", advice)
 
@@ -217,8 +217,8 @@ def _how_to_reach(base_url: str) -> tuple[State, str]:
         start = f"Start the server ({command})" if command else "Start the server"
         return "bad", f"{start}, or change the address in config.toml."
     return "warning", (
-        "Start the server, or change the address in config.toml. Behind a proxy this need not be "
-        "a fault: requests go through the proxy, this did not."
+        "Start the server, or change the address in config.toml. Behind a proxy this may be "
+        "fine: requests use the proxy, this check does not."
     )
 
 
@@ -255,37 +255,37 @@ def check_server_package(env: Environment) -> Iterator[Check]:
     """
     version = package_version(_SERVER_PACKAGE)
     if not version:
-        advice = f"To talk to models on this machine: {install_command('local')}"
+        advice = f"To run local models: {install_command('local')}"
         if is_musl():
             advice = "There is no wheel for musl: use a model server such as Ollama instead."
-        yield Check(_LOCAL_MODELS, "extra local", "info", "not installed (it is optional)", advice)
+        yield Check(_LOCAL_MODELS, "llama.cpp", "info", "not installed (optional)", advice)
         return
     argv = (sys.executable, "-P", "-c", f"import {_SERVER_PACKAGE}")
     answer = ask_program(argv, env.keyless_environ, _IMPORT_WITHIN_S)
     if answer is not None and answer.exit_code == 0:
-        yield Check(_LOCAL_MODELS, "extra local", "ok", f"{_SERVER_PACKAGE} {version}")
+        yield Check(_LOCAL_MODELS, "llama.cpp", "ok", f"{_SERVER_PACKAGE} {version}")
         return
     if answer is None:
         why, state = f"took longer than {_IMPORT_WITHIN_S:g} s to import", "warning"
     elif answer.exit_code < 0:
-        why, state = f"ended with {_signal_name(-answer.exit_code)} when imported", "bad"
+        why, state = f"crashes with {_signal_name(-answer.exit_code)} on import", "bad"
     else:
         why, state = f"cannot be imported: {answer.last_line}", "bad"
     again = install_command("local", again=True)
-    advice = f"Install it again: {again}. Other models work without it."
-    yield Check(_LOCAL_MODELS, "extra local", state, f"{_SERVER_PACKAGE} {version} {why}", advice)
+    advice = f"Other models work without it. Reinstall: {again}"
+    yield Check(_LOCAL_MODELS, "llama.cpp", state, f"{_SERVER_PACKAGE} {version} {why}", advice)
 
 
 def check_library(env: Environment) -> Iterator[Check]:
     """Every model that is known, and whether its file is there and whole."""
     listing = env.library.listing()
     for problem in listing.problems:
-        advice = "A model whose description is gone can be added or pulled again."
+        advice = "If a model is missing, add or pull it again."
         yield Check(_LOCAL_MODELS, "library", "bad", problem, advice)
     if not listing.models:
         offer = OFFERS[0]
         advice = f"agent-tui models pull {offer.name} ({size_text(offer.download_bytes)})"
-        yield Check(_LOCAL_MODELS, "library", "info", "no models yet", f"To have one: {advice}")
+        yield Check(_LOCAL_MODELS, "library", "info", "no models yet", f"To download one: {advice}")
         return
     for model in listing.models:
         yield _model_check(env, model)
@@ -300,7 +300,7 @@ def check_room(env: Environment) -> Iterator[Check]:
     if free >= needed:
         yield Check(_LOCAL_MODELS, "disk", "ok", found)
     else:
-        advice = f"Make room: pulling {offer.name} takes {size_text(needed)} for a moment."
+        advice = f"Free some space. Pulling {offer.name} temporarily needs {size_text(needed)}."
         yield Check(_LOCAL_MODELS, "disk", "warning", found, advice)
     yield from _memory_checks(env)
 
@@ -310,9 +310,9 @@ def _model_check(env: Environment, model: LocalModel) -> Check:
     try:
         size = model.path.stat().st_size
     except OSError as error:
-        advice = f"Put it back, or forget it: agent-tui models remove {model.name}"
+        advice = f"Restore the file, or remove the model: agent-tui models remove {model.name}"
         if model.name in {offer.name for offer in OFFERS}:
-            advice = f"Fetch it again: agent-tui models pull {model.name}"
+            advice = f"Download it again: agent-tui models pull {model.name}"
         return Check(_LOCAL_MODELS, model.name, "warning", f"{path}: {error.strerror}", advice)
     if model.is_ours and size != model.size_bytes:
         found = f"{path} has {size:,} of {model.size_bytes:,} bytes"
@@ -333,8 +333,8 @@ def _memory_checks(env: Environment) -> Iterator[Check]:
     if free >= needed:
         yield Check(_LOCAL_MODELS, "memory", "ok", found)
         return
-    found += f", the largest model takes about {size_text(needed)}"
-    advice = "Close other programs, use a smaller model, or set [local] context lower."
+    found += f", the largest model needs about {size_text(needed)}"
+    advice = "Close other programs, use a smaller model, or lower context in [local]."
     yield Check(_LOCAL_MODELS, "memory", "warning", found, advice)
 
 

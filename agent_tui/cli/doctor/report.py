@@ -110,11 +110,11 @@ def _check_lines(
 def _closing(checks: Sequence[Check], width: int) -> list[str]:
     """What counts, at the end, where it is still on the screen."""
     lines: list[str] = []
-    for state, title in (("bad", "Does not work"), ("warning", "Could be better")):
+    for state, title in (("bad", "Problems"), ("warning", "Warnings")):
         names = [f"{check.section}/{check.name}" for check in checks if check.state == state]
         if names:
             lines += _wrapped(f"{title}: {', '.join(dict.fromkeys(names))}.", width, "  ")
-    return lines or ["Nothing to mend."]
+    return lines or ["No problems found."]
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:

@@ -27,13 +27,13 @@ def typed_key(variable: str) -> str:
         UsageError: It cannot be one.
     """
     if sys.stdin.isatty():
-        key = getpass.getpass(f"Key (as in {variable}; it is not shown): ").strip()
+        key = getpass.getpass(f"Key (as in {variable}, not shown): ").strip()
     else:
         key = sys.stdin.readline().strip()
     if not key:
-        raise UsageError("No key was given.")
+        raise UsageError("No key given.")
     if wrong := what_is_wrong_with(key):
-        raise UsageError(f"This is no key: it {wrong}.")
+        raise UsageError(f"Not a key: it {wrong}.")
     return key
 
 
@@ -47,5 +47,5 @@ def keep(provider: str, key: str, *, in_keyring: bool) -> str:
     try:
         kept.keep(provider, key, in_keyring=in_keyring)
     except OSError as error:
-        raise AgentTuiError(f"The key cannot be kept: {error}.") from error
+        raise AgentTuiError(f"Cannot store the key: {error}.") from error
     return kept.places()[provider]

@@ -23,12 +23,16 @@ from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
-Sign in to an account whose models to use, or have a provider's key kept.
-  agent-tui login copilot, chatgpt     shows a code to enter at a page, in any browser
-  agent-tui login openrouter           opens a page that gives a key where you allow it
-  agent-tui login openai, ...          asks for a key, unseen, or takes it from standard input
-Keys are kept in a file that only you read, or in the system's keyring; one in the environment
-is used before that. Without NAME: what there is."""
+Sign in to an account to use its models, or store a provider's key.
+Without NAME, list your keys and accounts.
+
+  agent-tui login copilot, chatgpt   shows a code to enter on a page
+  agent-tui login openrouter         opens a page where you allow a new key
+  agent-tui login openai, ...        asks for a key, or reads it from standard
+                                     input; the key is not shown
+
+Keys are stored in a file that only you can read, or in the system's keyring.
+A key in the environment is used first."""
 
 NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
 
@@ -46,10 +50,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--keyring",
         action="store_true",
         dest="in_keyring",
-        help="keep a key in the keyring",
+        help="store the key in the system's keyring",
     )
     parser.add_argument(
-        "--key", action="store_true", dest="has_key", help="with openrouter: type a key of yours"
+        "--key",
+        action="store_true",
+        dest="has_key",
+        help="with openrouter: enter a key instead of signing in",
     )
     return parser
 
@@ -70,7 +77,7 @@ def run_command(argv: Sequence[str]) -> int:
         else:
             _have_key_kept(name, in_keyring=in_keyring, has_key=arguments.has_key)
     except KeyboardInterrupt:
-        complain("Ended: nothing was kept.")
+        complain("Cancelled. Nothing was stored.")
         return 130
     return 0
 
@@ -82,7 +89,7 @@ def account_called(name: str) -> Account | None:
 
 def _list() -> None:
     rows = [
-        (account.name, f"signed in, for models called {account.provider}/...")
+        (account.name, f"signed in; models are named {account.provider}/...")
         for account in ACCOUNTS.values()
         if account.is_signed_in(os.environ)
     ]
@@ -94,7 +101,7 @@ def _list() -> None:
         elif provider in places:
             rows.append((provider, f"a key in {places[provider]}"))
     width = max((len(name) for name, _ in rows), default=0)
-    none = "There is no key, and you are signed in nowhere. See agent-tui login --help."
+    none = "No keys, and not signed in to any account. See agent-tui login --help."
     lines = [f"{name:{width}}  {safe_text(where, keep_newlines=False)}" for name, where in rows]
     write_text("\n".join(lines or [none]) + "\n")
 
@@ -102,21 +109,22 @@ def _list() -> None:
 def _sign_in(account: Account, *, in_keyring: bool) -> None:
     if in_keyring:
         raise UsageError(
-            f"litellm keeps what {account.title} gives in a file.", "--keyring is for keys."
+            "--keyring works with keys only.",
+            f"The sign-in to {account.title} is stored in a file: remove --keyring.",
         )
     try:
         asyncio.run(sign_in(account.service(os.environ), lambda code: _show(account, code)))
     except OSError as error:
-        raise AgentTuiError(f"What {account.title} gave cannot be kept: {error}.") from error
-    write_text(f"Signed in to {account.title}. Its models are called {account.provider}/...\n")
+        raise AgentTuiError(f"Cannot store the sign-in to {account.title}: {error}.") from error
+    write_text(f"Signed in to {account.title}. Its models are named {account.provider}/...\n")
 
 
 def _show(account: Account, code: DeviceCode) -> None:
     page, user_code = (safe_text(text, keep_newlines=False) for text in (code.page, code.user_code))
     write_text(
         f"To sign in to {account.title}, open\n\n    {page}\n\nand enter\n\n    {user_code}\n\n"
-        f"The code is good for {ceil(code.expires_in_s / 60)} min. Give it to nobody. "
-        "Waiting; Ctrl+C ends it.\n"
+        f"The code is valid for {ceil(code.expires_in_s / 60)} min. Do not share it. "
+        "Waiting; Ctrl+C cancels.\n"
     )
 
 
@@ -128,6 +136,6 @@ def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     else:
         key = typed_key(KEEPABLE[provider])
     place = keep(provider, key, in_keyring=in_keyring)
-    write_text(safe_text(f"The key of {provider} is kept in {place}.") + "\n")
+    write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
-        complain(f"{variable} is set: it is used before the key that was kept.")
+        complain(f"{variable} is set: it is used instead of the stored key.")

@@ -16,7 +16,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui logout``."""
     parser = CommandParser(
         prog="agent-tui logout",
-        description="Forget what signing in gave, or a key that was kept. The service is not told.",
+        description="Sign out of an account or delete a stored key, on this machine only.",
         allow_abbrev=False,
     )
     parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
@@ -35,13 +35,13 @@ def run_command(argv: Sequence[str]) -> int:
         was_kept = account.sign_out(os.environ) if account else kept_keys().forget(name)
     except KeyringError as error:
         raise AgentTuiError(
-            f"The key of {name} is not used any more, but may still be in the keyring.", str(error)
+            f"The {name} key is no longer used, but may still be in the keyring.", str(error)
         ) from error
     except OSError as error:
-        raise AgentTuiError(f"What is kept of {name} cannot be removed: {error}.") from error
+        raise AgentTuiError(f"Cannot remove what is stored for {name}: {error}.") from error
     if account:
-        yes, no = f"Signed out of {account.title}.", f"Nobody was signed in to {account.title}."
+        yes, no = f"Signed out of {account.title}.", f"Not signed in to {account.title}."
     else:
-        yes, no = f"The key of {name} is forgotten.", f"No key of {name} is kept."
+        yes, no = f"Deleted the {name} key.", f"No {name} key is stored."
     write_text(f"{yes if was_kept else no}\n")
     return 0

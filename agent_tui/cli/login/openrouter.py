@@ -27,7 +27,7 @@ async def openrouter_key(
             async with asyncio.timeout(WAIT_S):
                 brought = await callback.brought(terminal)
         except TimeoutError as error:
-            raise AgentTuiError(f"Nothing came back in {WAIT_S:g} s.", "Try again.") from error
+            raise AgentTuiError(f"No answer within {WAIT_S:g} s.", "Try again.") from error
     if not (code := brought.get("code", "")):
-        raise AgentTuiError("It was not allowed on the page.")
+        raise AgentTuiError("Access was not allowed on the page.")
     return await sign_in.key(code)

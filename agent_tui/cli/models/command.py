@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser
@@ -22,7 +22,8 @@ from agent_tui.local_models.model import OFFERS, LocalModel, size_text
 from agent_tui.local_models.runtime import can_run_models
 from agent_tui.safe_text import strip_control_characters
 
-_DESCRIPTION = "Models at hand: list them, and get, add or remove those on this machine."
+_Command: TypeAlias = Callable[[argparse.Namespace, ModelLibrary], int]
+_DESCRIPTION = "List models, and download, add or remove local ones."
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -42,39 +43,45 @@ def run_command(argv: Sequence[str]) -> int:
     if not given or given[0] not in (*names, "-h", "--help"):
         given.insert(0, "list")
     arguments = parser.parse_args(given)
-    command = cast("Callable[[argparse.Namespace, ModelLibrary], int]", arguments.command)
+    command = cast(_Command, arguments.command)
     return command(arguments, ModelLibrary(paths.models_dir()))
 
 
 def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
     """The parser, and the names of its commands."""
     parser = CommandParser(prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    listing = commands.add_parser("list", help="every model that can be chosen (the default)")
-    listing.add_argument("filter", nargs="?", default="", metavar="FILTER", help="part of a name")
-    listing.add_argument("--all", action="store_true", dest="is_all", help="leave nothing out")
-    listing.set_defaults(command=_list)
-    pull = commands.add_parser("pull", help="fetch a model")
+    add_verb, names = parser.verb_adder(), list[str]()
+
+    def verb(name: str, summary: str, command: _Command) -> argparse.ArgumentParser:
+        names.append(name)
+        made = add_verb(name, summary)
+        made.set_defaults(command=command)
+        return made
+
+    listing = verb("list", "list the models you can choose (the default)", _list)
+    listing.add_argument(
+        "filter", nargs="?", default="", metavar="FILTER", help="list only names with this text"
+    )
+    listing.add_argument("--all", action="store_true", dest="is_all", help="list every model")
+    pull = verb("pull", "download a model", _pull)
     offered = ", ".join(offer.name for offer in OFFERS)
-    pull.add_argument("what", metavar="NAME|URL", help=f"{offered}, or the address of a .gguf file")
-    pull.add_argument("--sha256", default="", metavar="HASH", help="what the file must have")
-    pull.set_defaults(command=_pull)
-    add = commands.add_parser("add", help="use a .gguf file where it is")
-    add.add_argument("path", type=Path, metavar="PATH")
-    add.set_defaults(command=_add)
-    remove = commands.add_parser("remove", help="forget a model; delete it if it was pulled")
-    remove.add_argument("name", metavar="NAME")
-    remove.set_defaults(command=_remove)
-    path = commands.add_parser("path", help="where models are kept, or where one's file is")
-    path.add_argument("name", nargs="?", default="", metavar="NAME")
-    path.set_defaults(command=_path)
+    pull.add_argument("what", metavar="NAME|URL", help=f"{offered}, or the URL of a .gguf file")
+    pull.add_argument(
+        "--sha256", default="", metavar="HASH", help="SHA-256 that the file must have"
+    )
+    add = verb("add", "add a .gguf file without copying it", _add)
+    add.add_argument("path", type=Path, metavar="PATH", help=".gguf file")
+    remove = verb("remove", "remove a model, and its file if it was downloaded", _remove)
+    remove.add_argument("name", metavar="NAME", help="model to remove")
+    path = verb("path", "print the folder of the models, or the file of one", _path)
+    path.add_argument("name", nargs="?", default="", metavar="NAME", help="model")
     for one in (pull, add):
-        one.add_argument("--name", default="", metavar="NAME", help="what to call it")
+        one.add_argument("--name", default="", metavar="NAME", help="name to give the model")
     for one in (pull, remove):
         one.add_argument("--yes", "-y", action="store_true", dest="is_sure", help="do not ask")
     for one in (listing, pull, add):
         one.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    return parser, tuple(commands.choices)
+    return parser, tuple(names)
 
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
@@ -90,7 +97,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     else:
         print_overview(overview, is_whole=bool(wanted or arguments.is_all))
         if (overview.local or overview.offers) and not can_run_models():
-            print(f"\nTo talk to models on this machine: {install_command('local')}")
+            print(f"\nTo run local models: {install_command('local')}")
     for problem in (*listing.problems, *unread_keys):
         print(f"warning: {strip_control_characters(problem)}", file=sys.stderr)
     return 0
@@ -106,12 +113,12 @@ def _pull(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     )
     if model is None:
         return 130
-    return _present(model, "is ready", is_json=bool(arguments.is_json))
+    return _present(model, "Downloaded", is_json=bool(arguments.is_json))
 
 
 def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     model = library.add(cast(Path, arguments.path), cast(str, arguments.name))
-    return _present(model, "was added", is_json=bool(arguments.is_json))
+    return _present(model, "Added", is_json=bool(arguments.is_json))
 
 
 def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
@@ -122,8 +129,8 @@ def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
         if not ask(question, is_yes_usual=False):
             return 130
     model = library.remove(name)
-    kept = "" if model.is_ours else f" Its file was left alone: {model.path}"
-    print(strip_control_characters(f"{model.name} was removed.{kept}"))
+    kept = "" if model.is_ours else f" Its file is kept: {model.path}"
+    print(strip_control_characters(f"Removed {model.name}.{kept}"))
     return 0
 
 
@@ -134,9 +141,9 @@ def _path(arguments: argparse.Namespace, library: ModelLibrary) -> int:
         return 0
     model = library.find(name)
     if model is None:
-        raise ModelFileError(f"No model on this machine is called {name!r}.", _SEE_ALL)
+        raise ModelFileError(f"No local model {name!r}.", _SEE_ALL)
     if not model.is_there:
-        raise ModelFileError(f"{model.path}, the file of {name}, is gone.", _SEE_ALL)
+        raise ModelFileError(f"The file of {name} is missing: {model.path}.", _SEE_ALL)
     sys.stdout.flush()
     sys.stdout.buffer.write(os.fsencode(model.path) + b"\n")
     return 0
@@ -152,15 +159,15 @@ def _present(model: LocalModel, what: str, *, is_json: bool) -> int:
         write_json(model_json(model))
         return 0
     lines = [
-        f"{model.name} {what}: {model.path} ({size_text(model.size_bytes)})",
-        f"Talk to it with: agent-tui -m local/{model.name}",
+        f"{what} {model.name}: {model.path} ({size_text(model.size_bytes)})",
+        f"To use it: agent-tui -m local/{model.name}",
     ]
     if not model.has_chat_template:
-        lines.append("It has no chat template: it may go on writing instead of answering.")
+        lines.append("It has no chat template, so it may continue your text instead of answering.")
     if not can_run_models():
-        lines.insert(1, f"Before you can talk to it: {install_command('local')}")
+        lines.insert(1, f"First install: {install_command('local')}")
     write_text(strip_control_characters("\n".join(lines)) + "\n")
     return 0
 
 
-_SEE_ALL = "See all with: agent-tui models list"
+_SEE_ALL = "See agent-tui models list."

@@ -87,7 +87,7 @@ def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
     offers = [offer for offer in overview.offers if offer.sha256 not in here]
     sections = [
         ("On this machine", [_local_row(model) for model in overview.local]),
-        ("Can be fetched", [_offer_row(offer) for offer in offers]),
+        ("To download", [_offer_row(offer) for offer in offers]),
         ("On running servers", [_found_row(model) for model in overview.served]),
     ]
     if is_whole:
@@ -101,11 +101,9 @@ def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
             print(f"  {line}")
     if not shown:
         which = f" with {strip_control_characters(overview.wanted)!r}" if overview.wanted else ""
-        print(f"There is no model{which}. Fetch one with: agent-tui models pull NAME")
+        print(f"No models{which}. To download one: agent-tui models pull NAME")
     elif overview.with_key and not is_whole:
-        print(
-            "\nAll of them: agent-tui models list --all; some: agent-tui models list PART_OF_NAME"
-        )
+        print("\nTo list all: agent-tui models list --all; to filter: agent-tui models list FILTER")
 
 
 def _fits(wanted: str, *texts: str) -> bool:
@@ -114,7 +112,7 @@ def _fits(wanted: str, *texts: str) -> bool:
 
 
 def _local_row(model: LocalModel) -> list[str]:
-    state = "" if model.is_there else f"file is gone: {model.path}"
+    state = "" if model.is_there else f"file is missing: {model.path}"
     return [
         f"local/{model.name}",
         size_text(model.size_bytes),

@@ -18,7 +18,7 @@ from agent_tui.local_models.runtime import can_run_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.keys import secret_variables
 
-_NO_RUNTIME = "The program that runs models on this machine is not installed."
+_NO_RUNTIME = "The server for local models is not installed."
 
 
 def fetch(
@@ -51,10 +51,10 @@ def fetch(
         known = library.find(name or offer.name)
         if known is None or not known.is_there or known.sha256 != offer.sha256:
             _tell(_facts(offer, library))
-            if not is_sure and not ask("Fetch it?", is_yes_usual=True):
+            if not is_sure and not ask("Download?", is_yes_usual=True):
                 return None
     elif is_address(what):
-        _tell(f"{shown_address(what)}\n  goes to   {library.files_dir}")
+        _tell(f"{shown_address(what)}\n  saved in  {library.files_dir}")
     is_terminal = sys.stderr.isatty() and redraws
     line = ProgressLine(sys.stderr, is_terminal=is_terminal)
     environ = _fetching_environment()
@@ -64,7 +64,7 @@ def fetch(
         )
     except KeyboardInterrupt:
         line.close()
-        _tell("Stopped. What came is kept: the next pull goes on from there.")
+        _tell("Stopped. The next pull continues from here.")
         return None
     finally:
         line.close()
@@ -104,7 +104,7 @@ class BuiltInModel:
     def problem(self) -> str:
         """Why no model can run here, and the command that mends it; empty if one can."""
         return (
-            "" if can_run_models() else f"{_NO_RUNTIME} Leave and run:\n{install_command('local')}"
+            "" if can_run_models() else f"{_NO_RUNTIME} Quit and run:\n{install_command('local')}"
         )
 
     @property
@@ -143,8 +143,8 @@ def have_a_local_model(library: ModelLibrary, *, redraws: bool = True) -> bool:
     offer = OFFERS[0]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
-            "There is no model on this machine yet.",
-            f"agent-tui models pull {offer.name} fetches {offer.title} "
-            f"({size_text(offer.download_bytes)}, {offer.licence}).",
+            "No local model yet.",
+            f"To download {offer.title} ({size_text(offer.download_bytes)}, {offer.licence}): "
+            f"agent-tui models pull {offer.name}",
         )
     return fetch(library, offer.name, redraws=redraws) is not None

@@ -11,13 +11,13 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 IMPORT_JSON = """\
-FILE is only read. The new session begins with its entries; --until takes the first N of them.
-With --json:
+FILE does not change. With --json:
   {"id", "path", "entries", "warnings"}
-the new session's id and file, how many entries were taken from FILE, and what could not be."""
+"id" and "path" are those of the new session. "entries" is the number of
+imported entries, and "warnings" says what could not be imported."""
 
 DELETE_JSON = """\
-The file is moved to the folder "trash" beside the sessions; nothing is erased. With --json:
+The file moves to the folder "trash" next to the sessions. With --json:
   {"id", "path", "trashedTo"}"""
 
 
@@ -37,9 +37,7 @@ def import_file(
     try:
         path = cwd / file.expanduser()
     except RuntimeError as error:
-        raise UsageError(
-            f"{file}: there is no such home folder.", "Write the whole path."
-        ) from error
+        raise UsageError(f"{file}: no such home folder.", "Write the full path.") from error
     imported = import_session(store, path, cwd=cwd, format_name=written_by, until=until)
     if is_json:
         write_json(
@@ -55,7 +53,7 @@ def import_file(
         print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
     print(f"Imported {imported.entries:,} entries as {imported.id}")
     print(f"  {strip_control_characters(str(imported.path))}")
-    print(f"`agent-tui --resume {imported.id[:8]}` goes on with it.")
+    print(f"To continue it: agent-tui --resume {imported.id[:8]}")
 
 
 def rename_session(store: SessionStore, ref: str, name: str, cwd: Path) -> None:
@@ -67,7 +65,7 @@ def rename_session(store: SessionStore, ref: str, name: str, cwd: Path) -> None:
     """
     wanted = printable_line(name)
     if not wanted:
-        raise UsageError("The name is empty.", "Give one in quotes.")
+        raise UsageError("The name is empty.", "Write the name in quotes.")
     store.rename(_own_file(store, ref, cwd), wanted)
     print(f"Renamed to {wanted}")
 
@@ -86,7 +84,7 @@ def delete_session(
     with SessionLog.open(path, read_only=True) as log:
         session_id, name = log.header.id, printable_line(log.name, 60)
     if not is_sure and sys.stdin.isatty() and not _agrees(name or session_id):
-        print("Nothing was deleted.", file=sys.stderr)
+        print("Nothing deleted.", file=sys.stderr)
         return 1
     trashed = store.delete(path)
     if is_json:
@@ -108,6 +106,6 @@ def _own_file(store: SessionStore, ref: str, cwd: Path) -> Path:
     if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":
         raise SessionError(
             f"{path} is not one of the sessions in {root}.",
-            "Other programs' files are only read; --session-dir names another folder of ours.",
+            "Other programs' files are never changed. Use --session-dir for another folder.",
         )
     return path

@@ -34,11 +34,11 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
-List, show, export, rename and delete sessions, and take over those of other agents."""
+List, show, export, rename and delete sessions, and import those of other agents."""
 _MOST_DIGITS = 12
 _EXPORT_NOTE = """\
-What looks like a key, a token or a password is taken out. Only the session format is exact, with
-whatever was said and printed."""
+What looks like a key, a token or a password is removed, except from the
+session format (jsonl), which is exact."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -61,8 +61,8 @@ def run_command(argv: Sequence[str]) -> int:
     return command(arguments, SessionStore(session_root(settings), settings.durability))
 
 
-def _add_commands(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+def _add_commands(parser: CommandParser) -> None:
+    add_verb = parser.verb_adder()
 
     def add(
         name: str,
@@ -70,14 +70,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         summary: str,
         more: str = "",
     ) -> argparse.ArgumentParser:
-        made = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=more,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        made = add_verb(name, summary, more)
         made.set_defaults(command=command)
         add_session_dir(made)
         return made
@@ -87,27 +80,33 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
-    listing = add("list", _list, "the sessions of this folder, newest first", LIST_JSON)
-    listing.add_argument("--all", action="store_true", dest="is_all", help="of every folder")
+    listing = add("list", _list, "list the sessions in this folder, newest first", LIST_JSON)
+    listing.add_argument(
+        "--all", action="store_true", dest="is_all", help="list the sessions of every folder"
+    )
     either = listing.add_mutually_exclusive_group()
-    either.add_argument("--search", metavar="TEXT", help="those that hold all words of TEXT")
+    either.add_argument(
+        "--search", metavar="TEXT", help="list sessions that contain all words of TEXT"
+    )
     either.add_argument(
         "--from",
         choices=FOREIGN_AGENTS,
         dest="agent",
-        help="those that another agent keeps on this machine",
+        help="list the sessions of another agent on this machine",
     )
-    show = add("show", _show, "what a session file holds, and what is wrong with it", SHOW_JSON)
-    export = add("export", _export, "a session as a document", _EXPORT_NOTE)
+    show = add("show", _show, "show the entries of a session and problems in its file", SHOW_JSON)
+    export = add("export", _export, "print or save a session as a document", _EXPORT_NOTE)
     export.add_argument(
         "--format",
         choices=tuple(EXPORT_FORMATS),
         default=None,
         dest="kind",
-        help="Markdown (default), one web page, the session format, or a trajectory in "
-        "Harbor's ATIF; else the suffix of FILE",
+        help="md is Markdown, html a web page, jsonl the session format, atif a Harbor "
+        "trajectory (default: by the suffix of FILE, or md)",
     )
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of printing it")
+    export.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output"
+    )
     for one in (show, export):
         _add_session(one)
     for one in (listing, show):
@@ -115,18 +114,22 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
-    importing = add("import", _import, "a new session from another agent's file", IMPORT_JSON)
-    importing.add_argument("file", type=Path, metavar="FILE", help="what the other agent wrote")
+    importing = add("import", _import, "import another agent's session as a new one", IMPORT_JSON)
+    importing.add_argument(
+        "file", type=Path, metavar="FILE", help="session file of the other agent"
+    )
     importing.add_argument(
         "--from",
         choices=FORMAT_NAMES,
         dest="written_by",
-        help="the program that wrote FILE; else told by what it holds",
+        help="program that wrote FILE (default: detected)",
     )
-    importing.add_argument("--until", type=_count, metavar="N", help="take the first N entries")
-    rename = add("rename", _rename, "give a session another name")
+    importing.add_argument(
+        "--until", type=_count, metavar="N", help="import only the first N entries"
+    )
+    rename = add("rename", _rename, "rename a session")
     _add_session(rename)
-    rename.add_argument("name", metavar="NAME")
+    rename.add_argument("name", metavar="NAME", help="new name")
     delete = add("delete", _delete, "move a session to the trash", DELETE_JSON)
     _add_session(delete)
     delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
@@ -135,7 +138,9 @@ def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="file, id, start of an id, or name")
+    parser.add_argument(
+        "session", metavar="SESSION", help="session file, id, start of an id, or name"
+    )
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -144,7 +149,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries, from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries, 1 or more")
     return int(text)
 
 
@@ -194,9 +199,9 @@ def _export_session(log: SessionLog, kind: str | None, output: Path | None) -> N
         with output.open("x", encoding="utf-8", errors="replace") as file:
             file.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{output} exists already.", "Name another file.") from error
+        raise UsageError(f"{output} already exists.", "Name another file.") from error
     except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}.") from error
+        raise UsageError(f"Cannot write {output}: {error.strerror}.") from error
     print(f"Written to {output}")
 
 

@@ -26,26 +26,27 @@ _INDENT = " " * 10
 
 LIST_JSON = """\
 With --json, a list, newest first:
-  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified", "model",
-    "parentSession", "sizeBytes", "contextTokens"}]
-with --search the best match first, and two keys more: how many entries match, and one of them:
+  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
+    "model", "parentSession", "sizeBytes", "contextTokens"}]
+With --search, the best match is first. Each session also has the number of
+matching entries and one of them:
   "matches", "snippet"
-with --from:
+With --from:
   [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
-"modified" is ISO 8601 in UTC, "model" is provider/model, "parentSession" is null where a
-session goes on from none, "contextTokens" 0 where the size of its context is not known."""
+"modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
+null if there is no parent. "contextTokens" is 0 if it is unknown."""
 
 
 def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
     """Print the sessions of `cwd`, or of every folder, each below the one it goes on from."""
     sessions = store.list(cwd)
     for problem in store.unreadable(store.list() if cwd is not None else sessions, cwd):
-        print(f"warning: cannot be read: {printable_line(problem)}", file=sys.stderr)
+        print(f"warning: cannot read {printable_line(problem)}", file=sys.stderr)
     if is_json:
         write_json([_summary_json(found) for found in sessions])
         return
     if not sessions:
-        print(f"There are no sessions{_of(cwd)}.")
+        print(f"No sessions{_of(cwd)}.")
     for row in lineage_rows(sessions):
         _print_summary(row.summary, guides=row.guides, with_folder=cwd is None and not row.depth)
 
@@ -54,7 +55,7 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
     """Print the sessions of `cwd`, or of every folder, that hold all words of `query`."""
     left = store.update_search(_show_progress if sys.stderr.isatty() else None)
     if left:
-        print(f"warning: {left:,} sessions could not be searched", file=sys.stderr)
+        print(f"warning: could not search {left:,} sessions", file=sys.stderr)
     sessions = {found.path: found for found in store.list(cwd)}
     hits = [hit for hit in store.search(query, _MOST_HITS) if hit.path in sessions]
     if is_json:
@@ -70,7 +71,7 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
         )
         return
     if not hits:
-        print(f"No session holds {printable_line(query)!r}{_of(cwd)}.")
+        print(f"No session contains {printable_line(query)!r}{_of(cwd)}.")
     for hit in hits:
         _print_summary(sessions[hit.path], guides="", with_folder=cwd is None)
         line = printable_line(hit.snippet, max(_columns() - len(_INDENT), _LEAST_TITLE))
@@ -117,7 +118,7 @@ def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> No
     try:
         home = Path.home()
     except RuntimeError as error:
-        raise UsageError("Your home folder is not known.", "Set HOME.") from error
+        raise UsageError("Cannot find your home folder.", "Set HOME.") from error
     files = [
         file
         for file in foreign_sessions(home, os.environ, (agent,))
@@ -131,17 +132,17 @@ def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> No
 
 def _print_foreign(files: Sequence[ForeignFile], agent: str, cwd: Path | None) -> None:
     if not files:
-        print(f"There are no sessions of {agent}{_of(cwd)}.")
+        print(f"No {agent} sessions{_of(cwd)}.")
     for file in files:
         when = file.modified.astimezone().strftime("%Y-%m-%d %H:%M")
         print(f"{when}  {printable_line(file.title or '(no message yet)', 60)}")
         print(f"{_INDENT}{strip_control_characters(str(file.path))}")
     if files:
-        print("\n`agent-tui sessions import FILE` takes one over.")
+        print("\nTo import one: agent-tui sessions import FILE")
 
 
 def _of(cwd: Path | None) -> str:
-    return "" if cwd is None else f" of {cwd} (--all lists every folder's)"
+    return "" if cwd is None else f" in {cwd} (--all searches every folder)"
 
 
 def _summary_json(found: SessionSummary) -> JsonObject:

@@ -38,8 +38,8 @@ from agent_tui.sessions.replay.turn_facts import turn_facts_in
 SHOW_JSON = """\
 With --json:
   {"path", "header", "entries", "warnings"}
-"header" and "entries" are the lines of the file as they stand, every branch; "warnings" says
-what is wrong with it, each with its line."""
+"header" and "entries" are the lines of the file, with every branch.
+"warnings" lists problems with their lines."""
 
 _LINE_CHARS = 100
 _MARKDOWN_CHARS = 400
@@ -62,7 +62,7 @@ def print_session(log: SessionLog, *, is_json: bool) -> None:
     print(f"{printable_line(log.name) or 'Session'} {printable_line(header.id)}")
     print(f"  file    {strip_control_characters(str(log.path))}")
     print(f"  folder  {strip_control_characters(header.cwd)}")
-    print(f"  begun   {strip_control_characters(header.timestamp)}")
+    print(f"  started {strip_control_characters(header.timestamp)}")
     if header.parent_session:
         print(f"  parent  {strip_control_characters(header.parent_session)}")
     print()

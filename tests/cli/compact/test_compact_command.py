@@ -234,7 +234,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_session_kept(
 @pytest.mark.parametrize(
     ("argv", "problem"),
     [
-        (["--strategy", "magic"], "'magic' is not a strategy; there are tiered, hybrid, agent"),
+        (["--strategy", "magic"], "'magic' is not a strategy; choose from tiered, hybrid, agent"),
         (["--window", "0"], "'0' is not a number of tokens"),
         (["--window", "12k"], "'12k' is not a number of tokens"),
         (["--target", "1.5"], "'1.5' is not a fraction between 0 and 1"),
@@ -282,7 +282,7 @@ def test_without_a_model_or_key_code_writes_the_summary_and_says_so(
     assert run_command([str(session), "--dry-run"]) == 0
     out, told = capsys.readouterr()
     assert out.startswith("<said-by-the-person>")
-    assert "No model is chosen and no key was found" in told
+    assert "No model chosen and no key found" in told
 
 
 def test_where_the_tiers_leave_too_little_to_sum_up_all_of_it_is_summed_up(

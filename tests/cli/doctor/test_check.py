@@ -34,7 +34,11 @@ def test_the_order_is_that_of_the_probes_whatever_ends_first():
     ("error", "said", "advice"),
     [
         (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug", "report it"),
-        (PermissionError(13, "Permission denied", "/x/y"), "/x/y: Permission denied", "Look at"),
+        (
+            PermissionError(13, "Permission denied", "/x/y"),
+            "/x/y: Permission denied",
+            "Check that path",
+        ),
         (ModelFileError("x.json is damaged.", "Remove it."), "x.json is damaged.", "Remove it."),
     ],
 )
@@ -46,7 +50,7 @@ def test_a_check_that_raises_is_a_line_and_hides_no_other(error, said, advice):
     checks = run_probes([Probe("a", "broken", broken), Probe("tools", "git", lambda: (FINE,))], 60)
     assert [check.name for check in checks] == ["broken", "git"]
     assert checks[0].state == "warning"
-    assert checks[0].found == f"could not be checked: {said}"
+    assert checks[0].found == f"check failed: {said}"
     assert advice in checks[0].advice
     assert checks[1] == FINE
 

@@ -121,7 +121,7 @@ def test_a_home_that_does_not_exist_is_no_traceback(ill, home):
     environ = {**kept, "HOME": str(home / "nowhere")}
     done = subprocess.run(PROGRAM, capture_output=True, env=environ)
     assert (done.returncode, done.stderr) == (1, b"")
-    assert "~/.config/agent-tui, made when it is needed" in done.stdout.decode()
+    assert "~/.config/agent-tui, created when needed" in done.stdout.decode()
 
 
 @pytest.mark.thorough

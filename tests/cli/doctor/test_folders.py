@@ -19,7 +19,7 @@ def looked(environment, name: str, path: Path):
 
 def test_a_folder_that_is_made_later_is_no_fault(environment, home):
     check = looked(environment(), "data", home / "data" / "deeper")
-    assert (check.state, check.found) == ("info", "~/data/deeper, made when it is needed")
+    assert (check.state, check.found) == ("info", "~/data/deeper, created when needed")
     assert not (home / "data").exists()
 
 
@@ -48,7 +48,7 @@ def test_a_file_in_the_way_is_bad(environment, home):
     (home / "data").write_text("")
     check = looked(environment(), "sessions", home / "data" / "sessions")
     assert check.state == "bad"
-    assert "~/data is in the way" in check.found
+    assert "~/data is not a folder" in check.found
 
 
 def test_a_link_to_nowhere_is_in_the_way(environment, home):
@@ -71,7 +71,7 @@ def test_a_folder_of_another_person_is_said_to_be(environment, home, monkeypatch
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     check = looked(environment(), "data", home / "data")
     assert check.state == "bad"
-    assert "another person" in check.found
+    assert "another user" in check.found
     assert "sudo chown" in check.advice
 
 
@@ -89,10 +89,10 @@ def test_sessions_are_counted(environment, find, home):
         (folder / f"{number}.jsonl").chmod(0o600)
     (folder / "index.sqlite").write_text("")
     (folder / "gone.jsonl").symlink_to("nowhere")
-    check = find(folders.check_sessions(environment()))["sessions in it"]
-    assert (check.state, check.found) == ("ok", "3 in 1.5 kB")
+    check = find(folders.check_sessions(environment()))["session files"]
+    assert (check.state, check.found) == ("ok", "3, 1.5 kB")
     (folder / "0.jsonl").chmod(0o644)
-    check = find(folders.check_sessions(environment()))["sessions in it"]
+    check = find(folders.check_sessions(environment()))["session files"]
     assert check.state == "warning"
     assert "read 1 of them" in check.found
     assert check.advice.startswith("chmod -R go-rwx")
@@ -103,7 +103,7 @@ def test_a_session_folder_that_cannot_be_read_is_bad(environment, find, home):
     folder.mkdir(parents=True)
     folder.chmod(0)
     skip_if_rights_do_not_bind(folder)
-    check = find(folders.check_sessions(environment()))["sessions in it"]
+    check = find(folders.check_sessions(environment()))["session files"]
     folder.chmod(0o700)
     assert check.state == "bad"
     assert str(folder) in check.advice
@@ -117,7 +117,7 @@ def test_a_session_folder_of_nobody_is_bad(environment, find, config):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("nfs4", "locks"), ("tmpfs", "gone when"), ("ext4", "")]
+    ("kind", "said"), [("nfs4", "locks"), ("tmpfs", "lost when"), ("ext4", "")]
 )
 def test_a_disk_that_does_not_keep_things_is_said(environment, monkeypatch, kind, said):
     monkeypatch.setattr(folders, "file_system", lambda path: FileSystem(Path("/"), kind))

@@ -20,13 +20,13 @@ def test_each_hook_is_looked_for_and_none_is_run(environment, find, config, prog
         "PostToolUse": "warning",
         "PreCompact": "ok",
     }
-    assert checks["PreToolUse"].found == "nowhere is not found: nowhere --at-all"
+    assert checks["PreToolUse"].found == "nowhere not found: nowhere --at-all"
     assert not (tmp_path / "started").exists()
 
 
 def test_what_cannot_be_used_is_named(environment, find, config):
     config.write_text('[[hooks.Stop]]\ncommand = "true"\nmatcher = "("\n')
-    check = find(configuration.check_hooks(environment()))["left out"]
+    check = find(configuration.check_hooks(environment()))["ignored"]
     assert check.state == "warning"
     assert "no regular expression" in check.found
 
@@ -37,7 +37,7 @@ def test_a_projects_hook_is_named_once_it_is_trusted(environment, find, home):
     (home / "work" / ".codex").mkdir()
     (home / "work" / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
     check = find(configuration.check_hooks(environment()))["Stop"]
-    assert (check.state, check.found) == ("info", "not asked about, so not run: nowhere")
+    assert (check.state, check.found) == ("info", "not approved yet, not run: nowhere")
 
 
 def test_without_hooks_one_line_says_how_to_have_one(environment, find):

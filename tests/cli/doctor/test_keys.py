@@ -22,7 +22,7 @@ def test_a_kept_key_and_an_account_are_said_and_where_they_are(environment, find
     copilot.mkdir(parents=True)
     (copilot / "access-token").write_text(CANARY)
     found = find(configuration.check_keys(environment()))
-    assert found["OPENAI_API_KEY"].found == f"is kept in {data / 'keys' / 'openai.json'}"
+    assert found["OPENAI_API_KEY"].found == f"is stored in {data / 'keys' / 'openai.json'}"
     assert found["copilot"].found == "signed in to GitHub Copilot"
     assert CANARY not in str(found)
 
@@ -33,7 +33,7 @@ def test_a_kept_key_that_cannot_be_read_is_a_warning(environment, find, home):
     before = keyring.get_keyring()
     keyring.set_keyring(fail.Keyring())
     try:
-        check = find(configuration.check_keys(environment()))["kept"]
+        check = find(configuration.check_keys(environment()))["stored"]
     finally:
         keyring.set_keyring(before)
     assert check.state == "warning"
@@ -107,7 +107,7 @@ def test_a_key_where_its_variables_name_belongs_is_not_shown(environment, find, 
     check = find(configuration.check_named_variables(environment()))["api_key_env"]
     assert check.state == "bad"
     assert key not in str(check)
-    assert "name of the environment variable" in check.advice
+    assert "environment variable" in check.advice
 
 
 def test_a_variable_that_moves_a_provider_is_named_without_its_address(

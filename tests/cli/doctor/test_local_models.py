@@ -40,7 +40,7 @@ def test_a_model_whose_file_is_gone_says_how_to_get_it_back(environment, find, o
     check = find(models.check_library(environment()))["smollm2"]
     assert check.state == "warning"
     assert "No such file" in check.found
-    assert check.advice == "Fetch it again: agent-tui models pull smollm2"
+    assert check.advice == "Download it again: agent-tui models pull smollm2"
 
 
 def test_a_pulled_model_that_was_cut_is_bad(environment, find, one_model):
@@ -61,7 +61,7 @@ def test_a_damaged_description_is_bad_and_says_how_to_be_rid_of_it(environment, 
 
 def test_without_the_extra_the_way_to_it_is_told(environment, find, monkeypatch):
     monkeypatch.setattr(models, "package_version", lambda name: "")
-    check = find(models.check_server_package(environment()))["extra local"]
+    check = find(models.check_server_package(environment()))["llama.cpp"]
     assert check.state == "info"
     assert install_command("local") in check.advice
 
@@ -69,7 +69,7 @@ def test_without_the_extra_the_way_to_it_is_told(environment, find, monkeypatch)
 def test_on_musl_no_wheel_is_promised(environment, find, monkeypatch):
     monkeypatch.setattr(models, "package_version", lambda name: "")
     monkeypatch.setattr(models, "is_musl", lambda: True)
-    check = find(models.check_server_package(environment()))["extra local"]
+    check = find(models.check_server_package(environment()))["llama.cpp"]
     assert "pip" not in check.advice
     assert "Ollama" in check.advice
 
@@ -91,7 +91,7 @@ def test_a_wheel_that_breaks_when_imported_does_not_take_us_with_it(
     monkeypatch.setattr(models, "package_version", lambda name: "1.2")
     limit_s = 0.05 if state == "warning" else 60
     monkeypatch.setattr(models, "_IMPORT_WITHIN_S", limit_s)
-    check = find(models.check_server_package(environment()))["extra local"]
+    check = find(models.check_server_package(environment()))["llama.cpp"]
     assert check.state == state
     assert said in check.found
     assert "xllamacpp" not in sys.modules
@@ -100,7 +100,7 @@ def test_a_wheel_that_breaks_when_imported_does_not_take_us_with_it(
 def test_a_module_of_the_project_is_not_taken_for_the_wheel(environment, find, home, monkeypatch):
     (home / "work" / "xllamacpp.py").write_text("raise SystemExit('the project ran')")
     monkeypatch.setattr(models, "package_version", lambda name: "1.2")
-    check = find(models.check_server_package(environment()))["extra local"]
+    check = find(models.check_server_package(environment()))["llama.cpp"]
     assert "the project ran" not in str(check)
 
 

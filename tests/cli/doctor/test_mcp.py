@@ -14,7 +14,7 @@ def test_each_server_of_the_settings_is_looked_for_and_none_is_started(
     checks = find(configuration.check_servers(environment()))
     states = {name: check.state for name, check in checks.items()}
     assert states == {"good": "ok", "gone": "warning", "later": "info", "a b": "warning"}
-    assert checks["gone"].found == "nowhere is not found on PATH"
+    assert checks["gone"].found == "nowhere not found on PATH"
     assert not (tmp_path / "started").exists()
 
 
@@ -24,7 +24,7 @@ def test_a_server_at_an_address_needs_a_package(environment, find, config, monke
     check = find(configuration.check_servers(environment()))["far"]
     assert (check.state, check.found) == (
         "warning",
-        "https://example.invalid/mcp needs the package mcp",
+        "https://example.invalid/mcp requires the package mcp",
     )
     monkeypatch.setattr(configuration, "find_spec", lambda name: name)
     assert find(configuration.check_servers(environment()))["far"].state == "ok"

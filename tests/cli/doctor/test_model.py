@@ -7,7 +7,7 @@ from tests.support.openai_server import OpenAiServer
 
 
 def test_without_key_server_or_file_there_is_nothing_to_talk_to(environment, find):
-    check = find(models.check_model(environment()))["at start"]
+    check = find(models.check_model(environment()))["default"]
     assert check.state == "bad"
     for way in ("--local", "ANTHROPIC_API_KEY", "--base-url"):
         assert way in check.advice
@@ -16,8 +16,8 @@ def test_without_key_server_or_file_there_is_nothing_to_talk_to(environment, fin
 def test_a_key_chooses_a_model_and_is_named_as_the_reason(environment, find, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     found = find(models.check_model(environment()))
-    assert found["at start"].found.startswith("anthropic/claude")
-    assert "because ANTHROPIC_API_KEY is set" in found["at start"].found
+    assert found["default"].found.startswith("anthropic/claude")
+    assert "because ANTHROPIC_API_KEY is set" in found["default"].found
     assert "from litellm's table" in found["window"].found
     assert "its key" not in found
 
@@ -25,16 +25,16 @@ def test_a_key_chooses_a_model_and_is_named_as_the_reason(environment, find, mon
 def test_a_model_of_the_settings_without_its_key_is_bad(environment, find, config):
     config.write_text('model = "openai/gpt-4o"\n')
     found = find(models.check_model(environment()))
-    assert found["at start"].found == "openai/gpt-4o, set in config.toml"
-    assert found["its key"].state == "bad"
-    assert "export OPENAI_API_KEY=" in found["its key"].advice
+    assert found["default"].found == "openai/gpt-4o, set in config.toml"
+    assert found["key"].state == "bad"
+    assert "export OPENAI_API_KEY=" in found["key"].advice
 
 
 def test_a_model_that_does_not_exist_is_bad_and_the_nearest_are_named(
     environment, find, monkeypatch
 ):
     monkeypatch.setenv("AGENT_TUI_MODEL", "claud-sonet")
-    check = find(models.check_model(environment()))["at start"]
+    check = find(models.check_model(environment()))["default"]
     assert check.state == "bad"
     assert "'claud-sonet'" in check.found
     assert "claude" in check.advice
@@ -44,8 +44,8 @@ def test_a_window_set_by_the_person_is_said_to_be(environment, find, config, mon
     monkeypatch.setenv("AGENT_TUI_MODEL", "openai/gpt-4o")
     config.write_text('[models."openai/gpt-4o"]\nwindow = 5000\n')
     found = find(models.check_model(environment()))
-    assert found["at start"].found.endswith("set by AGENT_TUI_MODEL")
-    assert found["window"].found == "5,000 tokens, set in the settings"
+    assert found["default"].found.endswith("set by AGENT_TUI_MODEL")
+    assert found["window"].found == "5,000 tokens, from the settings"
 
 
 def test_a_guessed_window_is_a_warning_with_the_line_to_write(environment, find, config):
@@ -62,24 +62,24 @@ def test_a_server_of_the_settings_is_asked_for_its_first_model(environment, find
         server.pages["/v1/models"] = {"data": [{"id": "mine", "max_model_len": 4096}]}
         config.write_text(f'base_url = "{server.base_url}"\n')
         found = find(models.check_model(environment()))
-        assert found["at start"].found.startswith("openai/mine, the first that http://127.0.0.1")
-        assert found["window"].found == "4,096 tokens, as its server says"
+        assert found["default"].found.startswith("openai/mine, the first model at http://127.0.0.1")
+        assert found["window"].found == "4,096 tokens, from its server"
 
 
 def test_a_server_elsewhere_is_not_asked(environment, find, config):
     config.write_text('base_url = "https://me:hunter2@model.invalid/v1"\n')
-    check = find(models.check_model(environment()))["at start"]
+    check = find(models.check_model(environment()))["default"]
     assert check.state == "info"
-    assert check.found == "the first that https://model.invalid/v1 lists; not asked"
+    assert check.found == "the first model at https://model.invalid/v1, not contacted"
 
 
 def test_a_running_server_is_something_to_choose(find):
     with OpenAiServer() as server:
         server.pages["/v1/models"] = {"data": [{"id": "mine", "max_model_len": 4096}]}
         check = find(models.check_model(read_environment(server_ports={"vLLM": server.port})))[
-            "at start"
+            "default"
         ]
-    assert (check.state, check.found) == ("info", "none is set; 1 on running servers")
+    assert (check.state, check.found) == ("info", "none set; 1 on running servers")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from agent_tui.cli.doctor import machine
 def test_that_no_provider_was_called_is_said(environment, find):
     found = find(machine.check_network(environment()))
     assert list(found) == ["providers"]
-    assert found["providers"].found == "not checked: keys are only tried when used"
+    assert found["providers"].found == "not checked; keys are tried only when used"
 
 
 def test_proxies_are_named_and_not_shown(environment, find, monkeypatch):

@@ -25,7 +25,7 @@ MIXED = (
     Check("tools", "git", "ok", "2.44"),
     Check("tools", "rg", "info", "not found"),
     Check("tools", "bash", "warning", "not found", "Install bash."),
-    Check("model", "at start", "bad", "none", "Choose one."),
+    Check("model", "default", "bad", "none", "Choose one."),
 )
 
 
@@ -56,7 +56,7 @@ def test_the_json_holds_every_check(found):
 def test_marks_are_words_where_the_terminal_has_no_utf8():
     shown = as_text(MIXED, is_utf8=False)
     assert shown.isascii()
-    for line in ("  ok   git", "  -    rg", "  warn bash", "  BAD  at start"):
+    for line in ("  ok   git", "  -    rg", "  warn bash", "  BAD  default"):
         assert line in shown
     assert "✓ git" in as_text(MIXED)
 
@@ -67,8 +67,8 @@ def test_colour_is_only_where_it_was_asked_for():
 
 
 def test_the_end_names_what_is_wrong():
-    assert as_text(MIXED).endswith("Does not work: model/at start.\nCould be better: tools/bash.\n")
-    assert as_text(MIXED[:2]).endswith("Nothing to mend.\n")
+    assert as_text(MIXED).endswith("Problems: model/default.\nWarnings: tools/bash.\n")
+    assert as_text(MIXED[:2]).endswith("No problems found.\n")
 
 
 @pytest.mark.parametrize(("count", "healthy"), [(3, True), (4, False)])

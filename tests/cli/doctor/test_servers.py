@@ -79,7 +79,7 @@ def test_a_base_url_that_nothing_answers_at_is_bad(environment, find, config, fr
     config.write_text(f'base_url = "http://127.0.0.1:{free_port}/v1"\n')
     check = find(models.check_base_urls(environment()))["base_url"]
     assert check.state == "bad"
-    assert check.found == f"http://127.0.0.1:{free_port}/v1 takes no connection"
+    assert check.found == f"cannot connect to http://127.0.0.1:{free_port}/v1"
     assert "Start the server" in check.advice
 
 
@@ -105,7 +105,7 @@ def test_what_is_no_address_is_bad(environment, find, config, url):
     check = find(configuration.check_settings(environment()))["base_url"]
     assert check.state == "bad"
     assert url in check.found
-    assert "Write it whole" in check.advice
+    assert "Write a full URL" in check.advice
 
 
 def test_a_server_elsewhere_gets_a_connection_but_no_key(environment, find, config, monkeypatch):

@@ -14,7 +14,7 @@ def test_a_file_that_is_no_toml_is_bad_for_all_of_it_is_left_out(environment, co
     config.write_text("a = 1\nb = = 2\n")
     (problem,) = [c for c in configuration.check_settings(environment()) if c.state == "bad"]
     assert "config.toml:2" in problem.found
-    assert "defaults" in problem.advice
+    assert "none of its settings" in problem.advice
 
 
 def test_a_wrong_permission_setting_is_bad(environment, find, config):

@@ -112,7 +112,7 @@ def test_tmux_is_asked_for_what_matters_here(environment, find, programs, monkey
     found = find(machine.check_multiplexer(environment()))
     assert found["tmux"].found == ("3.4, set-clipboard off, allow-passthrough off, escape-time 500")
     assert found["tmux clipboard"].advice.endswith("tmux set -s set-clipboard external")
-    assert "Esc acts late" in found["tmux keys"].found
+    assert "Esc reacts late" in found["tmux keys"].found
 
 
 def test_a_well_set_tmux_has_one_line(environment, find, programs, monkeypatch):

@@ -15,7 +15,7 @@ def test_a_folder_without_git_says_what_git_is_good_for(environment, find):
     assert (found["folder"].state, found["folder"].found) == ("ok", "~/work")
     assert found["repository"].state == "info"
     assert "git init" in found["repository"].advice
-    assert found["AGENTS.md"].found == "none in force"
+    assert found["AGENTS.md"].found == "none"
 
 
 def test_the_repository_and_the_instructions_in_force_are_named(
@@ -30,7 +30,7 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     checks = list(folders.check_workspace(environment()))
     assert find(checks)["repository"].found == "~/work"
     assert find(checks)["AGENTS.md"].found == "~/config/AGENTS.md"
-    withheld = find(checks)["not obeyed"]
+    withheld = find(checks)["not read"]
     assert withheld.found == "~/work/AGENTS.md, ~/work/src/CLAUDE.md: the folder is not trusted"
     assert "agent-tui trust add" in withheld.advice
 
@@ -38,8 +38,11 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     checks = list(folders.check_workspace(environment()))
     first, cut = [check for check in checks if check.name == "AGENTS.md"]
     assert first.found == "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
-    assert (cut.state, cut.found) == ("warning", "~/work/AGENTS.md: only its beginning is used")
-    assert "not obeyed" not in find(checks)
+    assert (cut.state, cut.found) == (
+        "warning",
+        "~/work/AGENTS.md: too long, only the beginning is used",
+    )
+    assert "not read" not in find(checks)
 
 
 def test_git_is_not_run_in_a_folder_nobody_trusts_yet(environment, home, programs):
