@@ -125,17 +125,17 @@ def test_the_default_wording_is_no_prompt(scopes: Scopes):
 
 
 def test_a_summary_that_nobody_waits_for_is_an_error(scopes: Scopes):
-    with pytest.raises(ScopeError, match="No scope waits"):
+    with pytest.raises(ScopeError, match="No scope is waiting"):
         resume_with_summary(scope_state(scopes.path), "text")
     scopes.enter()
-    with pytest.raises(ScopeError, match="No scope waits"):
+    with pytest.raises(ScopeError, match="No scope is waiting"):
         resume_with_summary(scope_state(scopes.path), "text")
     scopes.exchange()
     scopes.end()
     with pytest.raises(ScopeError, match="is empty"):
         resume_with_summary(scope_state(scopes.path), " \n")
     scopes.resume()
-    with pytest.raises(ScopeError, match="No scope waits"):
+    with pytest.raises(ScopeError, match="No scope is waiting"):
         resume_with_summary(scope_state(scopes.path), "text")
 
 

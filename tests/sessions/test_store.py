@@ -318,7 +318,7 @@ def test_files_that_are_no_sessions_are_told_with_the_reason(store: SessionStore
     (log.path.parent / "bad.jsonl").write_text("nothing\n")
     (log.path.parent / "empty.jsonl").touch()
     (log.path.parent / "folder.jsonl").mkdir()
-    told = ("bad.jsonl: it holds no session", "empty.jsonl: it is empty")
+    told = ("bad.jsonl: it contains no session", "empty.jsonl: it is empty")
     found = store.unreadable(store.list())
     assert found[:2] == told
     assert found[2].startswith("folder.jsonl: ")

@@ -359,7 +359,7 @@ async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stag
     events = await turn
     assert only(events, CompactionFinished).summary
     phases = [event.phase for event in of_kind(events, CompactionProgress)]
-    assert phases == ["finishing the summary begun earlier"]
+    assert phases == ["finishing the summary started earlier"]
 
 
 async def test_no_summary_is_made_ahead_where_shortening_will_do(stage: Stage):

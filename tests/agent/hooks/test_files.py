@@ -124,7 +124,7 @@ def entry(**hook: object) -> dict[str, object]:
     [
         ([], '"hooks" must be an object'),
         ({"hooks": []}, '"hooks" must be an object'),
-        ({"hooks": {"OnStop": []}}, "there is no event 'OnStop'; there are SessionStart"),
+        ({"hooks": {"OnStop": []}}, "unknown event 'OnStop'; the events are SessionStart"),
         ({"hooks": {"Stop": {}}}, "it is no object"),
         ({"hooks": {"Stop": [{"matcher": 3, "hooks": []}]}}, "its matcher must be text"),
         ({"hooks": {"Stop": [{"matcher": "(", "hooks": []}]}}, "no regular expression"),
@@ -133,7 +133,7 @@ def entry(**hook: object) -> dict[str, object]:
         (entry(command=" "), "it has no command"),
         (entry(command="a\0b"), "it has no command"),
         (entry(command="a" * 5_000), "over 4,000 characters"),
-        (entry(type="prompt", prompt="?"), "only hooks of type command"),
+        (entry(type="prompt", prompt="?"), "only command hooks"),
         (entry(command="a", timeout=0), "its timeout must be a number"),
         (entry(command="a", args="b"), "args must be a list"),
         ({"hooks": {"Stop": [{"hooks": [{"command": "a", "if": "Bash(git *)"}]}]}}, "'if' cannot"),
@@ -165,4 +165,4 @@ def test_only_so_many_hooks_of_a_file_count(tmp_path, project):
     write(project, {"hooks": {"Stop": [{"hooks": hooks}]}})
     found = files(tmp_path, trusted=project).find(project)
     assert len(found.hooks) == 64
-    assert "only the first 64 hooks count" in found.problems[0]
+    assert "only the first 64 hooks are used" in found.problems[0]

@@ -142,7 +142,7 @@ def test_a_table_that_says_nothing_of_use_is_refused(given):
         ({"command": "x", "args": "y"}, "args must be a list"),
         ({"command": "x", "args": [1]}, "args must be a list"),
         ({"command": "x", "env": {"A": 1}}, "env must be an object"),
-        ({"url": "x", "type": "sse"}, "old kind sse"),
+        ({"url": "x", "type": "sse"}, "old sse transport"),
         ({"command": "x", "args": ["y" * 4_000]}, "over 4,000 characters"),
         ("x", "no object"),
     ],

@@ -156,7 +156,7 @@ def test_a_line_that_is_too_long_is_passed_over(
     )
     session = read_recorded(file, "claude")
     assert [reply.text for reply in replies(session)] == ["Hello."]
-    assert session.warnings[0].startswith("line 2: too long to be read; left out (5,")
+    assert session.warnings[0].startswith("line 2: too long to read; left out (5,")
     file.write_text(json.dumps([{"role": "user", "content": "x" * 5_000}]))
     with pytest.raises(SessionError, match="larger than 1,000 bytes"):
         read_recorded(file, "mini-swe-agent")

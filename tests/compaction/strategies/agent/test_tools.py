@@ -51,7 +51,7 @@ JUNK: list[tuple[str, JsonObject, str]] = [
     (RESULT, {"ids": [1e300]}, "is not the id of a message."),
     (SEGMENT, {"first": 1}, "last: 'None' is not the id of a message."),
     (SEGMENT, {"first": 7, "last": 3}, "last (3) comes before first (7)."),
-    (SEGMENT, {"first": 1, "last": 3, "text": ["a"]}, "text must be a text."),
+    (SEGMENT, {"first": 1, "last": 3, "text": ["a"]}, "text must be a string."),
 ]
 
 

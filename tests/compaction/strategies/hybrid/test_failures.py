@@ -41,7 +41,7 @@ FAILURES: dict[str, Step] = {
     "a refusal": REFUSAL,
     "a tool call": TOOL_CALL,
     "cut off": CUT_OFF,
-    "broken off": BROKEN_OFF,
+    "connection lost": BROKEN_OFF,
     "filtered": FILTERED,
     "no JSON": "Here you are: all of it is shorter now.",
     "broken JSON": '{"messages": [{"id": 1, "text": "Ques',
@@ -110,7 +110,7 @@ def test_the_next_model_takes_over_and_the_one_that_failed_is_not_asked_again(
         ("Bananas ripen quicker inside paper bags.", "something else"),
         ("I'm sorry, but I can't help with that.", "refusal"),
         ("(none)", "says nothing"),
-        ("what does it do there? " * 60, "goes round in circles"),
+        ("what does it do there? " * 60, "repeats itself"),
         ("Question about parsing, " + " ".join(f"item{n}" for n in range(300)), "too long"),
     ],
 )

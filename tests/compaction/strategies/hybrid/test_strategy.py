@@ -228,7 +228,7 @@ def test_every_message_has_its_decision_in_the_log(counter: TokenCounter) -> Non
     assert len(lines) == 1 + len(talk.path)
     (read,) = [line for line in lines if results["read"].id in line]
     assert read.startswith(f"{results['read'].id} toolResult read 34,")
-    assert read.endswith("tokens: metadata alone")
+    assert read.endswith("tokens: metadata only")
     # The newest five and, being the person's last, the first message.
     assert sum(line.endswith("kept: protected") for line in lines) == 6
 
