@@ -145,7 +145,7 @@ def test_while_one_is_waited_for_no_other_scope_can_end(scopes: Scopes):
     scopes.enter("inner")
     scopes.exchange()
     scopes.end()
-    with pytest.raises(ScopeError, match="inner still waits"):
+    with pytest.raises(ScopeError, match="inner is still waiting"):
         await_compress(scopes.path, outer)
     scopes.resume()
     assert scopes.innermost.id == outer.id

@@ -182,7 +182,7 @@ def test_of_sessions_with_one_name_the_newest_is_opened(store: SessionStore) -> 
 def test_a_session_that_is_not_there_is_answered_with_the_nearest(store: SessionStore) -> None:
     add(store, "x", name="Fix the parser", id="1111aaaa-1")
     add(store, "y", name="Docs", id="1122bbbb-2")
-    with pytest.raises(SessionError, match=r"begins 2 session ids.*Docs.*Fix the parser"):
+    with pytest.raises(SessionError, match=r"matches 2 session ids.*Docs.*Fix the parser"):
         store.open("11", HERE)
     with pytest.raises(SessionError, match="Fix the parser"):
         store.open("fix the parsre", HERE)

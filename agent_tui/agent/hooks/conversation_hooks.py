@@ -75,7 +75,7 @@ class ConversationHooks:
             return output
         said = "\n".join(filter(None, (answer.refusal, answer.added, changed)))
         if answer.refusal:
-            self._emit(Notice("info", f"A PostToolUse hook reported: {_begin(answer.refusal)}"))
+            self._emit(Notice("info", f"A PostToolUse hook found: {_begin(answer.refusal)}"))
         if said:
             output = replace(output, for_model=f"{output.for_model}\n[PostToolUse hook]\n{said}")
         if answer.stops:

@@ -186,7 +186,7 @@ def _quoted(headings: Iterable[str]) -> str:
 def _why_missing(missing: Sequence[str], said: Collection[str]) -> str:
     if not said:
         return f"it lacked {_quoted(missing)}"
-    return f"it said nothing new under {_quoted(missing)}"
+    return f"it said nothing under {_quoted(missing)}"
 
 
 def _without_the_cut(bodies: Mapping[str, str]) -> dict[str, str]:

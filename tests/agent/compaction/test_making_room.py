@@ -417,6 +417,6 @@ async def test_a_context_that_fills_up_at_once_again_and_again_is_named(stage: S
     )
     runtime = stage.runtime(provider, window=WINDOW)
     events = await collect(runtime.submit("Read it again and again."))
-    told = [notice for notice in of_kind(events, Notice) if "full again" in notice.text]
+    told = [notice for notice in of_kind(events, Notice) if "filled up again" in notice.text]
     assert told
     assert "big.txt" in told[0].text

@@ -197,7 +197,7 @@ async def test_a_window_learned_from_the_server_is_fitted_to(stage: Stage):
     runtime = stage.runtime(provider, learned_window=2_048)
     assert len(runtime.conversation.prompt.tools) == 14
     (notice,) = of_kind(list(await runtime.refresh_usage()), Notice)
-    assert "window of 2,048 tokens" in notice.text
+    assert "context window (2,048 tokens)" in notice.text
     await collect(runtime.submit("hi"))
     assert len(provider.requests[0].tools) == 4
 

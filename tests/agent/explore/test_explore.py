@@ -96,7 +96,7 @@ async def test_its_waiting_for_the_model_is_told(stage: Stage):
     events = await collect(stage.runtime(provider).submit("go"))
     assert of_kind(events, ReplyAwaited) == [ReplyAwaited(65, True)] * len(provider.requests)
     said = [event.text for event in of_kind(events, ToolOutputDelta)]
-    assert "waiting for the model for 1m 05s\n" in said
+    assert "waiting for the model (1m 05s)\n" in said
 
 
 async def test_its_context_is_its_own(stage: Stage):

@@ -98,7 +98,7 @@ def test_what_is_of_the_wrong_kind_is_named_and_changes_nothing(said, why):
 
 @pytest.mark.parametrize("text", ["{", '{"a": ' * 100_000, '{"a": 1} and more'])
 def test_what_is_no_json_is_named(text: str):
-    assert "cannot be used" in read_answer("Stop", HookRun(stdout=text)).problem
+    assert "not usable" in read_answer("Stop", HookRun(stdout=text)).problem
 
 
 def test_together_they_hold_back_whatever_one_holds_back():

@@ -255,7 +255,7 @@ async def test_continue_false_before_a_call_ends_the_turn_without_it(stage):
         ("no-such-program", "exit code 127"),
         ("kill -9 $$", "killed by signal 9"),
         ("echo '{\"decision\": 3}'", "decision must be text"),
-        ("echo '{broken'", "cannot be used"),
+        ("echo '{broken'", "not usable"),
         ("sleep 60", "timed out after 0.2 s"),
         ("trap '' TERM; sleep 60 & exec sleep 60", "timed out after 0.2 s"),
         ("yes", "timed out after 0.2 s"),

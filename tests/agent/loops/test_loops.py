@@ -190,9 +190,7 @@ async def test_a_round_that_fails_ends_the_loop_and_nothing_is_summed_up(
     ending = only(events, TurnFinished)
     assert ending.outcome in ("error", "length")
     assert ending.can_continue
-    assert (
-        "stopped in round 2 of 3. The other rounds" in of_kind(events, Notice)[-1].text
-    )
+    assert "stopped in round 2 of 3. The other rounds" in of_kind(events, Notice)[-1].text
     assert only(events, ScopeLeft).summary == ""
     assert model.summaries == []
     assert "Look at a.py." in seen(runtime)
@@ -237,7 +235,7 @@ async def test_esc_while_it_is_summed_up_changes_nothing_and_retry_does_it(stage
         runtime, PLAN, lambda e: isinstance(e, ScopeProgress) and e.summary_chars > 0
     )
     assert only(events, TurnFinished) == TurnFinished("aborted", can_continue=True)
-    assert "/retry does it" in only(events, Notice).text
+    assert "/retry summarises it" in only(events, Notice).text
     assert "Look at a.py." in seen(runtime)
     again = await collect(runtime.continue_turn())
     assert only(again, ScopeLeft).summary == SUMMARY
@@ -387,7 +385,7 @@ async def test_two_things_at_once_are_refused(stage: Stage):
     runtime = stage.runtime(Model(Reply(text="So", gate=gate)).provider)
     events = runtime.loop(PLAN)
     await anext(events)
-    with pytest.raises(AgentTuiError, match="running already"):
+    with pytest.raises(AgentTuiError, match="already running"):
         await collect(runtime.loop(PLAN))
     await events.aclose()
     assert scope_state(runtime.conversation.log.path_entries()) == Running()

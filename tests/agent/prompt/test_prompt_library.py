@@ -128,7 +128,7 @@ def test_one_bad_file_hides_no_other(place: Place):
         "binary.md": "is binary, not text",
         "latin.md": "is not UTF-8 text (byte 3)",
         "front.md": "begins with --- but has no closing ---",
-        "review.md": "is left out: REVIEW.md is /review already",
+        "review.md": "is ignored: REVIEW.md is already /review",
         "two words.md": "needs a name made of letters, digits, - and _ to be a command",
     }
 
@@ -160,8 +160,8 @@ def test_a_link_of_the_project_that_leads_elsewhere_is_not_read(place: Place, tm
     found = place.look()
     assert names(found) == ["project inside", "project same"]
     assert reasons(found) == {
-        "out.md": f"is not obeyed: it is a link to {tmp_path / 'secret.md'}",
-        "folder": "is not obeyed: the folder is not trusted",
+        "out.md": f"is ignored: it is a link to {tmp_path / 'secret.md'}",
+        "folder": "is ignored: the folder is not trusted",
     }
 
 
@@ -254,7 +254,7 @@ def test_a_project_cannot_send_what_the_person_did_not_name(
     (place.src / "app.py").write_text("x")
     place.write(place.proj, "help-me.md", f"Look at {mention} and @app.py.")
     place.write(place.user, "mine.md", f"Look at {mention}.")
-    with pytest.raises(ConfigError, match=r"help-me.md is not sent: it would attach .*(rsa|env)"):
+    with pytest.raises(ConfigError, match=r"help-me.md was not sent: it would attach .*(rsa|env)"):
         place.message("help-me", "~/.ssh")
     assert place.message("mine", "~/.ssh")
     assert place.message("help-me", "~/.ssh @~/.ssh/id_rsa @.env")

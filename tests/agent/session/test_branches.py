@@ -137,7 +137,7 @@ async def test_going_back_to_the_present_place_says_so(stage: Stage):
     assert runtime.conversation.log.leaf_id
     (notice,) = await runtime.branches.go_back(runtime.conversation.log.leaf_id)
     assert isinstance(notice, Notice)
-    assert "there already" in notice.text
+    assert "already there" in notice.text
     assert said(runtime) == ["one"]
 
 

@@ -203,8 +203,7 @@ async def test_files_alone_tell_the_model(stage: Stage):
     await collect(runtime.submit("And now?"))
     request = stage.model.requests[-1]
     assert any(
-        "restored earlier versions" in m.text and "a.txt" in m.text
-        for m in request.messages
+        "restored earlier versions" in m.text and "a.txt" in m.text for m in request.messages
     )
 
 

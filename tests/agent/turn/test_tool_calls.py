@@ -150,7 +150,7 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     finished = next(event for event in events if isinstance(event, ToolFinished))
     (told,) = finished.message.content
     assert isinstance(told, TextContent)
-    assert "changed between" in told.text
+    assert "changed after" in told.text
     assert list((stage.workspace / "second").iterdir()) == []
     (decided,) = runtime.conversation.permissions.log.latest
     assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")

@@ -513,7 +513,7 @@ def test_odd_lines_are_passed_over_each_with_a_warning(file: Path) -> None:
         "line 9: not valid JSON (Unterminated str",
         "line 7: parent gone is missing; linked t",
         "line 7: a part of unknown kind 'server_t",
-        "line 8: a result without an open tool call",
+        "line 8: a result without an open tool ca",
     ]
 
 

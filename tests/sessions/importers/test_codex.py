@@ -301,7 +301,7 @@ def test_a_fork_has_the_name_of_its_own_head(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("odd", "warning"),
     [
-        (output("gone", "text"), "line 2: a result without an open tool call"),
+        (output("gone", "text"), "line 2: a result without an open tool ca"),
         (item("hologram"), "line 2: an item of unknown kind 'hologram'; left out"),
         ({"type": "future", "payload": {}}, "line 2: unknown kind 'future'; left out"),
         ("[1]", "line 2: not a JSON object; left out"),

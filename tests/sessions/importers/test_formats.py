@@ -115,7 +115,7 @@ def test_other_files_are_refused_with_the_formats_there_are(tmp_path: Path, cont
     file.write_text(content)
     with pytest.raises(SessionError, match=r"notes\.jsonl is not a session.*pi, claude, codex\."):
         read_foreign(file)
-    with pytest.raises(SessionError, match=r"no format openhands.*pi, claude, codex\."):
+    with pytest.raises(SessionError, match=r"Unknown format openhands.*pi, claude, codex\."):
         read_foreign(file, "openhands")
 
 

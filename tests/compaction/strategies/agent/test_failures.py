@@ -136,7 +136,7 @@ async def test_a_mistake_beside_work_is_answered_and_forgiven(counter: TokenCoun
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE)
     plan = await scene.plan()
     assert plan.statistics["rounds"] == 4
-    assert scene.answers(1)[0].startswith("There is no tool 'rm'. There are: get_compression_meta")
+    assert scene.answers(1)[0].startswith("There is no tool 'rm'. Available: get_compression_meta")
     assert scene.answers(1)[2] == "skip: 'many' is not the id of a message."
 
 
@@ -176,9 +176,9 @@ BAD_TEXTS = {
     "a refusal": ("I'm sorry, I can't help with that.", "it is a refusal"),
     "a loop": ("The file was read again. " * 20, "it repeats itself"),
     "too short": ("It was done.", "3 words are too few for"),
-    "an invented file": (account(0) + " See src/evil.py.", "such as src/evil.py"),
-    "an invented folder": (account(0) + " See /etc/passwd/x.", "such as /etc/passwd/x"),
-    "a file of elsewhere": (account(5), "such as src/part5.py"),
+    "an invented file": (account(0) + " See src/evil.py.", ": src/evil.py"),
+    "an invented folder": (account(0) + " See /etc/passwd/x.", ": /etc/passwd/x"),
+    "a file of elsewhere": (account(5), ": src/part5.py"),
     "too long": ("word " * 3_000, "repeats itself"),
     "longer": (" ".join(f"parser{n}" for n in range(2_000)), "it is not shorter than"),
 }
@@ -208,7 +208,7 @@ async def test_a_text_that_gains_nothing_beside_the_rules_is_not_taken(
     text = "The person named the files that are not to be touched, by number, and nothing else."
     replies = [Reply(tool_calls=(segment(1, 2),)), *[Reply(tool_calls=(segment(1, 2, text),))] * 2]
     scene = Scene(counter, replies, (*talk.path, *long_session()))
-    assert "messages 1-2 was rejected: it saves nothing" in await failure_of(scene)
+    assert "messages 1-2 was not accepted: it saves nothing" in await failure_of(scene)
 
 
 async def test_a_segment_is_replaced_only_once(counter: TokenCounter) -> None:

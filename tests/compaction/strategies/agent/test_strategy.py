@@ -259,7 +259,7 @@ async def test_a_text_that_is_not_taken_comes_back_with_the_reason_and_the_conte
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 700)
     await scene.plan()
     (answer,) = scene.answers(2)
-    assert "rejected: it names files that do not occur there: src/other.py" in answer
+    assert "not accepted: it names files that do not occur there: src/other.py" in answer
     assert "<conversation>" in answer
 
 

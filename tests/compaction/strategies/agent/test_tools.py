@@ -38,7 +38,7 @@ def test_numbers_are_understood_as_models_write_them(
 
 
 JUNK: list[tuple[str, JsonObject, str]] = [
-    ("", {}, "There is no tool ''. There are: get_compression_metadata, compress_tool_result,"),
+    ("", {}, "There is no tool ''. Available: get_compression_metadata, compress_tool_result,"),
     ("x" * 300, {}, "There is no tool"),
     (METADATA, {"skip": "a few"}, "skip: 'a few' is not the id of a message."),
     (METADATA, {"skip": "1-3"}, "skip must be one number."),

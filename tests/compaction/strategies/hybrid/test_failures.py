@@ -79,7 +79,7 @@ def test_a_failure_at_any_call_costs_the_words_of_what_is_left_alone(
     said = texts(talk.path, plan)
     assert sum(text.startswith("In short: ") for text in said) == 20 * (failing - 1)
     assert "old messages were cut" in plan.note
-    assert "scripted/one: The key is wrong." in plan.note
+    assert "scripted/one: The key is wrong)" in plan.note
 
 
 def test_the_next_model_takes_over_and_the_one_that_failed_is_not_asked_again(

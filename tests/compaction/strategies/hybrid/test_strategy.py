@@ -136,7 +136,7 @@ def test_what_cannot_come_down_to_the_target_says_why(counter: TokenCounter) -> 
     talk = questions(3)
     plan = planned(talk.path, counter, target=500)
     assert plan.tokens_after > 500
-    assert "more than the 500 aimed at" in plan.note
+    assert "above the target of 500" in plan.note
 
 
 def test_one_call_shortens_twenty_messages(counter: TokenCounter) -> None:
