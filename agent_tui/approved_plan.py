@@ -1,14 +1,16 @@
 """The person's message by which a plan is approved, and the plan in it."""
 
-_WORK_BY_PLAN = "I approve this plan. Work by it:\n\n"
+_APPROVED = "I approve this plan. Follow it:\n\n"
+_FORMERLY = "I approve this plan. Work by it:\n\n"
+"""In sessions of earlier versions."""
 
 
 def approving_message(plan: str) -> str:
     """What the person is taken to say by approving `plan`."""
-    return f"{_WORK_BY_PLAN}{plan}"
+    return f"{_APPROVED}{plan}"
 
 
 def approved_plan(message: str) -> str:
     """The plan that `message` approves; empty where it approves none."""
-    plan = message.removeprefix(_WORK_BY_PLAN)
-    return plan if plan != message else ""
+    openings = (opening for opening in (_APPROVED, _FORMERLY) if message.startswith(opening))
+    return message.removeprefix(opening) if (opening := next(openings, "")) else ""

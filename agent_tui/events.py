@@ -1,9 +1,9 @@
-"""What happens in a conversation, as typed facts for whoever shows it.
+"""What happens in a conversation, as typed events for every front end.
 
-Ordering rules: an event that names an ``entry_id`` comes after that entry is in the session
-file. `TurnStarted` ... `TurnFinished` bracket a turn; `ReplyStarted` is followed by deltas and
-exactly one `ReplyFinished`, also when interrupted; each `ToolStarted` by exactly one
-`ToolFinished` with the same ``call_id``. No event holds a widget, a class or a Future.
+Ordering rules: an event with an ``entry_id`` follows the writing of that entry to the session
+file. `TurnStarted` ... `TurnFinished` bracket a turn. Deltas and exactly one `ReplyFinished`
+follow `ReplyStarted`, even after an interruption. Exactly one `ToolFinished` with the same
+``call_id`` follows each `ToolStarted`. No event holds a widget, a class or a Future.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length", "limit"]
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The person's message is in the file and the first request is about to leave."""
+    """Your message is in the session file and the first request is about to be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessageAdded:
-    """A message of the person is part of the conversation (sent, steered or queued)."""
+    """Your message is now part of the conversation (sent, steered or queued)."""
 
     entry_id: str
     text: str
@@ -44,16 +44,16 @@ class UserMessageAdded:
 
 @dataclass(frozen=True, slots=True)
 class ReplyStarted:
-    """A request left; nothing has come back yet."""
+    """A request was sent; nothing has arrived yet."""
 
     model: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyAwaited:
-    """Nothing of the present reply has come for `waited_s` seconds: said once a minute.
+    """Nothing of the current reply has arrived for `waited_s` seconds. Sent once a minute.
 
-    `is_alive`: the server sends signs of life (pings, comments, empty deltas) meanwhile.
+    `is_alive`: the server still sends pings, comments or empty deltas.
     """
 
     waited_s: float
@@ -62,21 +62,21 @@ class ReplyAwaited:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More visible text of the present reply."""
+    """More visible text of the current reply."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """More reasoning text of the present reply."""
+    """More reasoning text of the current reply."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """The model is writing a tool call; `argument_chars` so far."""
+    """The model is writing a tool call: `argument_chars` characters of arguments so far."""
 
     name: str
     argument_chars: int
@@ -84,7 +84,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReplyFinished:
-    """The reply, whole or interrupted (`message.stop_reason`), is in the file."""
+    """The reply, complete or interrupted (`message.stop_reason`), is in the session file."""
 
     entry_id: str
     message: AssistantMessage
@@ -92,9 +92,9 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDiscarded:
-    """Nothing of the present reply is kept.
+    """Nothing of the current reply is kept.
 
-    An error came before its first token, or `was_shown`: the reply begins anew.
+    An error came before its first token. With `was_shown`, the reply starts again.
     """
 
     was_shown: bool = False
@@ -102,9 +102,9 @@ class ReplyDiscarded:
 
 @dataclass(frozen=True, slots=True)
 class CutReplyDropped:
-    """The model gives the whole of a cut reply once more.
+    """The model repeats a reply that was cut off, in full.
 
-    The parts kept in `entry_ids` no longer belong to the conversation.
+    The partial replies in `entry_ids` no longer belong to the conversation.
     """
 
     entry_ids: tuple[str, ...]
@@ -112,7 +112,7 @@ class CutReplyDropped:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool call is about to be judged and run. `title` is one line for the person."""
+    """A tool call is about to be checked and run. `title` is one line to show."""
 
     call_id: str
     name: str
@@ -122,7 +122,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputDelta:
-    """Output of a running tool, as it comes; `skipped_lines` are left out before `text`."""
+    """Live output of a running tool. `skipped_lines` lines before `text` are left out."""
 
     call_id: str
     text: str
@@ -131,7 +131,7 @@ class ToolOutputDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """The tool's result is in the file."""
+    """The tool's result is in the session file."""
 
     entry_id: str
     call_id: str
@@ -140,7 +140,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class BashStarted:
-    """A command of the person's (``!``) runs; its output comes as `ToolOutputDelta`."""
+    """Your ``!`` command is running; its output comes as `ToolOutputDelta`."""
 
     call_id: str
     command: str
@@ -148,7 +148,7 @@ class BashStarted:
 
 @dataclass(frozen=True, slots=True)
 class BashFinished:
-    """The command of the person's ended and is in the file."""
+    """Your ``!`` command has ended and is in the session file."""
 
     entry_id: str
     call_id: str
@@ -157,13 +157,13 @@ class BashFinished:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What will happen if the person agrees, and why they are asked.
+    """What happens if you agree, and why you are asked.
 
-    `body` is the exact command, a unified diff or a plan (Markdown): `body_kind` says which.
-    `session_rule` is the rule that "for this session" and "always" would add, as text,
-    or empty where no rule may be made. `part_rules` together
-    allow what asks in a command, part by part and mostly with other arguments; empty for none.
-    `is_loss`: it may do what no undo brings back, so a front proposes to say no.
+    `body` is the exact command, a unified diff or a plan (Markdown); `body_kind` says which.
+    `session_rule` is the rule that "for this session" and "always" would add, as text;
+    empty if no rule may be added. `part_rules` together allow the parts of a command that need
+    approval, usually with other arguments too; empty for none. `is_loss`: it may cause loss that
+    undo cannot restore, so a front end suggests to decline.
     """
 
     id: str
@@ -180,14 +180,14 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequested:
-    """The turn waits for an answer."""
+    """The turn is waiting for your answer."""
 
     request: ApprovalRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResolved:
-    """The answer came (or the turn was aborted, then `allowed` is false)."""
+    """The answer arrived, or the turn was aborted (then `allowed` is false)."""
 
     request_id: str
     allowed: bool
@@ -195,7 +195,7 @@ class ApprovalResolved:
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """A request failed and is tried again after `delay_s` seconds."""
+    """A request failed and is retried after `delay_s` seconds."""
 
     attempt: int
     max_attempts: int
@@ -212,9 +212,9 @@ class ContextChanged:
 
 @dataclass(frozen=True, slots=True)
 class ContextWarning:
-    """A threshold was crossed upward: ``warn`` or ``trigger``. Once per crossing.
+    """Context usage rose above a threshold, ``warn`` or ``trigger``. Sent once per crossing.
 
-    Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
+    agent-tui compacts automatically at `compacts_at` percent of the window; 0 if it does not.
     """
 
     usage: ContextUsage
@@ -224,7 +224,7 @@ class ContextWarning:
 
 @dataclass(frozen=True, slots=True)
 class TotalsChanged:
-    """Tokens and cost of this session so far; `cost_usd` is 0 where no price is known."""
+    """Tokens and cost of this session so far; `cost_usd` is 0 if no price is known."""
 
     input_tokens: int
     output_tokens: int
@@ -233,23 +233,23 @@ class TotalsChanged:
 
 @dataclass(frozen=True, slots=True)
 class QueueChanged:
-    """Messages typed while the turn runs and not yet delivered, oldest first."""
+    """Messages you typed during the turn that are not delivered yet, oldest first."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TodosChanged:
-    """The model's plan."""
+    """The model's to-do list changed."""
 
     todos: tuple[Todo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TextPinned:
-    """A text was put before the model that no compaction takes away: a skill's, or instructions.
+    """A skill or an instructions file was added to the context; compaction does not remove it.
 
-    `is_changed`: its file says something else than before.
+    `is_changed`: the file has changed since it was last added.
     """
 
     entry_id: str
@@ -259,9 +259,9 @@ class TextPinned:
 
 @dataclass(frozen=True, slots=True)
 class PlanHandedOver:
-    """In plan mode: the model hands over a plan, in Markdown, for the person to decide on.
+    """In plan mode, the model submits a plan in Markdown for your approval.
 
-    Where nobody can be asked (``-p``) the turn ends with it, and it is the result.
+    If nobody can be asked (``-p``), the turn ends and the plan is the result.
     """
 
     call_id: str
@@ -270,21 +270,21 @@ class PlanHandedOver:
 
 @dataclass(frozen=True, slots=True)
 class JobStarted:
-    """A command goes on in the background; comes before the result that says so."""
+    """A command continues in the background. Precedes the tool result that reports it."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """A background command has ended; comes when it does, between turns, too."""
+    """A background command has ended. Can also arrive between turns."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionStarted:
-    """A compaction runs; nothing is written until it succeeds."""
+    """A compaction is running; nothing is written until it succeeds."""
 
     reason: CompactionReason
     focus: str
@@ -293,7 +293,7 @@ class CompactionStarted:
 
 @dataclass(frozen=True, slots=True)
 class CompactionProgress:
-    """`phase` for the person ("summarising 2/3"); `summary_chars` received so far."""
+    """`phase` to show ("summarising 2/3") and `summary_chars` received so far."""
 
     phase: str
     summary_chars: int
@@ -301,11 +301,11 @@ class CompactionProgress:
 
 @dataclass(frozen=True, slots=True)
 class CompactionFinished:
-    """The compaction is in the file (a new one after ``/compact``).
+    """The compaction is in the session file (a new file after ``/compact``).
 
-    `summary` is empty where messages were only made shorter; then `freed` and `messages` say by
-    tier how many tokens that freed and how many messages it changed. `strategy` names another way
-    than the tiers, `statistics` says what that did to how many messages.
+    `summary` is empty if messages were only shortened; then `freed` and `messages` give the tokens
+    freed and the messages changed, by tier. `strategy` names the strategy if it was not the tiers;
+    `statistics` says what it did to how many messages.
     """
 
     entry_id: str
@@ -324,14 +324,14 @@ class CompactionFinished:
 
 @dataclass(frozen=True, slots=True)
 class CompactionFailed:
-    """Nothing was written; `message` says why, in a whole sentence."""
+    """Nothing was written; `message` says why, in a full sentence."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class SessionChanged:
-    """Another session file is written from now on (or none, then `path` is None)."""
+    """From now on another session file is written, or none (then `path` is None)."""
 
     session_id: str
     path: Path | None
@@ -341,7 +341,7 @@ class SessionChanged:
 
 @dataclass(frozen=True, slots=True)
 class BranchSummaryProgress:
-    """What is left behind is being summarised; nothing is written until that is done."""
+    """The branch you are leaving is being summarised; nothing is written until that is done."""
 
     phase: str
     summary_chars: int
@@ -349,10 +349,10 @@ class BranchSummaryProgress:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """The conversation goes on from the entry `leaf_id` (None: from its beginning).
+    """The conversation continues from the entry `leaf_id` (None: from its beginning).
 
-    `text` is the person's message that comes after it, to be changed and sent again; empty
-    where they went back to something else. `image_count` images were with that message.
+    `text` is your message after that entry, to edit and send again; empty if you went back to
+    something else. `image_count` images were attached to that message.
     """
 
     leaf_id: str | None
@@ -362,7 +362,7 @@ class WentBack:
 
 @dataclass(frozen=True, slots=True)
 class LoopAdvanced:
-    """Round `number` of `count` of a loop begins; one `TurnFinished` ends the whole loop."""
+    """Round `number` of `count` of a loop starts. One `TurnFinished` ends the whole loop."""
 
     number: int
     count: int
@@ -370,7 +370,7 @@ class LoopAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class ScopeEntered:
-    """A scope begins."""
+    """A scope starts."""
 
     entry_id: str
     label: str
@@ -378,7 +378,7 @@ class ScopeEntered:
 
 @dataclass(frozen=True, slots=True)
 class ScopeProgress:
-    """A scope has ended and is being summed up; what was said stays until that is done."""
+    """A scope has ended and is being summarised; its messages stay until that is done."""
 
     phase: str
     summary_chars: int
@@ -386,10 +386,10 @@ class ScopeProgress:
 
 @dataclass(frozen=True, slots=True)
 class ScopeLeft:
-    """A scope has been left.
+    """A scope was exited.
 
-    `summary` stands for what was in it, or is empty where all of that stays. Sizes in tokens of
-    the whole request; 0 without a summary.
+    `summary` replaces its messages; empty if they all stay. Sizes are tokens of the whole request;
+    0 without a summary.
     """
 
     entry_id: str
@@ -401,7 +401,7 @@ class ScopeLeft:
 
 @dataclass(frozen=True, slots=True)
 class ModelChanged:
-    """The next request goes to this model."""
+    """The next request uses this model."""
 
     model: str
     window: int
@@ -409,7 +409,7 @@ class ModelChanged:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One line for the person."""
+    """One line to show."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -417,9 +417,9 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecorded:
-    """What a turn took and changed is in the file; comes before its `TurnFinished`.
+    """A turn's cost and changes are in the session file. Precedes its `TurnFinished`.
 
-    Not for a turn that was short and changed nothing.
+    Not sent for a short turn that changed nothing.
     """
 
     entry_id: str
@@ -428,9 +428,9 @@ class TurnRecorded:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The turn is over; `error` is for the person when `outcome` is ``error`` or ``limit``.
+    """The turn is over. Show `error` if `outcome` is ``error`` or ``limit``.
 
-    ``limit``: it took as many requests, or the run cost as much, as was allowed.
+    ``limit``: the turn reached its limit of requests, or the run its limit of cost.
     """
 
     outcome: TurnOutcome

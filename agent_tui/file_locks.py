@@ -51,7 +51,7 @@ class LockOwner:
     @property
     def how_to_go_on(self) -> str:
         """What helps where that program is gone and cannot give the lock back; may be empty."""
-        return f"If it no longer runs there, delete {self.file}." if self.file else ""
+        return f"If it is no longer running there, delete {self.file}." if self.file else ""
 
 
 class LockHeldError(Exception):

@@ -26,7 +26,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
             return command
     except ValueError:
         problem = "its quotation marks do not match"
-    raise AgentTuiError(f"${variable} is no command: {problem}.", f"Try export {variable}=vi.")
+    raise AgentTuiError(f"${variable} is not a command: {problem}.", f"Try export {variable}=vi.")
 
 
 def run_editor(command: Sequence[str], file: Path) -> int:
@@ -39,7 +39,7 @@ def run_editor(command: Sequence[str], file: Path) -> int:
         return subprocess.run([*command, str(file)], check=False).returncode
     except OSError as error:
         raise AgentTuiError(
-            f"{command[0]} cannot be started: {error.strerror}.", "Set $EDITOR to another one."
+            f"{command[0]} cannot be started: {error.strerror}.", "Set $EDITOR to another editor."
         ) from error
 
 

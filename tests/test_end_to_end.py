@@ -87,7 +87,7 @@ def test_hooks_are_run_and_see_no_key(program, server):
     code, _, _ = program.run("-p", "go", "--permission-mode", "full")
     assert code == 0
     (told,) = [one for one in server.chats[1].body["messages"] if one["role"] == "tool"]
-    assert told["content"].endswith("[hook on PostToolUse]\nline 1 is bad")
+    assert told["content"].endswith("[PostToolUse hook]\nline 1 is bad")
     assert "PATH=" in (program.folder / "environ").read_text()
     ended = json.loads((program.folder / "ended.json").read_text())
     assert ended["session_id"] == program.session().header.id

@@ -128,7 +128,7 @@ def test_another_host_s_lock_holds_and_says_how_to_go_on(path: Path) -> None:
         SessionLog.open(path)
     assert str(refused.value) == (
         f"{path} is open in another agent-tui (pid 4242 on node17). "
-        f"If it no longer runs there, delete {marker_of(path)}."
+        f"If it is no longer running there, delete {marker_of(path)}."
     )
     assert session_status(path).owner == LockOwner(4242, "node17", marker_of(path))
     marker_of(path).unlink()
@@ -170,7 +170,7 @@ def test_settings_history_and_leftovers_go_without_the_kernel_s_locks(
 def test_a_file_that_another_host_writes_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("agent_tui.config.locked_file._LOCK_WITHIN_S", 0.0)
     (tmp_path / "f.lock.owner").write_text("7\nnode3\n")
-    said = r"written by another agent-tui \(pid 7 on node3\)\. If it no longer"
+    said = r"written by another agent-tui \(pid 7 on node3\)\. If it is no longer"
     with pytest.raises(ConfigError, match=said), locked_for_change(tmp_path / "f", "hint"):
         pass
 

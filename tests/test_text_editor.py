@@ -34,8 +34,8 @@ def test_where_none_is_named_it_is_vi_or_nano_without_a_vi(
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
-        ({"VISUAL": "mine 'x"}, r"\$VISUAL is no command: its quotation marks do not match"),
-        ({"EDITOR": " "}, r"\$EDITOR is no command: it is blank"),
+        ({"VISUAL": "mine 'x"}, r"\$VISUAL is not a command: its quotation marks do not match"),
+        ({"EDITOR": " "}, r"\$EDITOR is not a command: it is blank"),
     ],
 )
 def test_what_is_no_command_is_said_with_the_variable(environ: dict[str, str], said: str):

@@ -10,11 +10,11 @@ from agent_tui.secret_text import mask_values
 from agent_tui.sessions.replay.agent_runs import AgentRun
 
 _ASKED = """\
-A question beside the work, which goes on as if it had not been asked. Answer it from what you know
-already, briefly, in words alone: no tool can be called for it.
+A side question; the work continues as if it had not been asked. Answer briefly, in text only, from
+what you already know. You cannot call tools for it.
 
 {question}"""
-_PHASE = "answering beside the conversation"
+_PHASE = "answering a side question"
 
 
 async def answer_aside(conversation: Conversation, question: str) -> str:
@@ -41,6 +41,6 @@ async def answer_aside(conversation: Conversation, question: str) -> str:
             )
     if not reply.text.strip():
         raise AgentTuiError(
-            "The model gave no answer in words.", "Ask in the conversation what needs a look."
+            "The model gave no answer.", "If it needs tools, ask in the conversation."
         )
     return mask_values(reply.text.strip(), conversation.services.secrets)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the first paint does not wait for pydantic
 
 Consent: TypeAlias = Literal["allowed", "refused"]
 
-_FOR_THIS_RUN = "It holds for this run."
+_FOR_THIS_RUN = "Your answer applies to this run only."
 
 
 class ConsentFile:

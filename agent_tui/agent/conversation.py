@@ -311,9 +311,9 @@ class Conversation:
         if size <= room:
             return ""
         return (
-            f"This message is about {size:,} tokens; this model's window of {window:,} tokens has "
-            f"room for about {max(room, 0):,}. Shorten it, put long text into a file that the "
-            "model can read in parts, or choose a model with a larger window with /model."
+            f"This message is about {size:,} tokens, but only about {max(room, 0):,} of this "
+            f"model's {window:,}-token context window are free. Shorten it, put long text in a "
+            "file for the model to read in parts, or switch to a larger window with /model."
         )
 
     @property

@@ -245,7 +245,7 @@ class AgentRuntime:
     ) -> AsyncGenerator[AgentEvent, None]:
         if self._activity is not None:
             raise AgentTuiError(
-                "Something is running already.", "Stop it first with Esc or /abort."
+                "Something is already running.", "Stop it first with Esc or /abort."
             )
         self._activity = activity = Activity(work)
         try:

@@ -73,7 +73,7 @@ def draft_branch(request: BranchRequest, *, counter: TokenCounter) -> BranchDraf
     messages = tuple(item.message for item in build_context(request.entries).messages)
     replies = [message.text for message in messages if isinstance(message, AssistantMessage)]
     if not replies:
-        raise NothingToCompactError("There is nothing to summarise: no reply is left behind.")
+        raise NothingToCompactError("Nothing to summarise: no reply is left behind.")
     ledger = build_ledger(
         unrecorded_entries(request.entries),
         folders=(str(request.cwd), str(request.cwd.resolve())),

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.durations import elapsed
+from agent_tui.errors import AgentTuiError
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
@@ -42,8 +43,8 @@ _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
         "rate_limit": "rate limited",
         "overloaded": "overloaded",
         "server": "server error",
-        "network": "not reached",
-        "interrupted": "broken off",
+        "network": "not reachable",
+        "interrupted": "connection lost",
     }
 )
 """What is waited out, in words. For the rest the next model, or none, is the quicker way."""
@@ -172,8 +173,15 @@ class ModelClient:
                     case _:
                         assert_never(chunk)
         if finish is None:
-            raise ProviderError("interrupted", "the reply broke off before its end")
+            raise ProviderError("interrupted", "connection lost mid-reply")
         return ModelReply("".join(texts), finish, tuple(calls.values()))
+
+
+def failure_of(model: ModelRef, error: AgentTuiError) -> str:
+    """What went wrong with `model`, as a clause: ``openai/gpt-5 returned 500``."""
+    if isinstance(error, ProviderError) and error.kind == "server" and (error.status or 0) >= 500:
+        return f"{model.name} returned {error.status}"
+    return f"{model.name}: {error.message.removesuffix('.')}"
 
 
 def text_request(

@@ -129,7 +129,7 @@ async def decide(
         except NothingToCompactError:
             if request.is_asked and request.estimated_before <= request.target_tokens:
                 raise
-            problem = "It found nothing to make shorter."
+            problem = "It found nothing to shorten."
         except CompactionError as error:
             problem = str(error)
         if found is not None and found.freed_tokens < request.least_gain_tokens:
@@ -137,7 +137,7 @@ async def decide(
         elif found is not None and found.tokens_after <= request.target_tokens:
             return _outcome(name, found)
         elif found is not None:
-            problem = found.note or "It did not come down to the target."
+            problem = found.note or "It did not reach the target."
     try:
         plan = await strategies[TIERED].plan(request, on_progress=on_progress, on_usage=on_usage)
     except CompactionError:

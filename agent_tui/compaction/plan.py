@@ -139,7 +139,7 @@ def choose_cut(live: LiveConversation, kept_tokens: Sequence[int], room: int, wi
     if live.cuts and kept[live.cuts[-1]] <= (window - _TAKEN_TOKENS // 2) // 2:
         return live.cuts[-1]
     if live.end == 0:
-        raise NothingToCompactError("Nothing to compact: the newest reply is all there is.")
+        raise NothingToCompactError("Nothing to compact: there is only the newest reply.")
     return live.end
 
 

@@ -126,9 +126,9 @@ class RefillWatch:
     def message(self, filling: str) -> str:
         """What to tell the person; `filling` names what fills the context."""
         return (
-            f"The context was full again within {_REFILL_REPLIES} replies, "
-            f"{self.refills} times in a row. It is mostly: {filling}. Smaller pieces of it, or a "
-            "model with a larger window (/model), would help."
+            f"The context filled up again within {_REFILL_REPLIES} replies, "
+            f"{self.refills} times in a row. Mostly: {filling}. Ask for smaller pieces, or choose "
+            "a model with a larger window with /model."
         )
 
     def after_reply(self) -> "RefillWatch":
@@ -162,7 +162,7 @@ class Breaker:
             return ""
         return (
             f"Automatic compaction stopped after {self.failures} failures in a row. "
-            "Use /compact, or choose another model with /model, to start it again."
+            "Restart it with /compact, or choose another model with /model."
         )
 
     def after_failure(self) -> "Breaker":

@@ -152,7 +152,7 @@ class CompactionService:
         Raises:
             NothingToCompactError: No reply is left behind.
         """
-        on_progress("reading what is left", 0)
+        on_progress("reading the branch", 0)
         draft = await asyncio.to_thread(draft_branch, request, counter=self._counter)
         tracker = RequestTracker(on_progress, on_usage)
         written, failures = await self._write(draft.job, request, tracker)

@@ -49,9 +49,9 @@ OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
 
 _SUMMARY_INTRODUCTION = (
     "The earlier part of this conversation was compacted to save space. "
-    "This summary stands for it; go on from here."
+    "This summary replaces it; continue from here."
 )
-_BRANCH_INTRODUCTION = "This is what happened on a branch of the conversation that was left:"
+_BRANCH_INTRODUCTION = "This is what happened on a branch of the conversation the user left:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ class SessionLog:
         """
         if self._is_read_only or self._is_closed:
             state = "closed" if self._is_closed else "open read-only"
-            raise SessionError(f"Session {self.header.id} is {state}.", "Begin a new one.")
+            raise SessionError(f"Session {self.header.id} is {state}.", "Start a new one.")
         placed, lines = self._place(entries)
         if self._writer is not None and placed:
             self._writer.write(self.header, self._by_id.values(), lines)
@@ -287,9 +287,9 @@ class SessionLog:
 def _refuse_newer(path: Path, header: Header) -> None:
     if header.version > FORMAT_VERSION:
         raise NewerFormatError(
-            f"{path} has format version {header.version}; this agent-tui writes version "
-            f"{FORMAT_VERSION} and leaves it alone.",
-            "Update agent-tui to go on with it; `agent-tui sessions show` reads it.",
+            f"{path} has format version {header.version}; this agent-tui supports versions up to "
+            f"{FORMAT_VERSION}.",
+            "Update agent-tui to continue it; `agent-tui sessions show` can read it.",
         )
 
 
@@ -302,5 +302,5 @@ def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:
     except OSError as error:
         raise describe_fault(path, "read", error) from error
     if not parsed.looks_like_session:
-        raise SessionError(f"{path} is not a session file: no line of it is an entry.")
+        raise SessionError(f"{path} is not a session file: it contains no entries.")
     return state, parsed

@@ -136,12 +136,13 @@ class SessionStore:
             return begun[0].path
         if begun:
             raise SessionError(
-                f'"{ref}" begins {len(begun)} session ids: {_shown(begun)}.', "Give more of it."
+                f'"{ref}" matches {len(begun)} session ids: {_shown(begun)}.', "Give more of it."
             )
         if (helper := self._helper_named(ref)) is not None:
             return helper
         near = _near(ref, sessions)
-        hint = f"Near to it: {_shown(near)}." if near else "`agent-tui sessions list --all` helps."
+        listing = "`agent-tui sessions list --all` shows all sessions."
+        hint = f"Similar: {_shown(near)}." if near else listing
         raise SessionError(f'There is no session "{ref}".', hint)
 
     def _helper_named(self, start: str) -> Path | None:
@@ -320,7 +321,7 @@ class SessionStore:
 def _why_unreadable(path: Path) -> str:
     try:
         with open_regular_file(path) as file:
-            return "it holds no session" if file.read(1) else "it is empty"
+            return "it contains no session" if file.read(1) else "it is empty"
     except OSError as error:
         return error.strerror or str(error)
 

@@ -240,7 +240,7 @@ async def test_compacting_asks_where_it_frees_little_and_undo_leads_back_through
         assert "Taken back: Write again." in editor.text()
         await say(connection, begun.session_id, "/undo talk")
         assert "Taken back: Go on." in editor.text()
-        assert "This is the session from before the compaction." in editor.text()
+        assert "This is the session before the compaction." in editor.text()
         await say(connection, begun.session_id, "/undo")
         assert "Taken back: Write." in editor.text()
     assert not (place.work / "a.txt").exists()

@@ -50,7 +50,7 @@ async def test_it_does_not_wait_for_a_turn_nor_disturb_it(stage: Stage):
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (Reply(tool_calls=(call("c1", "ls", path="."),)), "no answer in words"),
+        (Reply(tool_calls=(call("c1", "ls", path="."),)), "gave no answer"),
         (Reply(error=ProviderError("auth", "No key.")), "No key."),
     ],
 )

@@ -277,7 +277,7 @@ async def test_opening_the_session_that_is_open_says_so_and_keeps_it(stage):
     log = runtime.conversation.log
     (notice,) = await runtime.sessions.open(log.header.id)
     assert isinstance(notice, Notice)
-    assert "open already" in notice.text
+    assert "already open" in notice.text
     assert runtime.conversation.log is log
     runtime.sessions.rename("still writable")
 

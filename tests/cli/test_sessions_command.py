@@ -130,7 +130,7 @@ def test_show_says_what_changed_in_the_context(
             f"tier 0: {target} as nothing",
             f"tier 1: {target} as short",
             f"tier 2: {target} as one line",
-            "150,000 -> 62,000 tokens: - 40 messages: old outputs as one line each",
+            "150,000 -> 62,000 tokens: - 40 messages: old outputs reduced to one line each",
             "The compaction was undone.",
             "scope",
         ),
@@ -229,9 +229,7 @@ def test_import_tells_where_the_new_session_is(
     told = json.loads(printed(capsys, "import", str(codex_file(tmp_path)), "--json"))
     assert sorted(told) == ["entries", "id", "path", "warnings"]
     assert told["entries"] == 2
-    assert told["warnings"] == [
-        "line 5: a result whose call is not there, or was answered; left out"
-    ]
+    assert told["warnings"] == ["line 5: a result without an open tool call; left out"]
     with store.open(told["id"], Path.cwd(), read_only=True) as log:
         assert str(log.path) == told["path"]
         assert log.header.cwd == codex_lines.CWD

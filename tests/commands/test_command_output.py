@@ -25,7 +25,7 @@ def result(text: str, details: ToolDetails, name: str = "bash") -> ToolResultMes
 
 @pytest.mark.parametrize("hint", ["", "the sandbox refused it"])
 @pytest.mark.parametrize("kept_at", [None, "/outputs/bash-1.log"])
-@pytest.mark.parametrize("remark", ["", "\n[hook on PostToolUse]\nlint: ok"])
+@pytest.mark.parametrize("remark", ["", "\n[PostToolUse hook]\nlint: ok"])
 @pytest.mark.parametrize("text", ["", "one", "one\n[exit code 1]\n\ntwo"])
 def test_what_was_printed_is_told_from_what_the_model_is_told_of_it(
     tmp_path, text: str, remark: str, kept_at: str | None, hint: str

@@ -193,14 +193,12 @@ def assert_pointers_hold(outcome: Outcome) -> None:
     said = [edit.replacement for edit in outcome.edits if isinstance(edit.replacement, str)]
     for path in (match[1] for text in said if (match := re.match(_STANDS, text))):
         # Whole there, or whole in the newest messages, as its heading says.
-        heading = (
-            rf"^### {re.escape(path)} \(.*; whole( as it was written in the newest messages)?\)$"
-        )
+        heading = rf"^### {re.escape(path)} \(.*; whole( in the newest messages)?\)$"
         shown = re.search(heading, outcome.summary.summary, re.M)
         assert shown is not None
 
 
-_STANDS = r"\((.*) stands in files-now\)"
+_STANDS = r"\((.*) is in files-now\)"
 
 
 def test_edits_of_messages_that_stay_are_made_and_taken_back_with_the_compaction(
@@ -210,7 +208,7 @@ def test_edits_of_messages_that_stay_are_made_and_taken_back_with_the_compaction
     outcome = outcome_of(request_of(path, 9_000, counter, wants_summary=True), "tiered", counter)
     assert outcome is not None
     assert outcome.summary is not None
-    assert any("stands in files-now" in str(edit.replacement) for edit in outcome.edits)
+    assert any("is in files-now" in str(edit.replacement) for edit in outcome.edits)
     assert_pointers_hold(outcome)
     after = in_place(path, outcome)
     kinds = [type(entry) for entry in after[len(path) :]]

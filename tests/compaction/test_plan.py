@@ -227,7 +227,7 @@ def test_a_call_that_waits_for_its_result_stays_whatever_the_room(counter: Token
     assert plan(talk.path, counter, room=1, window=2_048).first_kept_entry_id == asked.id
     alone = Talk()
     alone.reply("", ToolCall(id="slow", name="bash", arguments={"command": "x " * 9_000}))
-    with pytest.raises(CompactionError, match="newest reply is all there is"):
+    with pytest.raises(CompactionError, match="there is only the newest reply"):
         plan(alone.path, counter, room=1, window=2_048)
 
 

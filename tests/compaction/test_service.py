@@ -182,7 +182,7 @@ async def test_an_unusable_reply_gets_one_reminder(counter: TokenCounter, fault:
     result = await compact(writer, counter, request(work(Talk()).path))
     assert not result.is_fallback
     assert len(writer.requests) == 2
-    assert "could not be used" in writer.prompts[1]
+    assert "was unusable" in writer.prompts[1]
     assert writer.prompts[1].startswith(writer.prompts[0])
 
 
@@ -219,8 +219,8 @@ async def test_when_a_model_fails_the_next_one_is_tried(counter: TokenCounter, f
         (ProviderError("rate_limit", "slow", status=429, retry_after_s=4.0), "rate limited"),
         (ProviderError("overloaded", "full", status=529, retry_after_s=4.0), "overloaded"),
         (ProviderError("server", "bad", status=502, retry_after_s=4.0), "server error"),
-        (ProviderError("network", "reset", retry_after_s=4.0), "not reached"),
-        (ProviderError("interrupted", "cut", retry_after_s=4.0), "broken off"),
+        (ProviderError("network", "reset", retry_after_s=4.0), "not reachable"),
+        (ProviderError("interrupted", "cut", retry_after_s=4.0), "connection lost"),
     ],
     ids=lambda value: value.kind if isinstance(value, ProviderError) else "",
 )

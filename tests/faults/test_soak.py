@@ -121,7 +121,7 @@ def memory_mb() -> float:
 @pytest.mark.parametrize(
     ("turns", "growth_mb"),
     [
-        pytest.param(60, 40, id="60 turns"),
+        pytest.param(150, 40, id="150 turns"),
         pytest.param(
             1_000, 80, id="1,000 turns", marks=[pytest.mark.slow, pytest.mark.timeout(1_200)]
         ),

@@ -168,7 +168,7 @@ async def check_partial_reply(talk: Conversation, row: Row, phase: Phase) -> Non
     retry = only(events, RetryScheduled)
     assert_plain(retry.reason, talk)
     assert [word for word in row.words if word not in retry.reason] == []
-    assert "asked to go on" in retry.reason
+    assert "asked to continue" in retry.reason
     assert shown_text(events) == f"{BEFORE_BREAK}blue."
     kept = of_kind(events, ReplyFinished)[-2].message
     assert (kept.text, kept.stop_reason) == (BEFORE_BREAK, "error")

@@ -110,7 +110,7 @@ async def test_a_file_that_cannot_be_used_is_not_sent_as_its_name(printing: Prin
     assert "binary.md is binary, not text." in err
     code, _, err = await printing.run("/empty")
     assert (code, printing.sent) == (ExitCode.FAILED, [])
-    assert "/empty says nothing without an argument" in err
+    assert "/empty needs an argument" in err
 
 
 @pytest.mark.usefixtures("prompt_files")
@@ -144,7 +144,7 @@ async def test_undo_leads_through_a_compaction(printing: Printing, stage: Stage)
     assert runtime.conversation.log.path != parent
     _, out, err = await printing.run("/undo")
     assert runtime.conversation.log.path == parent
-    assert "This is the session from before the compaction." in out + err
+    assert "This is the session before the compaction." in out + err
     entry = runtime.conversation.log.path_entries()[-2]
     assert isinstance(entry, MessageEntry)
     assert entry.message.text == "q1-23"

@@ -37,7 +37,7 @@ async def test_a_turn_ends_after_so_many_replies_with_the_results_of_the_last(st
     code, out, _ = await run(runtime)
     result = json.loads(out)
     assert (code, result["exit_code"], result["outcome"]) == (ExitCode.LIMIT, 3, "limit")
-    assert result["error"] == "It took 2 replies, the most that were allowed."
+    assert result["error"] == "Stopped: --max-turns 2 reached."
     assert roles(runtime) == ["user", "assistant", "toolResult", "assistant", "toolResult"]
 
 

@@ -165,7 +165,7 @@ async def test_a_compaction_is_told_of_and_who_wrote_its_summary(stage):
     assert (code, out) == (ExitCode.DONE, "Fine.\n")
     first = err.splitlines()[0]
     assert first.startswith("- The context was compacted: ")
-    assert " after. Summarised without a model (scripted/test: " in first
+    assert " after. Summary written without a model: scripted/test: " in first
 
 
 async def test_every_event_of_a_compaction_is_a_line_of_json(stage):
@@ -200,7 +200,7 @@ async def test_a_session_deleted_in_the_middle_of_a_turn_is_there_afterwards_and
     runtime = stage.runtime((Reply(tool_calls=(delete,)), Reply(tool_calls=(look,)), Reply("ok")))
     out, err = io.StringIO(), io.StringIO()
     assert await print_turn(runtime, "go", "text", out=out, err=err) == ExitCode.DONE
-    assert err.getvalue().count("was deleted while it was in use") == 1
+    assert err.getvalue().count("was deleted while in use") == 1
     log = runtime.conversation.log
     assert SessionLog.open(log.path, read_only=True).entries == log.entries
 

@@ -99,7 +99,7 @@ def test_compacting_and_taking_it_back(stage):
     text = talk(stage, runtime, *typed)
     assert "3  a summary instead: " in text
     assert "The context was compacted: " in text
-    assert "Summary of what was compacted: " in text
+    assert "Compaction summary: " in text
     assert "Undone: back in the session from before /compact, about " in text
     assert "was not compacted" in text
 
@@ -110,7 +110,7 @@ def test_one_goes_back_to_before_a_compaction(stage):
     said = [e.message.text for e in runtime.conversation.log.path_entries() if e.message.text]
     text = talk(stage, runtime, "/compact", "/tree", "14", "b", "/status")
     assert "before the compaction" in text
-    assert "This is the session from before the compaction. /resume " in text
+    assert "This is the session before the compaction. /resume " in text
     assert said[0][:20] in text
 
 
@@ -121,7 +121,7 @@ def test_undo_leads_through_a_compaction_with_the_files(stage):
     text = talk(stage, runtime, *typed)
     (before, after) = text.split("Back at an earlier place. Taken back: Write 1.\n")
     assert "Back at an earlier place. Taken back: Write 2.\n" in before
-    assert "This is the session from before the compaction. /resume " in after
+    assert "This is the session before the compaction. /resume " in after
     assert not (stage.workspace / "a.txt").exists()
 
 

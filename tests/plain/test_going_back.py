@@ -49,13 +49,13 @@ def test_each_undo_goes_one_message_back_with_the_files(stage: Stage):
 
 def test_a_session_that_was_resumed_goes_back_as_far(stage: Stage, chain: list[Path]):
     text = went_on(stage, chain[-1], *["/undo both"] * 7)
-    assert text.count("This is the session from before the compaction.") == 2
+    assert text.count("This is the session before the compaction.") == 2
     assert file_of(stage) == ""
 
 
 def test_the_place_that_was_gone_back_to_is_kept(stage: Stage, chain: list[Path]):
     went_on(stage, chain[-1], *["/undo both"] * 3)
-    told = "You went back to this message before you left. /tree shows what came after it."
+    told = "You had gone back to this message. /tree shows what came after it."
     text = went_on(stage, chain[1], "/undo both", "/tree", "")
     assert told in text
     assert "Taken back: Write 2." in text

@@ -208,7 +208,7 @@ def test_what_else_happens_is_a_line_each():
     assert lines == [
         "Too many requests. Try 2 of 6 in 2 s.",
         "The context was compacted: 9,000 tokens before, 2,000 after. "
-        "The summary was made without a model.",
+        "The summary was written without a model.",
         "Saved.",
         "Stopped. What came so far is kept. /retry goes on.",
         "The reply was cut off at the model's limit.",

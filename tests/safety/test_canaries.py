@@ -288,7 +288,7 @@ async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary)
         trust.trust_for_this_run(canary.path)
         await look()
         assert registry.find("ship") is not None
-        assert "init.md is left out: /init is the program's own command" in notices(app)
+        assert "init.md is ignored: /init is a built-in command" in notices(app)
         trust.decide(canary.path, "not trusted")
         app.controller.dispatch("/ship")
         await until(pilot, lambda: "There is no /ship any more" in notices(app))

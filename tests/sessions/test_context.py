@@ -147,7 +147,7 @@ def test_what_is_not_for_the_model_is_left_out_and_the_rest_is_the_users() -> No
         "user: hi",
         "bash: ls",
         "user: note",
-        "user: This is what happened on a branch of the conversation that was left:",
+        "user: This is what happened on a branch of the conversation the user left:",
     ]
     assert build_context(path) == build_context(path)
 

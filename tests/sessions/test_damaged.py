@@ -170,7 +170,7 @@ def test_of_a_line_that_nests_too_deeply_the_rest_is_kept() -> None:
     (found,) = parsed.entries
     assert isinstance(found, MessageEntry)
     assert found.message == user("look at both files \u2028 \u00fc \U0001f600")
-    assert parsed.warnings == ("line 2: what nests too deeply was left out",)
+    assert parsed.warnings == ("line 2: values nested too deeply were left out",)
     assert DEPTH < 200
 
 
@@ -283,7 +283,7 @@ def test_a_line_of_any_length_costs_no_memory_and_the_session_goes_on(
         file.write(b'{"type":"message","content":"' + b"x" * count + (b"" if torn else b'"}\n'))
     with SessionLog.open(path) as log:
         assert log.entries == (kept,)
-        assert any("too long to be read" in line for line in log.warnings)
+        assert any("too long to read" in line for line in log.warnings)
         after = log.append(entry(user("after")))
     assert SessionLog.open(path, read_only=True).entries == (kept, after)
 
@@ -294,5 +294,5 @@ def test_a_file_that_is_one_endless_line_is_no_session(
     monkeypatch.setattr(chunks, "MAX_LINE_BYTES", 10_000)
     path = tmp_path / "s.jsonl"
     path.write_bytes(b'{"type":"' + b"x" * 50_000)
-    with pytest.raises(SessionError, match="no line of it is an entry"):
+    with pytest.raises(SessionError, match="contains no entries"):
         SessionLog.open(path)

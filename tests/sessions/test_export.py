@@ -121,10 +121,10 @@ def test_edits_and_their_undoing_are_told_in_words() -> None:
     path = chain(entry(user("go")), edit, report_entry(report), undo_mark(("3",)))
     text = to_markdown(document_of(header(), path))
     assert "## Context compacted (150,000 -> 62,000 tokens)" in text
-    assert "- 40 messages: old outputs as one line each (about 9,000 tokens)" in text
+    assert "- 40 messages: old outputs reduced to one line each (about 9,000 tokens)" in text
     assert "The compaction was undone." in text
     assert text.count("short") == 0
-    assert "40 messages: old outputs as one line each" in to_html(document_of(header(), path))
+    assert "40 messages: old outputs reduced" in to_html(document_of(header(), path))
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:

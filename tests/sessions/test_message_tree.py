@@ -128,7 +128,7 @@ def test_labels_compactions_summaries_commands_and_images_are_shown(log: Session
         "* one",
         "* [good] labelled reply",
         "* context compacted, 9,000 tokens before",
-        "* summary of a branch that was left",
+        "* summary of another branch",
         "* make",
         "@ (image)",
     ]

@@ -145,7 +145,7 @@ def test_a_line_written_twice_counts_once() -> None:
 def test_swapped_lines_are_put_in_order() -> None:
     parsed = parse_session(b"".join([*LINES[:6], LINES[7], LINES[6]]))
     assert parsed.entries == ENTRIES
-    assert any("stands before its parent" in warning for warning in parsed.warnings)
+    assert any("comes before its parent" in warning for warning in parsed.warnings)
 
 
 def test_entries_that_are_each_others_parents_are_kept() -> None:

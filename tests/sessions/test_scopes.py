@@ -125,17 +125,17 @@ def test_the_default_wording_is_no_prompt(scopes: Scopes):
 
 
 def test_a_summary_that_nobody_waits_for_is_an_error(scopes: Scopes):
-    with pytest.raises(ScopeError, match="No scope waits"):
+    with pytest.raises(ScopeError, match="No scope is waiting"):
         resume_with_summary(scope_state(scopes.path), "text")
     scopes.enter()
-    with pytest.raises(ScopeError, match="No scope waits"):
+    with pytest.raises(ScopeError, match="No scope is waiting"):
         resume_with_summary(scope_state(scopes.path), "text")
     scopes.exchange()
     scopes.end()
     with pytest.raises(ScopeError, match="is empty"):
         resume_with_summary(scope_state(scopes.path), " \n")
     scopes.resume()
-    with pytest.raises(ScopeError, match="No scope waits"):
+    with pytest.raises(ScopeError, match="No scope is waiting"):
         resume_with_summary(scope_state(scopes.path), "text")
 
 
@@ -145,7 +145,7 @@ def test_while_one_is_waited_for_no_other_scope_can_end(scopes: Scopes):
     scopes.enter("inner")
     scopes.exchange()
     scopes.end()
-    with pytest.raises(ScopeError, match="inner still waits"):
+    with pytest.raises(ScopeError, match="inner is still waiting"):
         await_compress(scopes.path, outer)
     scopes.resume()
     assert scopes.innermost.id == outer.id

@@ -182,7 +182,7 @@ def test_of_sessions_with_one_name_the_newest_is_opened(store: SessionStore) -> 
 def test_a_session_that_is_not_there_is_answered_with_the_nearest(store: SessionStore) -> None:
     add(store, "x", name="Fix the parser", id="1111aaaa-1")
     add(store, "y", name="Docs", id="1122bbbb-2")
-    with pytest.raises(SessionError, match=r"begins 2 session ids.*Docs.*Fix the parser"):
+    with pytest.raises(SessionError, match=r"matches 2 session ids.*Docs.*Fix the parser"):
         store.open("11", HERE)
     with pytest.raises(SessionError, match="Fix the parser"):
         store.open("fix the parsre", HERE)
@@ -318,7 +318,7 @@ def test_files_that_are_no_sessions_are_told_with_the_reason(store: SessionStore
     (log.path.parent / "bad.jsonl").write_text("nothing\n")
     (log.path.parent / "empty.jsonl").touch()
     (log.path.parent / "folder.jsonl").mkdir()
-    told = ("bad.jsonl: it holds no session", "empty.jsonl: it is empty")
+    told = ("bad.jsonl: it contains no session", "empty.jsonl: it is empty")
     found = store.unreadable(store.list())
     assert found[:2] == told
     assert found[2].startswith("folder.jsonl: ")

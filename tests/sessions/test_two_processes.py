@@ -120,7 +120,7 @@ def test_a_fork_of_the_writer_neither_writes_nor_frees_the_session(path: Path) -
         log.append(entry(user("a")))
         fork = context.Process(target=_in_a_fork, args=(log, theirs))
         fork.start()
-        assert "written by the process this one came from" in ours.recv()
+        assert "parent of this process is writing" in ours.recv()
         assert ours.recv() == "closed"
         fork.join()
         with pytest.raises(SessionInUseError):

@@ -174,7 +174,7 @@ async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_
         assert ui.is_running
         assert ui.status.usage.label == "[ctx: ~35%]"
         (block,) = summaries(ui)
-        assert "1 message: thinking, and output that came again later" in block.summary
+        assert "1 message: thinking and repeated outputs" in block.summary
         await ui.finish()
         assert ui.status.usage.label == "[ctx: 25%]"
 

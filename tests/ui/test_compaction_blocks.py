@@ -33,7 +33,7 @@ def test_edits_are_one_line_and_the_same_live_and_from_the_log():
     block = finished_block(event)
     assert blocks_of(edits_and_report()) == [block]
     assert block.summary.splitlines()[:2] == [
-        "- 12 messages: thinking, and output that came again later, left out (about 31,200 tokens)",
+        "- 12 messages: thinking and repeated outputs left out (about 31,200 tokens)",
         "- 1 message: long outputs and arguments shortened (about 24,500 tokens)",
     ]
     assert "recall" in block.summary
@@ -51,7 +51,7 @@ def test_what_a_strategy_did_stands_in_the_line_live_and_from_the_log():
     assert block.note == "hybrid: 1,200 tool results, 5 protected. One was cut."
     assert (block.tokens_before, block.tokens_after) == (9_000, 3_000)
     assert report.statistics["after"] == 3_000
-    assert block.summary.splitlines()[0] == "- 1 message: old messages said in fewer words"
+    assert block.summary.splitlines()[0] == "- 1 message: old messages rewritten in fewer words"
 
 
 def test_a_summary_without_a_model_says_so_live_and_from_the_log():
@@ -66,7 +66,7 @@ def test_a_summary_without_a_model_says_so_live_and_from_the_log():
     assert (
         [finished_block(event)]
         == blocks_of((entry,))
-        == [SummaryBlock("## Goal", 9, 3, "made without a model")]
+        == [SummaryBlock("## Goal", 9, 3, "written without a model")]
     )
 
 

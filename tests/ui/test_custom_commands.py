@@ -100,7 +100,7 @@ async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user
     assert all("/review [arguments]" not in dict(section.rows) for section in own)
     assert custom.rows == (("/review [arguments]", "user · [red]Look[/red] $1"),)
     assert len(left_out.rows) == 6
-    assert (f"{user}/help.md", "is left out: /help is the program's own command") in (left_out.rows)
+    assert (f"{user}/help.md", "is ignored: /help is a built-in command") in (left_out.rows)
 
 
 async def test_a_session_that_begins_with_such_a_command_sends_what_it_makes(tmp_path, user):

@@ -54,7 +54,7 @@ async def test_a_projects_hook_is_run_only_after_a_yes(tmp_path: Path):
         await ui.pilot.press("escape")
         await ui.send("hello")
         assert not (stage.workspace / "ran").exists()
-        assert any("/hooks ask does" in notice for notice in ui.notices)
+        assert any("with /hooks ask" in notice for notice in ui.notices)
         await ui.send("/hooks ask")
         await asked(ui)
         await ui.pilot.press("y")
@@ -79,7 +79,7 @@ async def test_the_page_shows_hooks_and_what_came_of_them(tmp_path: Path):
             "echo it is noon",
             "added text",
             "exit code 3",
-            "no regular",
+            "not a valid regular",
         ):
             assert part in shown
         await ui.pilot.press("escape")

@@ -20,7 +20,7 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
     async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("/init the release steps")
         assert ui.sent[0].startswith("Write AGENTS.md: ")
-        assert "as short as it can be" in ui.sent[0]
+        assert "as short as possible" in ui.sent[0]
         (shown,) = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
         assert shown.endswith("\n\nIn particular: the release steps")
         assert len(shown) < 200, "the person sees what is asked, the model all of it"

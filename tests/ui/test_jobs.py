@@ -131,7 +131,7 @@ async def test_a_new_session_says_what_it_stopped(tmp_path: Path):
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.send("start it")
         await ui.send("/new")
-        assert ui.notices == [f"Stopped with the session they were begun in: {nap(76704)}"]
+        assert ui.notices == [f"Stopped with the session that started them: {nap(76704)}"]
         assert ui.status.jobs == 0
         assert alive(nap(76704)) == []
 

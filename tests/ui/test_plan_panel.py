@@ -43,8 +43,8 @@ async def test_a_plan_is_read_as_markdown_and_approved_with_edits_accepted(tmp_p
         await ui.pilot.press("a")
         await ui.settle()
         assert ui.status.mode == "accept-edits"
-        assert ui.sent == ["make it shout", f"I approve this plan. Work by it:\n\n{PLAN}"]
-        assert "The plan is approved. Permissions: accept-edits" in ui.notices
+        assert ui.sent == ["make it shout", f"I approve this plan. Follow it:\n\n{PLAN}"]
+        assert "Plan approved. Permission mode: accept-edits" in ui.notices
         (block,) = [block for block in ui.blocks if isinstance(block, ToolBlock)]
         assert (block.title, block.status, block.summary) == ("Shout", "ok", "approved")
         assert "● plan Shout" in ui.drawn_chat

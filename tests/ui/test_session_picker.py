@@ -282,7 +282,7 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
         assert columns.split() == ["agent", "size", "age"]
         await ui.pilot.press("enter")
         await ui.until(lambda: UserBlock("asked of another agent") in ui.blocks)
-        await ui.until(lambda: any("Taken over from another agent" in text for text in ui.notices))
+        await ui.until(lambda: any("Imported from another agent" in text for text in ui.notices))
     assert theirs.read_bytes() == before
     assert ui.path.is_relative_to(tmp_path / "sessions")
 
@@ -391,4 +391,4 @@ async def test_files_that_cannot_be_read_are_told(tmp_path: Path):
     path = put(stage, "the parser", day=1)
     (path.parent / "bad.jsonl").write_text("nothing\n")
     async with picking(stage, 1) as ui:
-        await ui.until(lambda: "bad.jsonl: it holds no session" in message(ui))
+        await ui.until(lambda: "bad.jsonl: it contains no session" in message(ui))

@@ -40,7 +40,7 @@ async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, ContextScreen))
         await ui.settle()
         shown = "\n".join(str(widget.render()) for widget in ui.app.screen.query("*"))
-        assert "Skills and instructions that stay" in shown
+        assert "Pinned skills and instructions" in shown
         await ui.pilot.press("escape")
         await ui.send("/skills drop review")
         await ui.until(lambda: ui.notices[-1] == "No skill review is in use. In use: release.")

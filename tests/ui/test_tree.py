@@ -421,7 +421,7 @@ async def see_read_only(stage: Stage, path: Path) -> None:
         for text in ("hello", "!ls"):
             await ui.send(text)
             assert ui.text.startswith(text)
-            assert "/fork goes on in a copy" in ui.notices[-1]
+            assert "/fork continues in a copy" in ui.notices[-1]
             ui.app.prompt.clear()
         await ui.send("/name other")
         assert "is open read-only" in ui.notices[-1]

@@ -54,7 +54,7 @@ async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
         await ui.pilot.press("b")
         await ui.until(lambda: ui.text == "Change them")
         assert present(tmp_path) == BEFORE
-        assert ui.notices[-1] == "2 files put back: old.txt, new.txt. /undo takes that back."
+        assert ui.notices[-1] == "2 files restored: old.txt, new.txt. /undo reverts that."
         await ui.pilot.press("ctrl+u")
         assert "yes: 2 files as before that" in await question(ui, "/undo")
         await ui.pilot.press("y")
@@ -113,10 +113,10 @@ async def test_what_somebody_else_changed_is_named_before_and_after(tmp_path: Pa
     async with changing(tmp_path) as ui:
         await ui.send("Change them")
         (tmp_path / "workspace" / "old.txt").write_text("theirs")
-        assert "old.txt stays: changed since by somebody else" in await question(ui, "/undo")
+        assert "old.txt stays: changed outside this session" in await question(ui, "/undo")
         await ui.pilot.press("b")
         await ui.until(lambda: not (tmp_path / "workspace" / "new.txt").exists())
-        assert ui.notices[-1] == "old.txt stays as it is: changed since by somebody else."
+        assert ui.notices[-1] == "old.txt was not restored: changed outside this session."
         assert (tmp_path / "workspace" / "old.txt").read_text() == "theirs"
 
 

@@ -46,7 +46,7 @@ _LARGEST_FILE = 400_000
 """Bytes. No larger file would be shown whole."""
 
 _PROSE_CHARS = 2_000
-_REFUSED = "Not compacted: a hook on PreCompact refused it: {why}"
+_REFUSED = "Not compacted: a PreCompact hook refused: {why}"
 
 _LOOK_AGAIN_PARTS = 50
 """A context that has grown by less than this part of the window needs no second look."""
@@ -140,8 +140,7 @@ class Compactor:
         conversation.left_by_compaction = conversation.usage.used
         if isinstance(error, NothingToCompactError):
             if is_told or reason == "manual":
-                nothing = "Nothing to compact: there is nothing to gain now."
-                emit(CompactionFailed(nothing))
+                emit(CompactionFailed("Nothing to compact: it would free too little."))
             return
         emit(CompactionFailed(str(error)))
         self._count_failure(emit)
@@ -154,19 +153,19 @@ class Compactor:
         used, window = conversation.usage.used, conversation.model_info.window
         if used < _LEAST_USED_TOKENS or used <= conversation.limits.target:
             return ToolOutput(
-                f"No compaction needed: {used:,} of {window:,} tokens are in use. Go on."
+                f"No compaction needed: {used:,} of {window:,} tokens are in use. Continue."
             )
         outcome = await self.make_room("tool", emit, focus)
         if outcome is None:
             return ToolOutput(
-                "Not compacted: nothing is to be gained now, or a hook refused it. Go on.",
+                "Not compacted: it would free too little, or a hook refused. Continue.",
                 is_error=True,
             )
         left = conversation.usage.used
         summary = f"{used:,} -> {left:,} tokens"
         return ToolOutput(
             f"Compacted from {used:,} to about {left:,} tokens. {kept_in(outcome)}\n"
-            "Nothing is lost: recall brings any of it back. Go on with the task.",
+            "Nothing is lost: recall brings any of it back. Continue with the task.",
             ToolDetails(summary=summary),
         )
 
@@ -371,12 +370,12 @@ def kept_in(outcome: Outcome) -> str:
         changed = ", ".join(
             f"{count} by tier {tier}" for tier, count in sorted(outcome.messages.items())
         )
-        return f"No message went; older ones are shorter now: {changed}."
+        return f"No messages were removed; older ones were shortened: {changed}."
     text = outcome.summary.summary
     sections = ", ".join(re.findall(r"^<([\w-]+)>$", text, re.MULTILINE))
     kept = sum(isinstance(entry, MessageEntry) for entry in outcome.summary.kept_entries)
     prose = shorten_middle(without_fact_blocks(text), _PROSE_CHARS)
     return (
-        f"The newest {kept} messages stay as they are. What was before them is in the summary at "
+        f"The newest {kept} messages are unchanged. Everything before them is in the summary at "
         f"the beginning: {sections}.{f'{chr(10)}{prose}' if prose else ''}"
     )

@@ -28,8 +28,8 @@ PartKind: TypeAlias = Literal[
 PART_LABELS: Mapping[PartKind, str] = {
     "system": "System prompt and AGENTS.md",
     "tools": "Tool descriptions",
-    "summary": "Summary of what was compacted",
-    "pinned": "Skills and instructions that stay",
+    "summary": "Compaction summary",
+    "pinned": "Pinned skills and instructions",
     "you": "Your messages",
     "replies": "Replies and tool calls",
     "results": "Tool results",

@@ -87,12 +87,12 @@ def parse_agent(data: bytes, stem: str) -> AgentDefinition:
     known, prompt = read_front_matter(data, keys, lists=("tools",))
     name = known.get("name") or stem
     if not _NAME.fullmatch(name):
-        raise PromptFileError("needs a name of letters, digits, - and _")
+        raise PromptFileError("needs a name made of letters, digits, - and _")
     given = [word.partition("(")[0] for word in re.split(r"[\s,\[\]\"']+", known.get("tools", ""))]
     wanted = {meant_tool(word, READING_TOOLS) for word in given if word}
     tools = tuple(tool for tool in READING_TOOLS if not wanted or "*" in wanted or tool in wanted)
     if not tools:
-        raise PromptFileError("names no tool that only reads")
+        raise PromptFileError("lists no read-only tools")
     model = known.get("model", "")
     description = known.get("description", "").replace("\\n", " ")[:_DESCRIPTION_CHARS]
     is_present = model.casefold() in _PRESENT_MODEL

@@ -49,7 +49,7 @@ MOST_REPLIES = 40
 _TOLD_BEFORE = 3
 """So many replies before the last it is told to come to an end."""
 
-_COME_TO_AN_END = "Only {left} more replies are possible. Answer now, with what you know."
+_COME_TO_AN_END = "You have {left} replies left. Answer now with what you know."
 _NAME_CHARS = 60
 
 
@@ -69,9 +69,9 @@ class _Watch:
             case ToolStarted():
                 self.say(f"{event.title}\n")
             case RetryScheduled():
-                self.say(f"trying again: {event.reason}\n")
+                self.say(f"retrying: {event.reason}\n")
             case ReplyAwaited():
-                self.say(f"waiting for the model for {elapsed(event.waited_s)}\n")
+                self.say(f"waiting for the model ({elapsed(event.waited_s)})\n")
                 self.emit(event)
             case ReplyFinished(message=message):
                 self.replies += 1
@@ -147,9 +147,9 @@ class Explorer:
         found = find_agents(self._conversation.cwd, services.user_config_dir, services.trust)
         definition = found.by_name.get(agent)
         if definition is None:
-            names = ", ".join(found.by_name) or "none; leave agent out"
+            names = ", ".join(found.by_name) or "none; omit agent"
             problems = "".join(f"\n{problem}" for problem in found.problems)
-            raise ToolError(f"No kind of helper is called {agent!r}. There are: {names}.{problems}")
+            raise ToolError(f"There is no helper {agent!r}. Available: {names}.{problems}")
         return definition
 
     def _helper(self, definition: AgentDefinition | None, task: str) -> Conversation:
@@ -229,12 +229,18 @@ def _output(
     answer = next((reply.text.strip() for reply in replies if reply.text.strip()), "")
     kept = keep_ends(answer, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     session = log.header.id[:8]
-    notes = [f"Stopped before its end: {ending.error or ending.outcome}"]
-    notes = [] if ending.outcome == "done" else notes
-    notes += [f"All it read is in session {session}: recall {session}:ENTRY"] if log.path else []
+    notes = [] if ending.outcome == "done" else [_why_stopped(ending, run)]
+    if log.path:
+        notes.append(f"Everything it read is in session {session}: recall {session}:ENTRY")
     text = "\n\n".join(filter(None, [kept.text, "\n".join(f"({note})" for note in notes)]))
     tokens = run.usage.context_tokens
     price = f", ${run.usage.cost.total:.2f}" if run.usage.cost.total else ""
     summary = f"{run.requests} steps, {tokens:,} tokens{price}"
     is_error = ending.outcome != "done" and not answer
     return ToolOutput(text or "(no answer)", ToolDetails(summary=summary), is_error=is_error)
+
+
+def _why_stopped(ending: TurnFinished, run: AgentRun) -> str:
+    if ending.outcome == "limit" and run.requests >= MOST_REPLIES:
+        return f"Stopped after {MOST_REPLIES} replies, the limit."
+    return f"Stopped early: {ending.error or ending.outcome}"

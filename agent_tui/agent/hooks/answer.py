@@ -22,7 +22,7 @@ _ADD_TEXT = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
 """Events at which plain words a hook prints are for the model."""
 
 _CAN_REFUSE = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop"})
-_NO_REASON = "it gave no reason"
+_NO_REASON = "no reason given"
 _DENYING = frozenset({"block", "deny"})
 
 
@@ -54,10 +54,10 @@ class HookAnswer:
         if self.problem:
             return self.problem
         if self.refusal:
-            did = {"PostToolUse": "found", "Stop": "sent the model on"}.get(event, "refused")
+            did = {"PostToolUse": "found", "Stop": "made the model continue"}.get(event, "refused")
             return f"{did}: {self.refusal}"
         if self.doubt:
-            return f"has the person asked: {self.doubt}"
+            return f"asks you first: {self.doubt}"
         return "added text" if self.added else "ok"
 
 
@@ -80,7 +80,7 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
         assert isinstance(said, dict)
         return _from_json(event, said)
     except (ValueError, RecursionError) as error:
-        return HookAnswer(problem=f"what it printed cannot be used: {error}")
+        return HookAnswer(problem=f"its output is not usable: {error}")
 
 
 def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
@@ -106,7 +106,7 @@ def _from_json(event: HookEvent, said: JsonObject) -> HookAnswer:
     if not isinstance(own, dict):
         raise ValueError("hookSpecificOutput must be an object")
     if (named := own.get("hookEventName", event)) != event:
-        raise ValueError(f"its hookEventName is {named!r} and the event {event}")
+        raise ValueError(f"its hookEventName is {named!r}, but the event is {event}")
     decision: str = _text(said, "decision")
     reason = _text(said, "reason")
     permission: Literal["", "deny", "ask"] = ""

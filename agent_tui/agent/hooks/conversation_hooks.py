@@ -54,7 +54,7 @@ class ConversationHooks:
         """What is said of a call before it is judged."""
         answer = await self._run("PreToolUse", call_facts(call, paths), names_of(call.name))
         if answer.stops:
-            self._tell(f"A hook ends the turn: {answer.stops}")
+            self._tell(f"A hook ended the turn: {answer.stops}")
             answer = replace(answer, refusal=answer.refusal or answer.stops)
         return answer
 
@@ -75,11 +75,11 @@ class ConversationHooks:
             return output
         said = "\n".join(filter(None, (answer.refusal, answer.added, changed)))
         if answer.refusal:
-            self._emit(Notice("info", f"A hook on PostToolUse found: {_begin(answer.refusal)}"))
+            self._emit(Notice("info", f"A PostToolUse hook found: {_begin(answer.refusal)}"))
         if said:
-            output = replace(output, for_model=f"{output.for_model}\n[hook on PostToolUse]\n{said}")
+            output = replace(output, for_model=f"{output.for_model}\n[PostToolUse hook]\n{said}")
         if answer.stops:
-            self._tell(f"A hook ends the turn: {answer.stops}")
+            self._tell(f"A hook ended the turn: {answer.stops}")
             output = replace(output, ends_turn=output.ends_turn or "aborted")
         return output
 
@@ -94,7 +94,7 @@ class ConversationHooks:
         answer = await self._run("PostToolUse", facts, names)
         changed = await asyncio.to_thread(files.take_in, [path for path in known if path in paths])
         told = ", ".join(str(path) for path in changed)
-        return answer, f"(changed since by the hook: {told})" if told else ""
+        return answer, f"(changed by the hook: {told})" if told else ""
 
     async def goes_on(self, last_reply: str, times_before: int, most_times: int) -> bool:
         """Whether a hook sends the model on, which was about to end its turn.
@@ -113,12 +113,11 @@ class ConversationHooks:
             return False
         if times_before >= most_times:
             self._tell(
-                f"A hook on Stop would send the model on once more; it was {most_times} times, "
-                "so the turn ends."
+                f"A Stop hook made the model continue {most_times} times, the limit; the turn ends."
             )
             return False
         self._conversation.log.append(hook_entry("Stop", answer.refusal))
-        self._emit(Notice("info", f"A hook on Stop sends the model on: {_begin(answer.refusal)}"))
+        self._emit(Notice("info", f"A Stop hook made the model continue: {_begin(answer.refusal)}"))
         return True
 
     async def before_compaction(
@@ -131,7 +130,7 @@ class ConversationHooks:
         answer = await self._run("PreCompact", facts, (trigger,))
         why = answer.refusal
         if why and (reason == "overflow" or self._conversation.is_overfull):
-            self._tell(f"A hook on PreCompact refused, but nothing more fits: {why}")
+            self._tell(f"Compacting a full context although a PreCompact hook refused: {why}")
             why = ""
         return why, (hook_entry("PreCompact", answer.added),) if answer.added else ()
 

@@ -117,11 +117,12 @@ class Hooks:
         self._found = await asyncio.to_thread(self._sources.find, cwd)
         if tell is None:
             return
-        problems = [f"Hook left out: {problem}" for problem in self._found.problems]
+        problems = [f"Hook ignored: {problem}" for problem in self._found.problems]
         if count := len(self.not_asked):
             problems.append(
-                f"{count} of the project's hooks {'is' if count == 1 else 'are'} not run, as you "
-                "were not asked about them yet; on the screen or with --plain /hooks ask does."
+                f"{count} project hook{'s' * (count != 1)} did not run: approve "
+                f"{'it' if count == 1 else 'them'} first with /hooks ask, on the screen or with "
+                "--plain."
             )
         for problem in problems:
             if problem not in self._told:
@@ -178,10 +179,10 @@ class Hooks:
         answers = await asyncio.gather(*(self._run_one(spec, place, given) for spec in specs))
         for spec, answer in zip(specs, answers, strict=True):
             for message in answer.messages:
-                tell(f"Hook on {event}: {message}")
+                tell(f"{event} hook: {message}")
             if answer.problem:
                 tell(
-                    f"Hook on {event} failed and counts for nothing: {answer.problem}. "
+                    f"{event} hook failed and was ignored: {answer.problem}. "
                     f"$ {printable_line(spec.command, 80)}"
                 )
         return joined(answers)

@@ -102,7 +102,7 @@ def own_hooks(
     for event, settings in hooks.items():
         for one in settings:
             if why := matcher_problem(one.matcher):
-                problems.append(f"{source}: on {event}: {why}.")
+                problems.append(f"{source}: {event}: {why}.")
             else:
                 specs.append(HookSpec(event, one.command, one.matcher, one.timeout_s, str(source)))
     return specs, problems
@@ -127,15 +127,15 @@ def read_hook_file(file: Path) -> tuple[list[HookSpec], list[str]]:
         if event is None:
             if name not in _OTHERS_EVENTS:
                 allowed = ", ".join(_EVENTS)
-                problems.append(f"{file}: there is no event {name[:40]!r}; there are {allowed}.")
+                problems.append(f"{file}: unknown event {name[:40]!r}; the events are {allowed}.")
             continue
         for group in groups if isinstance(groups, list) else [None]:
             try:
                 specs += _group(file, event, group)
             except ValueError as error:
-                problems.append(f"{file}: on {event}: {error}.")
+                problems.append(f"{file}: {event}: {error}.")
     if len(specs) > _MAX_HOOKS:
-        problems.append(f"{file}: only the first {_MAX_HOOKS} hooks count.")
+        problems.append(f"{file}: only the first {_MAX_HOOKS} hooks are used.")
     return specs[:_MAX_HOOKS], problems
 
 
@@ -149,11 +149,11 @@ def _events_in(file: Path) -> JsonObject:
     with open_regular_file(file) as opened:
         content = opened.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
-        raise ValueError(f"it is over {_MAX_FILE_BYTES // 1_000} KB")
+        raise ValueError(f"it is larger than {_MAX_FILE_BYTES // 1_000} KB")
     value = cast("JsonValue", json.loads(content.decode("utf-8-sig")))
     events = value.get("hooks", {}) if isinstance(value, dict) else None
     if not isinstance(events, dict):
-        raise ValueError('"hooks" must be an object of events')
+        raise ValueError('"hooks" must be an object with events as keys')
     return events
 
 
@@ -164,15 +164,15 @@ def _group(file: Path, event: HookEvent, group: JsonValue) -> Iterator[HookSpec]
         ValueError: One cannot be used; says why.
     """
     if not isinstance(group, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     matcher, hooks = group.get("matcher") or "", group.get("hooks")
     if not isinstance(matcher, str) or not isinstance(hooks, list):
-        raise ValueError('it needs a list "hooks", and its matcher must be text')
+        raise ValueError('it needs a list "hooks", and its matcher must be a string')
     if why := matcher_problem(matcher):
         raise ValueError(why)
     for hook in hooks:
         if not isinstance(hook, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
         yield HookSpec(
             event, _command(hook), matcher, _timeout_s(hook), str(file), is_projects=True
         )
@@ -180,23 +180,23 @@ def _group(file: Path, event: HookEvent, group: JsonValue) -> Iterator[HookSpec]
 
 def _command(hook: JsonObject) -> str:
     if hook.get("type", "command") != "command":
-        raise ValueError(f"only hooks of type command are run, not {str(hook['type'])[:40]!r}")
+        raise ValueError(f"only command hooks are supported, not {str(hook['type'])[:40]!r}")
     if unknown := [key for key in _CHANGES_WHEN if hook.get(key)]:
-        raise ValueError(f"{unknown[0]!r} cannot be obeyed")
+        raise ValueError(f"{unknown[0]!r} is not supported")
     command, words = hook.get("command"), hook.get("args", [])
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         raise ValueError("it has no command")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError("args must be a list of texts")
+        raise ValueError("args must be a list of strings")
     if words:
         command = shlex.join([command, *map(str, words)])
     if len(command) > _MAX_COMMAND_CHARS:
-        raise ValueError(f"its command is over {_MAX_COMMAND_CHARS:,} characters")
+        raise ValueError(f"its command is longer than {_MAX_COMMAND_CHARS:,} characters")
     return command
 
 
 def _timeout_s(hook: JsonObject) -> float:
     timeout = hook.get("timeout", DEFAULT_TIMEOUT_S)
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
-        raise ValueError("its timeout must be a number of seconds above 0")
+        raise ValueError("its timeout must be a number of seconds greater than 0")
     return min(float(timeout), MAX_TIMEOUT_S)

@@ -76,7 +76,7 @@ async def _outcome(child: TalkingChild, timeout_s: float) -> HookRun:
     try:
         await asyncio.wait((child.ending,), timeout=timeout_s)
         if not child.ending.done():
-            return HookRun(problem=f"stopped, as it took over {timeout_s:g} s")
+            return HookRun(problem=f"timed out after {timeout_s:g} s")
         await asyncio.wait(reads, timeout=_DRAIN_S)
     finally:
         for read in reads:

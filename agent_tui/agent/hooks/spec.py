@@ -53,11 +53,11 @@ class HookSpec:
 def matcher_problem(matcher: str) -> str:
     """Why `matcher` cannot be used; empty where it can."""
     if len(matcher) > _MAX_MATCHER_CHARS:
-        return f"its matcher is over {_MAX_MATCHER_CHARS} characters"
+        return f"its matcher is longer than {_MAX_MATCHER_CHARS} characters"
     try:
         re.compile("" if matcher == "*" else matcher)
     except (re.error, RecursionError) as error:
-        return f"its matcher {matcher!r} is no regular expression: {error}"
+        return f"its matcher {matcher!r} is not a valid regular expression: {error}"
     return ""
 
 

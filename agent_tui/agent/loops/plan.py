@@ -10,8 +10,8 @@ _ITEM = "{item}"
 """Where in the prompt the item of the round goes; without it, the item follows the prompt."""
 
 _USAGE = (
-    "Write /loop 3 PROMPT, or /loop over a,b,c PROMPT with {item} in it. With compress, or "
-    'compress "what matters", before the prompt it is summed up at its end.'
+    "Usage: /loop 3 PROMPT, or /loop over a,b,c PROMPT with {item} in it. To summarise the loop "
+    'when it ends, put compress or compress "what matters" before the prompt.'
 )
 _LABEL_CHARS = 40
 
@@ -82,7 +82,7 @@ def parse_loop(text: str) -> LoopPlan:
     elif head := _COUNT.match(text):
         count = int(head["count"])
     else:
-        raise UsageError("This is no loop.", _USAGE)
+        raise UsageError("That is not a loop.", _USAGE)
     rest, focus = text[head.end() :].strip(), ""
     compress = _COMPRESS.match(rest)
     if compress is not None:
@@ -91,5 +91,5 @@ def parse_loop(text: str) -> LoopPlan:
     if not rest:
         raise UsageError("The loop has no prompt.", _USAGE)
     if count > _MOST_ROUNDS:
-        raise UsageError(f"A loop has at most {_MOST_ROUNDS:,} rounds, not {count:,}.")
+        raise UsageError(f"A loop can have at most {_MOST_ROUNDS:,} rounds, not {count:,}.")
     return LoopPlan(rest, count, items, is_compressed=compress is not None, focus=focus)

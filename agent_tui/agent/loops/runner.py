@@ -15,10 +15,10 @@ from agent_tui.sessions.replay.scope_entries import ScopeEnding
 
 _EMPTY = "The loop has no rounds: nothing was sent."
 _STOPPED = (
-    "The loop was stopped in round {number} of {count}; the rest of it is dropped, and what was "
-    "said stays as it is."
+    "Loop stopped in round {number} of {count}. The other rounds are dropped; the conversation "
+    "so far is kept."
 )
-_NOT_SUMMED_UP = "{label} was not summed up: cancelled. Nothing was changed; /retry does it."
+_NOT_SUMMED_UP = "{label} was not summarised: cancelled. Nothing changed; /retry summarises it."
 
 
 class LoopRunner:

@@ -39,12 +39,12 @@ from agent_tui.sessions.replay.scopes import (
 from agent_tui.tools.base import ScopeAction, ToolOutput
 
 _UNFINISHED = (
-    "{label} has ended, but was not summed up before the program stopped. /retry does that now; "
-    "anything else leaves it as it is."
+    "{label} ended, but the program stopped before summarising it. /retry summarises it now; "
+    "if you do anything else, it stays as it is."
 )
 _BROKEN_OFF = (
-    "{label} was broken off{where} when the program stopped. What was said in it stays; to run "
-    "the rest, start a loop over it."
+    "{label} was interrupted{where} when the program stopped. The conversation so far is kept; "
+    "to run the rest, start a new loop."
 )
 
 
@@ -135,7 +135,7 @@ class ScopeKeeper:
         summary, before, after = "", 0, 0
         if pending is not None:
             request = await asyncio.to_thread(self._request, pending, path)
-            emit(ScopeProgress("reading what was said", 0))
+            emit(ScopeProgress("reading the conversation", 0))
             try:
                 summary = await self._summariser().summarise(
                     request,
@@ -169,7 +169,7 @@ class ScopeKeeper:
                 return _output(f"{loop.begun.label} ends after this turn. Finish the turn.")
             case "exit" | "break":
                 if not scopes or scopes[-1].begun.kind == "loop":
-                    return ToolOutput("No scope of yours is open.", is_error=True)
+                    return ToolOutput("You have no open scope.", is_error=True)
                 return await self._exit(scopes[-1], "break" if action == "break" else "done", emit)
 
     def notices(self) -> tuple[AgentEvent, ...]:
@@ -193,10 +193,10 @@ class ScopeKeeper:
             await self._end(scope, ending, emit)
         except (CompactionError, ProviderError) as error:
             self._close(scope.id, scope.begun.label, ending, emit)
-            return ToolOutput(f"{left}, but it was not summed up. {error}", is_error=True)
+            return ToolOutput(f"{left}, but it was not summarised. {error}", is_error=True)
         if compression_of(self._path[-1]) is not None:
-            return _output(f"{left}. Its summary stands for it; recall finds the rest.")
-        return _output(f"{left}. Nothing was summed up: it was short.")
+            return _output(f"{left}. Its summary replaces it; recall finds the rest.")
+        return _output(f"{left}. Not summarised: it was short.")
 
     async def _end(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> None:
         pending = None

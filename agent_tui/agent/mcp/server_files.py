@@ -54,7 +54,7 @@ class ServerFiles:
         problems: list[str] = []
         for name, settings in self._own.items():
             if why := name_problem(name):
-                problems.append(f"{self._own_source}: mcp.servers.{name} left out: {why}.")
+                problems.append(f"{self._own_source}: mcp.servers.{name} ignored: {why}.")
             elif not settings.is_of_others:
                 found[name] = FoundServer(spec_from_settings(name, settings, str(self._own_source)))
         others = list(self._of_editor)
@@ -66,8 +66,8 @@ class ServerFiles:
         for spec in others:
             if spec.name in found:
                 problems.append(
-                    f"{spec.source}: server {spec.name} left out: {found[spec.name].spec.source} "
-                    "has one of this name."
+                    f"{spec.source}: server {spec.name} ignored: {found[spec.name].spec.source} "
+                    "already defines it."
                 )
             else:
                 wanted = self._own.get(spec.name)
@@ -94,7 +94,7 @@ def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...
         with open_regular_file(file) as opened:
             content = opened.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
-            return (), (f"{file}: not read, as it is over {_MAX_FILE_BYTES // 1_000} KB.",)
+            return (), (f"{file}: not read: it is larger than {_MAX_FILE_BYTES // 1_000} KB.",)
         value = cast("JsonValue", json.loads(content.decode("utf-8-sig")))
     except OSError as error:
         return (), (f"{file} cannot be read: {error.strerror}.",)
@@ -102,16 +102,16 @@ def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...
         return (), (f"{file} is not valid JSON: {error}.",)
     servers = value.get("mcpServers") if isinstance(value, dict) else None
     if not isinstance(servers, dict):
-        return (), (f'{file} names no servers: it has no "mcpServers".',)
+        return (), (f'{file} defines no servers: "mcpServers" is missing.',)
     specs: list[ServerSpec] = []
-    problems = [f"{file}: only the first {_MAX_SERVERS} servers count."] * (
+    problems = [f"{file}: only the first {_MAX_SERVERS} servers are used."] * (
         len(servers) > _MAX_SERVERS
     )
     for name, given in list(servers.items())[:_MAX_SERVERS]:
         try:
             specs.append(_spec(file, name, given))
         except ValueError as error:
-            problems.append(f"{file}: server {name[:40]!r} left out: {error}.")
+            problems.append(f"{file}: server {name[:40]!r} ignored: {error}.")
     return tuple(specs), tuple(problems)
 
 
@@ -124,14 +124,14 @@ def _spec(file: Path, name: str, given: JsonValue) -> ServerSpec:
     if why := name_problem(name):
         raise ValueError(why)
     if not isinstance(given, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     command, url = given.get("command", ""), given.get("url", "")
     if not isinstance(command, str) or not isinstance(url, str):
-        raise ValueError("command and url must be text")
+        raise ValueError("command and url must be strings")
     if bool(command.strip()) == bool(url.strip()):
         raise ValueError("it must have either a command or a url")
     if given.get("type") == "sse":
-        raise ValueError("it is of the old kind sse; only stdio and http are spoken")
+        raise ValueError("it uses the old sse transport; only stdio and http are supported")
     spec = ServerSpec(
         name=name,
         source=str(file),
@@ -155,7 +155,7 @@ def shown_whole(spec: ServerSpec) -> ServerSpec:
     if spec.url and "${" not in spec.url:
         check_address(spec.url)
     if sum(map(len, (spec.command_line, *spec.extras))) > _MAX_SHOWN_CHARS:
-        raise ValueError(f"its command is over {_MAX_SHOWN_CHARS:,} characters")
+        raise ValueError(f"its command is longer than {_MAX_SHOWN_CHARS:,} characters")
     return spec
 
 
@@ -165,15 +165,15 @@ def _texts(given: JsonObject, key: str) -> tuple[str, ...]:
         [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
     )
     if not isinstance(values, list) or len(texts) < len(values):
-        raise ValueError(f"{key} must be a list of texts")
+        raise ValueError(f"{key} must be a list of strings")
     return tuple(texts)
 
 
 def _named_texts(given: JsonObject, key: str) -> dict[str, str]:
     values = given.get(key, {})
     if not isinstance(values, dict):
-        raise ValueError(f"{key} must be an object of texts")
+        raise ValueError(f"{key} must be an object of strings")
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
     if len(texts) < len(values):
-        raise ValueError(f"{key} must be an object of texts")
+        raise ValueError(f"{key} must be an object of strings")
     return texts

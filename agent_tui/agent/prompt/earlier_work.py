@@ -54,7 +54,7 @@ def hint_line(session: SessionSummary) -> str:
     words = sorted(_weights(_beginning(session)).items(), key=lambda item: -item[1])[:2]
     query = " ".join(word for word, _ in words)
     return (
-        f"{session.modified:%Y-%m-%d}: a session of this folder began alike: "
+        f"{session.modified:%Y-%m-%d}: a similar session in this folder: "
         f'"{_title(session)}". recall(query="{query}") searches it.'
     )
 
@@ -62,7 +62,7 @@ def hint_line(session: SessionSummary) -> str:
 def notice(sessions: Sequence[SessionSummary]) -> str:
     """What the person is told of it."""
     named = (f'"{_title(session)}" ({session.modified:%Y-%m-%d})' for session in sessions)
-    return f"Began like {' and '.join(named)}: the model may recall it, /resume opens it."
+    return f"Similar to {' and '.join(named)}: the model can search it, /resume opens it."
 
 
 def _title(session: SessionSummary) -> str:

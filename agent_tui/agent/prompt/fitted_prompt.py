@@ -34,7 +34,7 @@ _SKILLS_SHARE = 40
 """What is told of all skills takes at most a fortieth of the window."""
 
 _SKILL_CHARS = (1_024, 400, 160, 60)
-_SKILLS_INTRODUCTION = "How some kinds of work are done here; the `skill` tool loads one."
+_SKILLS_INTRODUCTION = "How to do some kinds of work here; the `skill` tool loads one."
 
 _PIECE_CHARS = 200
 """A line is cut in steps of this."""
@@ -294,25 +294,25 @@ def _note(
 ) -> str:
     if 0 < window < LEAST_WINDOW:
         return (
-            f"This model's window of {window:,} tokens is too small to work in. Choose another "
-            "with /model, or give its server a larger context (at least 2,048 tokens)."
+            f"This model's context window ({window:,} tokens) is too small. Choose another model "
+            "with /model, or start its server with a larger context (at least 2,048 tokens)."
         )
     cut = ", ".join(_shown(file.path, parts.cwd) for file in files if file.is_cut and file.block)
     missing = ", ".join(_shown(file.path, parts.cwd) for file in files if not file.block)
     names = ", ".join(tool.name for tool in tools)
-    said = [f"only these tools are offered: {names}"] if len(tools) < len(parts.specs) else []
+    said = [f"only these tools are available: {names}"] if len(tools) < len(parts.specs) else []
     said += [_left_out_note(left_out, parts, tools)] if left_out else []
     said += [f"cut: {cut}"] if cut else []
     said += [f"left out: {missing}"] if missing else []
     if not said:
         return ""
-    return f"To fit this model's window of {window:,} tokens: {'; '.join(said)}."
+    return f"To fit this model's context window ({window:,} tokens): {'; '.join(said)}."
 
 
 def _left_out_note(left_out: int, parts: PromptParts, tools: Sequence[ToolSpec]) -> str:
     of_all = f"{left_out} of {len(parts.outside.specs)} MCP tools"
     can_find = parts.outside.finders and len(tools) == len(parts.specs)
-    return f"{of_all} are found by {FIND_TOOLS}" if can_find else f"{of_all} left out"
+    return f"{of_all} are available through {FIND_TOOLS}" if can_find else f"{of_all} left out"
 
 
 def _shown(path: Path, cwd: Path) -> str:

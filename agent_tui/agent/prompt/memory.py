@@ -19,7 +19,7 @@ from agent_tui.text import repair_text
 Change: TypeAlias = Literal["changed", "new", "gone"]
 
 _LIST_MARKS = ("- ", "* ", "+ ")
-_EDIT_IT = "Change it with /memory edit."
+_EDIT_IT = "Edit it with /memory edit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def make_folder(file: Path) -> None:
     try:
         make_private_dir(file.parent)
     except OSError as error:
-        raise ConfigError(f"{file.parent} cannot be made: {error.strerror}.") from error
+        raise ConfigError(f"{file.parent} cannot be created: {error.strerror}.") from error
 
 
 def with_line(present: str, text: str) -> str:
@@ -146,6 +146,6 @@ def _replace(path: Path, data: bytes, before: bytes | None) -> None:
             file.flush()
             sync_file(descriptor)
         if (read_regular_file(path) if path.exists() else None) != before:
-            raise ConfigError(f"{path} was changed meanwhile; nothing was added.", "Try again.")
+            raise ConfigError(f"{path} changed in the meantime; nothing was added.", "Try again.")
         scratch.replace(path)
     sync_folder(path.parent)

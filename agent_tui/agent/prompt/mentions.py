@@ -17,7 +17,7 @@ from agent_tui.tools.files.text_window import Window, read_window
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 
-_ASK_FOR_IT = "Ask for it in words: you are asked before it is read."
+_ASK_FOR_IT = "To include it, ask the model to read it; you are asked to approve that."
 _MAX_LISTED = 200
 MAX_ATTACHMENTS = 20
 _BINARY_PROBE_BYTES = 8_000
@@ -98,10 +98,10 @@ def attach(
     notices = [part.notice for part in parts if part.notice]
     of_servers = {each.written for each in resources}
     missing = (name for name in _missing(text, cwd) if name not in of_servers)
-    notices += [f"@{name} names no file, so nothing is attached." for name in missing]
+    notices += [f"@{name} matches no file; nothing is attached." for name in missing]
     if len(mentions) > len(kept):
         left = len(mentions) - len(kept)
-        notices.append(f"Only the first {len(kept)} files are attached, {left} more are not.")
+        notices.append(f"Only the first {len(kept)} files are attached; {left} more are not.")
     return Attached(
         "\n\n".join([text, *(part.block for part in parts if part.block)]),
         tuple(part.image for part in parts if part.image is not None),
@@ -216,7 +216,7 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
     body = body.rpartition("\n")[0] or body
     sizes = f"{limits.max_bytes:,} of {size:,} bytes"
     note = f"[cut here: {sizes}; use the read tool for the rest]"
-    notice = f"Of @{mention.written} the first {sizes} are attached; the model can read the rest."
+    notice = f"@{mention.written}: only the first {sizes} attached; the model can read the rest."
     return _Part(f'<file path="{shown}">\n{body}\n{note}\n</file>', notice)
 
 
@@ -235,13 +235,13 @@ def _some_lines(mention: Mention, wanted: tuple[int, int], limits: OutputLimits)
     body, there = "\n".join(text.lines), min(last, text.total_lines)
     kept = keep_head(body, max_lines=limits.max_lines, max_bytes=limits.max_bytes).text
     left = there - first - kept.count("\n")
-    more = f"\n[{left:,} more lines are left out]" if left else ""
+    more = f"\n[{left:,} more lines left out]" if left else ""
     return _Part(f'<file path="{shown}" lines="{first}-{there}">\n{kept.rstrip()}{more}\n</file>')
 
 
 def _binary_part(mention: Mention) -> _Part:
     size = mention.path.stat().st_size
-    notice = f"@{mention.written} is no text: only its size is told."
+    notice = f"@{mention.written} is not text; only its size is sent."
     return _Part(
         f'<file path="{_attribute(mention.written)}" binary="true" bytes="{size}" />', notice
     )

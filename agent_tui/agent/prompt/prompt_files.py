@@ -81,7 +81,7 @@ def read_front_matter(
     if lines[0].rstrip() == _FENCE:
         end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), 0)
         if not end:
-            raise PromptFileError("begins with --- but has no second line ---")
+            raise PromptFileError("begins with --- but has no closing ---")
         known = _front_matter(lines[1:end], keys, lists)
         lines = lines[end + 1 :]
     body = "\n".join(lines).strip("\n")
@@ -138,10 +138,10 @@ def _front_matter(
             continue
         found = None if is_continued else _KEY.match(line.rstrip())
         if found is None:
-            raise PromptFileError(f"line {number}: the front matter takes lines key: value")
+            raise PromptFileError(f"line {number}: front matter must be key: value lines")
         key, value = found[1].lower(), (found[2] or "").strip()
         if key in keys and key in known:
-            raise PromptFileError(f"line {number}: {key} is there twice")
+            raise PromptFileError(f"line {number}: {key} appears twice")
         if key in keys or key in lists:
             known[key] = "" if value in _BLOCK_MARKS else value
     return {

@@ -165,8 +165,8 @@ class PromptLibrary:
     def _refuse_to_take_along(self, file: Path, text: str, argument: str, cwd: Path) -> None:
         path = _unasked_mention(text, argument, cwd, self._trust.folder_to_ask_about(cwd))
         if path is not None:
-            problem = f"{file} is not sent: it would attach {path}, which is not the project's"
-            raise ConfigError(f"{problem} or may hold keys.", "Name it with @ yourself.")
+            problem = f"{file} was not sent: it would attach {path}, which is outside the project"
+            raise ConfigError(f"{problem} or may contain keys.", "Attach it yourself with @.")
 
     def _take_folder(self, search: _Search, folder: Path, source: PromptSource) -> None:
         """Add what one folder holds; of two files with one name the first stays."""
@@ -189,8 +189,10 @@ class PromptLibrary:
                     pass
         for name in sorted(own.keys() & search.files.keys()):
             other = search.files[name]
-            whose = "this project" if other.source == "user" else "a folder nearer to this one"
-            search.left_out.append(LeftOut(other.path, f"gives way to /{name} of {whose}", name))
+            whose = "this project" if other.source == "user" else "a nearer folder"
+            search.left_out.append(
+                LeftOut(other.path, f"is overridden by /{name} of {whose}", name)
+            )
         search.files |= own
 
     def _take_skills(self, search: _Search, cwd: Path) -> None:
@@ -204,10 +206,10 @@ class PromptLibrary:
                 continue
             other = search.files.get(name)
             if name in self._taken:
-                why = f"is no command (the model may use it): /{name} is the program's own"
+                why = f"is not a command (the model can use it): /{name} is built in"
                 search.left_out.append(LeftOut(skill.path, why, name))
             elif other is not None:
-                why = f"gives way to {other.path}, which is /{name}"
+                why = f"is overridden by {other.path}, which is /{name}"
                 search.left_out.append(LeftOut(skill.path, why, name))
             else:
                 hint = skill.argument_hint or "[task]"
@@ -218,10 +220,10 @@ class PromptLibrary:
     def _why_no_name(self, name: str, own: Mapping[str, PromptFile]) -> str:
         """Why a file cannot be the command `name`; empty where it can."""
         if not name:
-            return "needs a name of letters, digits, - and _ to be a command"
+            return "needs a name made of letters, digits, - and _ to be a command"
         if name in self._taken:
-            return f"is left out: /{name} is the program's own command"
-        return f"is left out: {own[name].path.name} is /{name} already" if name in own else ""
+            return f"is ignored: /{name} is a built-in command"
+        return f"is ignored: {own[name].path.name} is already /{name}" if name in own else ""
 
     def _markdown_files(
         self, search: _Search, folder: Path, source: PromptSource, above: tuple[str, ...]
@@ -246,7 +248,7 @@ class PromptLibrary:
                 continue
             path = folder / entry.name
             if source == "project" and entry.is_symlink() and (why := self._trust.why_not(path)):
-                search.left_out.append(LeftOut(path, f"is not obeyed: {why}"))
+                search.left_out.append(LeftOut(path, f"is ignored: {why}"))
             else:
                 yield (*above, entry.name.removesuffix(_SUFFIX)), path
         for entry in shown:
@@ -260,13 +262,13 @@ class PromptLibrary:
         if source == "project" and self._trust.state_of(folder) != "trusted":
             if depth == 0:  # the person was asked, or will be
                 return False
-            why = f"is not obeyed: {NOT_TRUSTED}"
+            why = f"is ignored: {NOT_TRUSTED}"
         elif depth >= MAX_DEPTH:
             why = f"is more than {MAX_DEPTH} folders deep"
         elif search.folders >= MAX_FOLDERS:
             if search.folders > MAX_FOLDERS:
                 return False
-            why = f"is left out, with all others: {MAX_FOLDERS} come before it"
+            why = f"is ignored, as are all others: only {MAX_FOLDERS} folders are read"
             search.folders += 1
         if why:
             search.left_out.append(LeftOut(folder, why))
@@ -299,7 +301,7 @@ def _expanded(file: PromptFile, argument: str) -> str:
         raise ConfigError(f"{file.path} cannot be read: {error.strerror}.") from error
     if not text.strip():
         hint = f"/{file.name} {file.argument_hint}".rstrip()
-        raise ConfigError(f"/{file.name} says nothing without an argument.", f"Write {hint}.")
+        raise ConfigError(f"/{file.name} needs an argument.", f"Usage: {hint}")
     return text
 
 

@@ -83,7 +83,7 @@ def find_skills(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundSkills:
             problems.append((path, f"cannot be read: {error.strerror}"))
         else:
             if skill.name not in by_name and len(by_name) == MOST_SKILLS:
-                problems.append((path, f"is left out: {MOST_SKILLS} come before it"))
+                problems.append((path, f"is ignored: only the first {MOST_SKILLS} are used"))
             else:
                 by_name.setdefault(skill.name, skill)
     return FoundSkills(by_name, tuple(problems))
@@ -101,7 +101,7 @@ def parse_skill(data: bytes, path: Path, source: SkillSource) -> Skill:
     name = known.get("name") or path.parent.name
     name = (name if _NAME.fullmatch(name) else path.parent.name).lower()
     if not _NAME.fullmatch(name):
-        raise PromptFileError("needs a name of letters, digits, - and _")
+        raise PromptFileError("needs a name made of letters, digits, - and _")
     return Skill(
         name=name,
         path=path,

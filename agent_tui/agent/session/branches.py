@@ -15,7 +15,7 @@ from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry
 from agent_tui.sessions.lineage.joined import JoinedTree, Place
 from agent_tui.sessions.log import SessionLog
 
-_LEFT = "This is the session from before the compaction. /resume {id} leads to the one you left."
+_LEFT = "This is the session before the compaction. /resume {id} returns to the one you left."
 _ROOT = "root"
 """What a summary names as its place where the conversation begins anew, as pi does."""
 
@@ -78,7 +78,7 @@ class Branches:
         """
         self._require_present(place)
         if self._is_here(place):
-            return (Notice("info", "The conversation is there already."),)
+            return (Notice("info", "You are already there."),)
         if not place.later:
             self._sessions.conversation.log.branch_to(place.leaf_id)
             return await self._branched(place)
@@ -104,15 +104,15 @@ class Branches:
         tree = await asyncio.to_thread(_first, self.trees(), lambda tree: tree.has(entry_id))
         place = tree.place(entry_id)
         if self._is_here(place):
-            emit(Notice("info", "The conversation is there already."))
+            emit(Notice("info", "You are already there."))
             return
         remark = ""
         try:
             summary = await self._summarise(_entries_left(tree, entry_id, place), emit)
         except CompactionError as error:
-            summary, remark = None, f"Gone back without a summary. {error}"
+            summary, remark = None, f"Went back without a summary. {error}"
         except asyncio.CancelledError:
-            emit(Notice("warning", "Cancelled: nothing was written, and you are where you were."))
+            emit(Notice("warning", "Cancelled. Nothing changed."))
             raise
         log, left_at = sessions.conversation.log, sessions.conversation.log.leaf_id
         try:
@@ -131,7 +131,7 @@ class Branches:
             if log is not sessions.conversation.log:
                 log.close()
             sessions.conversation.log.branch_to(left_at)
-            emit(Notice("error", f"Not gone back: {error}"))
+            emit(Notice("error", f"Could not go back: {error}"))
             return
         for event in events:
             emit(event)
@@ -177,7 +177,7 @@ class Branches:
         self._sessions.require_writable()
         present = (place.session, *place.later)[-1]
         if present.id != self._sessions.conversation.log.header.id:
-            raise SessionError("Not gone back: another session was opened meanwhile.")
+            raise SessionError("Could not go back: another session was opened in the meantime.")
 
     def _is_here(self, place: Place) -> bool:
         at = self._sessions.conversation.log.leaf_id
@@ -201,7 +201,7 @@ class Branches:
         counted = await sessions.conversation.refresh_usage()
         if not sessions.conversation.is_overfull:
             return (*events, *counted)
-        note = "This is more than the window holds: it is compacted before it is sent."
+        note = "This exceeds the context window; it will be compacted before it is sent."
         return (*events, *counted, Notice("warning", note))
 
     async def _summarise(self, left: tuple[Entry, ...], emit: Emit) -> BranchSummary:

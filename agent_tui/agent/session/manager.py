@@ -62,13 +62,13 @@ from agent_tui.tools.jobs.table import JobTable
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 """How a session is opened: to go on in it, to read it, or to go on in a copy of it."""
 
-TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file stays as it is."
-_IN_MEMORY = "Going on in a copy in memory: what is said from now on is not kept."
-READ_ONLY = "This session is open read-only: nothing can be added to it."
-READ_ONLY_HINT = "/fork goes on in a copy of it."
+TAKEN_OVER = "Imported from another agent: {count:,} entries. The original file is unchanged."
+_IN_MEMORY = "Continuing in memory: from now on nothing is saved."
+READ_ONLY = "This session is open read-only: you cannot add to it."
+READ_ONLY_HINT = "/fork continues in a copy."
 _WENT_BACK = "went_back"
 """Custom type of the entry that records the message the person was at when they left."""
-_BACK_HERE = "You went back to this message before you left. /tree shows what came after it."
+_BACK_HERE = "You had gone back to this message. /tree shows what came after it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class SessionManager:
         if await asyncio.to_thread(self._is_present, ref):
             if mode == "fork":
                 return await self.fork_at(self.conversation.log.leaf_id)
-            return (Notice("info", "This session is open already."),)
+            return (Notice("info", "This session is already open."),)
         opened = await asyncio.to_thread(self._open, ref, mode, here)
         log = opened.log
         self.require_still_idle(log)
@@ -185,7 +185,7 @@ class SessionManager:
         if not ended:
             return ()
         commands = "; ".join(job.shown for job in ended)
-        return (Notice("info", f"Stopped with the session they were begun in: {commands}"),)
+        return (Notice("info", f"Stopped with the session that started them: {commands}"),)
 
     async def status(self, ref: str) -> SessionStatus:
         """What is to be known of a session before it is opened: its folder, who has it open.
@@ -253,7 +253,7 @@ class SessionManager:
         before = self.conversation
         source = before.log if earlier is None else read_known(earlier)
         if not source.entries:
-            raise SessionError("There is nothing to fork yet: nothing was said.")
+            raise SessionError("Nothing to fork yet: the conversation is empty.")
         log = await asyncio.to_thread(self._fork, source, leaf_id, before.cwd)
         self.require_still_idle(log)
         events = self._switch(log, before.cwd, before.model, before.thinking, "forked")
@@ -280,7 +280,7 @@ class SessionManager:
             log = earlier.log
             if self._is_busy() or before.log.leaf_id != newest:  # work began while it was read
                 log.close()
-                raise CompactionError("Not undone: work began meanwhile.", "Undo when it is done.")
+                raise CompactionError("Not undone: a turn has started.", "Undo when it is done.")
             events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
             log.append_many(unnamed_changes(log, before.model, self.conversation.thinking))
             if before.log.path is not None:
@@ -377,7 +377,7 @@ class SessionManager:
         """
         if self._is_busy():
             log.close()
-            raise SessionError("Not opened: work began meanwhile.", "Try again when it is done.")
+            raise SessionError("Not opened: a turn has started.", "Try again when it is done.")
 
     def prepare_to_write(self) -> None:
         """Make sure that work may begin; a new branch first says which model it is with.
@@ -503,4 +503,4 @@ def _was_left_further_back(log: SessionLog) -> bool:
 
 def _forked_note(source: SessionLog) -> str:
     name = f'"{source.name}"' if source.name else source.header.id[:8]
-    return f"This is a new session, a copy of {name}, which stays as it is."
+    return f"This is a new session, a copy of {name}. The original is unchanged."

@@ -28,8 +28,8 @@ def choose_model(
 
 
 _GUESSED = (
-    "Nobody says how large the window of {name} is: {window:,} tokens are assumed. "
-    'window = TOKENS below [models."{name}"] in your settings mends that.'
+    "Context window of {name} unknown; assuming {window:,} tokens. "
+    'Set `window` under [models."{name}"] in your settings.'
 )
 
 

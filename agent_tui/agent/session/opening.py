@@ -183,12 +183,12 @@ def model_to_resume(
             return ModelRef(name, base_url), ""
         return present, (
             f"This session used {name} at {base_url}, which is not in your settings; "
-            f"going on with {present.name}."
+            f"continuing with {present.name}."
         )
     try:
         return services.resolve_model(name), ""
     except AgentTuiError as error:
-        return present, f"{error} Going on with {present.name}."
+        return present, f"{error} Continuing with {present.name}."
 
 
 def model_change(model: ModelRef) -> ModelChangeEntry:
@@ -264,7 +264,7 @@ def cut_off_note(log: SessionLog) -> str:
             is_cut_off = True
         case _:
             is_cut_off = False
-    return "The last turn did not come to its end. /retry goes on with it." if is_cut_off else ""
+    return "The last turn was interrupted. /retry continues it." if is_cut_off else ""
 
 
 def unfinished_files_note(log: SessionLog) -> str:
@@ -273,8 +273,8 @@ def unfinished_files_note(log: SessionLog) -> str:
     if not plan.restores:
         return ""
     return (
-        f"Files were being put back when the program ended, and {len(plan.restores)} are not yet. "
-        "/undo goes on with it, or takes it back."
+        f"The program ended while restoring files; {len(plan.restores)} are not restored yet. "
+        "/undo finishes or reverts that."
     )
 
 
@@ -292,5 +292,5 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
     if not is_folder(folder):
         return present, f"This session's folder {folder} is gone; working in {present}."
     if here:
-        return present, f"Working in {present}; this session was made in {folder}."
+        return present, f"Working in {present}; this session was started in {folder}."
     return folder, f"Working in {folder}, this session's folder."

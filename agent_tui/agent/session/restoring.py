@@ -27,8 +27,8 @@ from agent_tui.sessions.replay.file_changes import (
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.versions import LINK, make_so, version_of
 
-_NOT_UNDOABLE = "what it holds now could not be kept"
-_CHANGED_MEANWHILE = "it changed meanwhile"
+_NOT_UNDOABLE = "its current content could not be saved"
+_CHANGED_MEANWHILE = "it has changed since"
 _NAMED = 10
 
 
@@ -166,7 +166,7 @@ def _put_back(
 
 def _told(done: Sequence[str], cwd: Path) -> CustomMessageEntry:
     names = ", ".join(shown_path(path, cwd) for path in done)
-    text = f"(The person put these files back to how they were earlier: {names}. Read them again.)"
+    text = f"(The user restored earlier versions of these files: {names}. Read them again.)"
     return CustomMessageEntry(custom_type="files_restored", content=text, display=False)
 
 
@@ -178,9 +178,9 @@ def _notices(
         count = f"{len(done)} file{'s' * (len(done) != 1)}"
         named = ", ".join(shown_path(path, cwd) for path in done[:_NAMED])
         more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
-        notices.append(Notice("info", f"{count} put back: {named}{more}. /undo takes that back."))
+        notices.append(Notice("info", f"{count} restored: {named}{more}. /undo reverts that."))
     for path, why in left:
-        notices.append(Notice("warning", f"{shown_path(path, cwd)} stays as it is: {why}."))
+        notices.append(Notice("warning", f"{shown_path(path, cwd)} was not restored: {why}."))
     return notices
 
 
@@ -196,13 +196,13 @@ def _difference(conversation: Conversation, restore: Restore) -> Difference:
     if not restore.wanted.digest:
         what = "is removed"
     elif not restore.present.digest:
-        what = "is there again"
+        what = "is restored"
     else:
         what = ""
     present = _text(conversation, path, restore.present)
     wanted = _text(conversation, None, restore.wanted)
     if present is None or wanted is None:
-        return Difference(path, "", what or "is no text")
+        return Difference(path, "", what or "is not text")
     diff = unified_diff(present, wanted, label)
     return Difference(path, diff.text, what or f"+{diff.added} -{diff.removed}")
 

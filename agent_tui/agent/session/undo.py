@@ -151,6 +151,6 @@ def _is_said(entry: Entry) -> bool:
 def left_out_note(child: SessionLog) -> str:
     """What to tell of a session that was left behind with something in it."""
     return (
-        f"The earlier session was gone on with meanwhile, so what was said since the compaction "
-        f"is not in it: /resume {child.header.id[:8]} leads there."
+        "The earlier session has been continued, so it lacks the messages since the compaction. "
+        f"/resume {child.header.id[:8]} opens the session that has them."
     )

@@ -71,16 +71,16 @@ class PinKeeper:
         known = sorted(skill.name for skill in skills.values() if skill.is_for_model)
         skill = skills.get(name.lower())
         if skill is None:
-            there_are = f"There are: {', '.join(known)}." if known else "There are none."
+            there_are = f"Available: {', '.join(known)}." if known else "There are none."
             return ToolOutput(f"There is no skill {name!r}. {there_are}", is_error=True)
         try:
             text = await asyncio.to_thread(_skill_text, skill)
         except (OSError, PromptFileError) as error:
             return ToolOutput(f"{skill.path} cannot be used: {error}", is_error=True)
         pinned = await self._pin([text])
-        details = ToolDetails(summary="in use" if pinned else "in use already")
-        where = "follows" if pinned else "is above already, as it is in its file"
-        return ToolOutput(f"The text of skill {skill.name} {where}, and stays.", details)
+        details = ToolDetails(summary="in use" if pinned else "already in use")
+        where = "follows" if pinned else "is already above, unchanged,"
+        return ToolOutput(f"The text of skill {skill.name} {where} and stays.", details)
 
     async def follow(self, said: str, files: Iterable[Path]) -> None:
         """Pin what goes along with a message of the person's.
@@ -177,7 +177,7 @@ class PinKeeper:
                 found = None
             if found is None and path not in conversation.told_gone:
                 conversation.told_gone.add(path)
-                said = f"{path} cannot be read any more; what it said still counts here."
+                said = f"{path} can no longer be read; its last known text stays in effect."
                 notices.append(Notice("info", said))
             body = text.partition("\n")[2].rpartition("\n")[0]
             texts[path] = found or _Text(pin, body, 1)

@@ -14,9 +14,9 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import Intent, ToolOutput
 from agent_tui.tools.plan import plan_steps, plan_title
 
-_NOT_PLANNING = "This is not plan mode: no plan is to be approved. Go on with the work."
-_NOBODY_APPROVES = "The person was given the plan, and has not decided on it yet."
-_DECLINED = "The person does not approve the plan yet."
+_NOT_PLANNING = "This is not plan mode: no plan needs approval. Continue with the work."
+_NOBODY_APPROVES = "The user has the plan and has not decided on it yet."
+_DECLINED = "The user does not approve the plan yet."
 
 Ask: TypeAlias = Callable[[ToolCall, Intent], Awaitable[ApprovalAnswer]]
 
@@ -53,7 +53,7 @@ class PlanDecision:
             )
         self.permissions.mode = "accept-edits" if answer.choice == "session" else "ask"
         self._approved = answer.plan or plan
-        self.emit(Notice("info", f"The plan is approved. Permissions: {self.permissions.mode}"))
+        self.emit(Notice("info", f"Plan approved. Permission mode: {self.permissions.mode}"))
         return self._approval(is_changed=self._approved != plan)
 
     def say_approved(self) -> None:
@@ -73,7 +73,7 @@ class PlanDecision:
         if steps := plan_steps(self._approved):
             self.conversation.todos[:] = steps
             details = details.model_copy(update={"todos": steps})
-        changed = ", with changes of theirs" if is_changed else ""
+        changed = " with changes" if is_changed else ""
         return ToolOutput(
-            f"The person approved the plan{changed}. It comes as their message.", details
+            f"The user approved the plan{changed}. It follows as their message.", details
         )

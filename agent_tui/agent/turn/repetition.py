@@ -30,7 +30,7 @@ _FILE_TOOLS = frozenset({"edit", "write", "apply_patch"})
 
 _REMARK = (
     "\n\n(You have made this call {count} times with the same result. Do something else, or "
-    "answer the person.)"
+    "answer the user.)"
 )
 
 

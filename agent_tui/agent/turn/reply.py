@@ -155,7 +155,7 @@ class ReplyBuilder:
                 arguments, problem = _parse_arguments("".join(draft.json_pieces))
                 problem = draft.problem or problem
                 if reason == "length" and draft is self._drafts[-1]:
-                    problem = "the reply was cut off by the output limit before it was complete"
+                    problem = "the output limit cut off the reply before it was complete"
                 if problem:
                     broken[draft.id] = problem
                 content.append(

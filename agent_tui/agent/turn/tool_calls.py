@@ -60,15 +60,15 @@ from agent_tui.tools.shorten import keep_head, size_bytes
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
-_UNANSWERED = "Not run: the user interrupted before it was begun."
+_UNANSWERED = "Not run: the user interrupted before it started."
 _PLAN_VERDICT = Verdict("ask", "")
 """A plan is asked about whatever the rules say."""
 _DECLINED = "The user declined this call."
-_ASKED = " They were asked because of this: {why}."
-_REST = "\nNothing of the command ran. Its other parts can be run without the ones named here."
-_SKIPPED = "Not run: the user declined an earlier call of this reply."
+_ASKED = " Approval was needed because: {why}."
+_REST = "\nNo part of the command ran. You can run its other parts without the ones named here."
+_SKIPPED = "Not run: the user declined an earlier call in this reply."
 _CHANGED = (
-    "Not run: what this call would do changed between the user's approval and the run. "
+    "Not run: what this call would do changed after the user approved it. "
     "Look again and repeat the call."
 )
 
@@ -350,7 +350,7 @@ class ToolRunner:
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
             output = await prepared.run()
-            said = [f"[hook on PreToolUse]\n{hooked.added}"] if hooked.added else []
+            said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)
                 said.append(f"[a hook changed the arguments to {given}]")
@@ -401,8 +401,8 @@ class ToolRunner:
         except Exception as fault:
             self._conversation.services.report_fault(fault)
             raise ToolError(
-                f"{tool_name} failed inside the program ({type(fault).__name__}), which is no "
-                "fault of yours. Try other arguments or another tool."
+                f"{tool_name} failed with an internal error ({type(fault).__name__}), which is "
+                "not your fault. Try other arguments or another tool."
             ) from fault
 
     async def _permit(

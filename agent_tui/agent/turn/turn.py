@@ -75,18 +75,18 @@ _MOST_CUTS = 3
 _MOST_SENT_ON = 3
 """How often in one turn a hook may send the model on that was about to end it."""
 
-_KEPT = "What came is kept, and the model is asked to go on from there."
+_KEPT = "The partial reply is kept; the model is asked to continue it."
 _STUCK = (
-    "Stopped: the model keeps making calls that lead nowhere. Tell it what to do instead, or "
-    "choose another model with /model."
+    "Stopped: the model repeats tool calls without making progress. Tell it what to do instead, "
+    "or choose another model with /model."
 )
-_BABBLES = "Stopped: the model repeats the same words without end."
+_BABBLES = "Stopped: the model repeats the same text endlessly."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """What waiting does not mend, but another model may."""
 
 _MAX_CALLS = 256
 """In one reply; OpenAI's services allow 128."""
-_FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls, and none was run."
+_FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls; none were run."
 _FILTERED = "The provider's content filter stopped this reply."
 
 
@@ -281,7 +281,7 @@ class Turn:
         leads_nowhere = is_weak and goes_round(reply.message.text)
         if cuts > _MOST_CUTS or not reply.message.content or leads_nowhere:
             raise _TurnEnded(TurnFinished("length", can_continue=True))
-        said = f"The output limit cut the reply; going on ({cuts}/{_MOST_CUTS})."
+        said = f"The output limit cut off the reply; continuing ({cuts}/{_MOST_CUTS})."
         self._emit(Notice("info", said))
 
     async def _answer_calls(self, reply: Reply) -> None:
@@ -472,7 +472,7 @@ class Turn:
             return False
         if isinstance(error, BudgetSpent):
             return False
-        said = f"{error.message} Going on with {fallback.name}."
+        said = f"{error.message} Switching to {fallback.name}."
         self._emit(Notice("warning", said))
         for event in choose_model(conversation, fallback, conversation.services):
             self._emit(event)
@@ -512,9 +512,7 @@ class Turn:
                         self._keep_partial(builder, "error", why)
                         raise _TurnEnded(TurnFinished("error", why, can_continue=True))
             if not builder.is_finished:
-                raise ProviderError(
-                    "interrupted", "The reply broke off before the model had finished."
-                )
+                raise ProviderError("interrupted", "Connection lost mid-reply.")
         except asyncio.CancelledError:
             self._keep_partial(builder, "aborted")
             raise
@@ -581,15 +579,14 @@ class Turn:
 
 def _too_large(usage: ContextUsage) -> str:
     return (
-        f"The conversation is about {usage.used:,} tokens, this model's window {usage.window:,}, "
-        "and it could not be made smaller. Begin a new one with /new, or choose a model with a "
-        "larger window with /model."
+        f"The conversation has about {usage.used:,} tokens and cannot be compacted to fit this "
+        f"model's context window ({usage.window:,}). Start a new session with /new, or choose a "
+        "model with a larger window with /model."
     )
 
 
 def _took(number: int) -> str:
-    replies = "one reply" if number == 1 else f"{number} replies"
-    return f"It took {replies}, the most that were allowed."
+    return f"Stopped: --max-turns {number} reached."
 
 
 def _failed(error: ProviderError) -> _TurnEnded:

@@ -16,8 +16,8 @@ def image_refusal(info: ModelInfo) -> str:
     """Why this model is sent no images; empty if it sees them."""
     if info.sees_images:
         return ""
-    known = "is not known to see images" if info.source == "guess" else "sees no images"
-    return f"{info.name} {known}, so the path stays as text. /model chooses another model."
+    known = "may not support images" if info.source == "guess" else "does not support images"
+    return f"{info.name} {known}; the path is sent as text. /model switches models."
 
 
 def user_message(

@@ -13,7 +13,7 @@ _ERROR_LINE = re.compile(
 )
 _NO_ERROR = re.compile(
     r"^\W*(?:operation |command |request |tool )?(?:was )?(?:aborted|cancell?ed"
-    r"|interrupted|denied by|the person)",
+    r"|interrupted|denied by|the (?:person|user (?:declined|does not approve|has the plan)))",
     re.IGNORECASE,
 )
 _NAMES_ERROR = re.compile(

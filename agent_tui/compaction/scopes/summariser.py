@@ -44,18 +44,18 @@ _REFUSAL = re.compile(
 )
 
 _DEFAULT = """\
-Say in one or two sentences what came of it: the key results, and what is different now than it \
-was before (files, decisions, facts that were found, what failed and why)."""
+State the outcome in one or two sentences: the key results, and what is different now (files, \
+decisions, facts found, what failed and why)."""
 
 _ASKED = """\
-Sum it up in a few sentences. The person asked for this to be in the summary:
+Summarise it in a few sentences. The user asked for the summary to include this:
 <focus>
 {prompt}
 </focus>"""
 
 _RULES = """\
-Copy paths, names, numbers and error messages exactly. State facts, not events. Reply with the \
-sentences alone: no heading, no list, no tool call. At most {max_tokens} tokens."""
+Copy paths, names, numbers and error messages exactly. State facts, not events. Reply with only \
+the sentences: no heading, no list, no tool call. At most {max_tokens} tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +101,12 @@ class ScopeSummariser:
         facts = await asyncio.to_thread(_facts, request)
         room = request.replaced_tokens - self._size(facts)
         if room < _LEAST_TOKENS:
-            raise NothingToCompactError("It is already as small as a summary of it would be.")
+            raise NothingToCompactError("It is no larger than a summary would be.")
         tracker = RequestTracker(on_progress, on_usage)
         prose = await self._prose(request, tracker, min(room, _MOST_TOKENS))
         summary = "\n\n".join(part for part in (escape_tags(prose), facts) if part)
         if self._size(summary) >= request.replaced_tokens:
-            raise NothingToCompactError("A summary of it would not be smaller.")
+            raise NothingToCompactError("A summary would not be smaller.")
         return summary
 
     async def _prose(self, request: ScopeRequest, tracker: RequestTracker, max_tokens: int) -> str:
@@ -135,7 +135,7 @@ class ScopeSummariser:
             if not found:
                 return plain_text(reply.text)
             if problem:
-                raise CompactionError(f"The summary could not be used, {found}.")
+                raise CompactionError(f"The summary was unusable: {found}.")
             problem = found
 
     def _problem_of(self, reply: ModelReply, max_tokens: int) -> str:
@@ -153,7 +153,7 @@ class ScopeSummariser:
             return "it was a refusal"
         size = self._counter.count_text(text)
         if size > 2 * max_tokens:
-            return f"it was {size} tokens long, and {max_tokens} is the limit"
+            return f"it was {size} tokens long; the limit is {max_tokens}"
         return ""
 
     def _size(self, text: str) -> int:
@@ -174,7 +174,7 @@ def _prompt(request: ScopeRequest, text: str, max_tokens: int, problem: str) -> 
         _RULES.format(max_tokens=max_tokens),
     ]
     if problem:
-        parts.append(f"Your last reply could not be used: {problem}.")
+        parts.append(f"Your last reply was unusable: {problem}.")
     return "\n\n".join(parts)
 
 

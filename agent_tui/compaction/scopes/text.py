@@ -112,7 +112,7 @@ def _outcome(result: ToolResultMessage | None, limits: _Limits) -> str:
 
 def _run_line(run: BashExecutionMessage, limits: _Limits) -> str:
     command = _quoted(run.command, limits.argument)
-    return f"the person ran({command}) -> {_quoted(run.output, limits.result)}"
+    return f"the user ran({command}) -> {_quoted(run.output, limits.result)}"
 
 
 def _value(value: JsonValue, max_chars: int) -> str:

@@ -24,8 +24,8 @@ WHOLE_TOKENS = 5_000
 PLACES_TOKENS = 2_500
 """What the edited places of one file take at most: the newest of them."""
 
-_CHANGED_ON_DISK = "somebody else; read it again"
-_WRITTEN_BELOW = "changed; whole as it was written in the newest messages"
+_CHANGED_ON_DISK = "another program; read it again"
+_WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
 """Lines before and after an edit that are shown, as there is room."""
 
@@ -390,7 +390,7 @@ def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:
-        part = "whole" if file.is_whole else "as far as it was read"
+        part = "whole" if file.is_whole else "as far as read"
         yield f"### {file.path} ({what}; {part}){note}\n{text}", file.is_whole and not file.unseen
     if file.edits:
         head = f"### {file.path} ({what}; edited places){note}"

@@ -35,7 +35,7 @@ def said_by_person(
     most = max(_equal_share([sizes[at] for at in kept], room_tokens), _LEAST_TOKENS)
     lines = [_shortened(*messages[at], sizes[at], most, counter) for at in kept]
     if left_out:
-        lines.insert(1, f"[{left_out} messages in between are left out; recall finds them]")
+        lines.insert(1, f"[{left_out} messages in between left out; recall finds them]")
     return lines
 
 

@@ -135,7 +135,7 @@ def check_lines(state: WorkState) -> list[str]:
 
 def _running(job: Job) -> str:
     since = datetime.fromtimestamp(job.since / 1_000, UTC)
-    return f"- background job {job.id} runs since {since:%Y-%m-%d %H:%M} UTC: `{job.shown}`"
+    return f"- background job {job.id} running since {since:%Y-%m-%d %H:%M} UTC: `{job.shown}`"
 
 
 def _item(item: str, state: WorkState) -> str:

@@ -149,7 +149,7 @@ class TailEditor:
             action = unit.output.action
             path = normalise_path(action.path, folders) if action.path else ""
             if path in shown and not unit.output.has_failed and action.kind in _SHOWING:
-                return f"({path} stands in files-now) {recall_mark(unit.entry_id)}"
+                return f"({path} is in files-now) {recall_mark(unit.entry_id)}"
             return pointers.get(unit.position)
         if isinstance(unit.message, AssistantMessage):
             parts = tuple(self._parts(unit.message, unit.entry_id, shown, folders))

@@ -76,7 +76,7 @@ def way_so_far(
             kept.append(line)
     told = [*reversed(kept), *(line for block in reversed(blocks) for line in block)]
     if told and (left_out or len(kept) < len(earlier)):
-        told.insert(0, "(what was before this is left out; recall finds it by its words)")
+        told.insert(0, "(earlier steps are left out; recall finds them by their words)")
     return told
 
 
@@ -100,7 +100,7 @@ def _told(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
     lines: list[str] = []
     match step.lead:
         case Said(text=text):
-            lines.append(f"[the person] {one_line(text, _SAID_CHARS[level])}")
+            lines.append(f"[the user] {one_line(text, _SAID_CHARS[level])}")
         case Replied(text=text):
             if own := _own_words(text, level):
                 lines.append(own)

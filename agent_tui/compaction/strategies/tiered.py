@@ -48,7 +48,7 @@ class TieredStrategy:
         if not request.wants_summary:
             tiers = await asyncio.to_thread(tiers_for, request, self.counter)
             if tiers.tokens_before <= request.target_tokens and not request.must_shrink:
-                raise NothingToCompactError("Nothing to compact: there is room enough.")
+                raise NothingToCompactError("Nothing to compact: the context is small enough.")
             gained = tiers.tokens_before - tiers.tokens_after
             if gained < request.least_gain_tokens or not tiers.edits:
                 tiers = None
@@ -77,7 +77,7 @@ class TieredStrategy:
         written = None
         ahead = request.ahead
         if ahead is not None and draft.can_take_prose_of(ahead.draft):
-            on_progress("finishing the summary begun earlier", 0)
+            on_progress("finishing the summary started earlier", 0)
             written = await ahead.written()
         else:
             on_progress("reading the conversation", 0)

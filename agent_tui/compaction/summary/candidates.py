@@ -42,7 +42,9 @@ def candidates(lookup: ModelLookup, settings: CompactionSettings, model: ModelRe
         try:
             refs.append(lookup.resolve(settings.model))
         except AgentTuiError as error:
-            problems = (f"compaction.model = {settings.model!r}: {error.message}",)
+            problems = (
+                f"compaction.model = {settings.model!r}: {error.message.removesuffix('.')}",
+            )
     cheap = lookup.cheap_model(model)
     refs.extend([cheap, model] if cheap is not None else [model])
     found = [SummaryModel(ref, lookup.info(ref)) for ref in dict.fromkeys(refs)]

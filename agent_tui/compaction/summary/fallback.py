@@ -22,7 +22,7 @@ _FEW_WORDS = 5
 _LEAST_WORDS = 3
 """Fewer in another section ("defined", "in progress") fill it without saying anything."""
 
-_GO_ON = "Go on with the newest request"
+_GO_ON = "Continue with the newest request"
 _HEADING_MARKS = re.compile(r"^\s*#+\s*", re.MULTILINE)
 _RENEWED: frozenset[Slot] = frozenset({"in_progress", "next_steps"})
 """What says how things stand now: earlier lines give way to new ones."""

@@ -44,7 +44,8 @@ def finished_prose(
         without_model: What takes the document's place where no model wrote one.
     """
     if written is None:
-        return Prose(without_model(), f"Summarised without a model{_in_brackets(failures)}.", None)
+        why = f": {'; '.join(failures)}" if failures else ""
+        return Prose(without_model(), f"Summary written without a model{why}.", None)
     name, problem = written.model.name, written.problem
     if log_facts is None:  # the first try failed for what is said of the summary anyway
         failures = [failure for failure in failures if failure != f"{name}: {problem}"]
@@ -54,19 +55,19 @@ def finished_prose(
     if log_facts is None:
         text = _without_empty_sections(text, template)
         if problem:
-            remarks.append(f"The summary by {name} says little: {problem}.")
+            remarks.append(f"The summary by {name} is incomplete: {problem}.")
     elif problem or written.left_out:
         completed = complete_summary(
             text, log_facts, template=template, counter=counter, max_tokens=max_tokens
         )
         text, from_log = completed.text, completed.from_log
     if from_log:
-        remarks.append(f"Summary completed from the record: {', '.join(from_log)}{reasons}.")
+        remarks.append(f"Summary completed from the session log: {', '.join(from_log)}{reasons}.")
     elif failures:
         remarks.append(f"Summarised by {name}{reasons}.")
     if written.left_out:
         remarks.append(
-            f"{written.left_out} messages, the oldest tool results first, did not fit into the "
+            f"{written.left_out} messages, oldest tool results first, did not fit in the context "
             f"window of {name}."
         )
     return Prose(text, " ".join(remarks), written)
@@ -94,7 +95,7 @@ def _without_empty_sections(document: str, template: Template) -> str:
 
 
 _OUTDATED: frozenset[Slot] = frozenset({"in_progress", "next_steps", "errors"})
-_AS_OF_EARLIER = "(Written at an earlier compaction; what is around it is newer.)"
+_AS_OF_EARLIER = "(Written at an earlier compaction; the text around it is newer.)"
 
 
 def earlier_prose(

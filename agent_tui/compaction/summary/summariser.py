@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.model_client import ModelClient, RequestTracker
+from agent_tui.compaction.model_client import ModelClient, RequestTracker, failure_of
 from agent_tui.compaction.summary.validate import AcceptedSummary
 from agent_tui.compaction.summary.writer import (
     SummaryJob,
@@ -68,7 +68,7 @@ class Summariser:
             try:
                 outcome = await writer.run()
             except (ProviderError, UnusableReplyError) as error:
-                failures.append(f"{model.ref.name}: {error.message}")
+                failures.append(failure_of(model.ref, error))
                 continue
             if isinstance(outcome, AcceptedSummary):
                 return WrittenSummary(

@@ -138,13 +138,13 @@ STRUCTURED = Template(
     (
         Section(
             "## Goal",
-            "What the person wants in the end, in one to three sentences. Several goals: a list.",
+            "What the user ultimately wants, in one to three sentences. Several goals: a list.",
             is_core=True,
             slots=("goal",),
         ),
         Section(
             "## Constraints & Preferences",
-            "- each rule, wish or limit the person stated, in their own words",
+            "- each rule, wish or limit the user stated, in their own words",
             slots=("guidance",),
         ),
         Section("## Progress", ""),
@@ -155,12 +155,12 @@ STRUCTURED = Template(
         ),
         Section(
             "### In Progress",
-            "- [ ] what was being worked on when this was written, and how far it is",
+            "- [ ] what was in progress when this was written, and how far it got",
             slots=("in_progress",),
         ),
         Section(
             "### Blocked",
-            "- what cannot go on, with the exact error message or the question that is open",
+            "- what is blocked, with the exact error message or the open question",
             slots=("errors",),
         ),
         Section("## Key Decisions", "- **decision**: why", slots=("decisions",)),
@@ -172,7 +172,7 @@ STRUCTURED = Template(
         ),
         Section(
             "## Critical Context",
-            "- facts that would have to be found out again: exact paths, names, signatures, "
+            "- facts that would have to be found again: exact paths, names, signatures, "
             "commands, values, error messages",
             slots=("files", "context"),
         ),
@@ -184,7 +184,7 @@ SEVEN_SECTION = Template(
     (
         Section(
             "## TASK STATE",
-            "The goal, what is finished, and where the work stands now.",
+            "The goal, what is finished, and the current state of the work.",
             is_core=True,
             slots=("goal", "done", "in_progress"),
         ),
@@ -206,7 +206,7 @@ SEVEN_SECTION = Template(
         Section("## DECISIONS", "- what was decided, and why", slots=("decisions", "context")),
         Section(
             "## USER GUIDANCE",
-            "- each rule, wish, correction or limit the person stated, in their own words",
+            "- each rule, wish, correction or limit the user stated, in their own words",
             slots=("guidance",),
         ),
         Section(

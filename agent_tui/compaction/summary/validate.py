@@ -115,12 +115,10 @@ class SummaryJudge:
         least_words = self._source.least_words
         words = sum(len(body.split()) for body in useful.values() if not says_nothing(body))
         if words < least_words:
-            return ThinSummary(
-                document, f"it said next to nothing: {words} words for all of that work"
-            )
+            return ThinSummary(document, f"it said too little: {words} words for all that work")
         size = self._counter.count_text(document)
         if size > self._max_tokens:
-            limit = f"it was {size} tokens long, and {self._max_tokens} is the limit"
+            limit = f"it was {size} tokens long; the limit is {self._max_tokens}"
             return LongSummary(document, limit)
         return AcceptedSummary(document)
 
@@ -137,11 +135,11 @@ class SummaryJudge:
     def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
         """What is wrong with all of it; empty if some of it is of use."""
         if is_repetitive(_joined(bodies)) or copied_sections(bodies) > _FORGIVEN_COPIES:
-            return "it said the same thing again and again"
+            return "it repeated itself"
         text = _joined(useful)
         if not text:
             written = [body for body in bodies.values() if not says_nothing(body)]
-            return "it only gave the form and its rules back" if written else "it said nothing"
+            return "it only repeated the form and its rules" if written else "it said nothing"
         if not self._source.is_relevant(text):
             return "it was not about this conversation"
         if invented := self._source.invented_paths(text):
@@ -188,7 +186,7 @@ def _quoted(headings: Iterable[str]) -> str:
 def _why_missing(missing: Sequence[str], said: Collection[str]) -> str:
     if not said:
         return f"it lacked {_quoted(missing)}"
-    return f"it had nothing of its own below {_quoted(missing)}"
+    return f"it said nothing under {_quoted(missing)}"
 
 
 def _without_the_cut(bodies: Mapping[str, str]) -> dict[str, str]:

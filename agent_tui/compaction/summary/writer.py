@@ -192,12 +192,12 @@ class SummaryWriter:
         is_draft = number < count and isinstance(outcome, ThinSummary)
         if not (isinstance(outcome, AcceptedSummary) or is_draft):
             again = await self._ask(
-                conversation, previous, part, f"{phase}, again", problem=outcome.problem
+                conversation, previous, part, f"{phase}, retrying", problem=outcome.problem
             )
             outcome = min(again, outcome, key=_rank)
         match outcome:
             case RefusedSummary(problem=problem):
-                raise UnusableReplyError(f"its summary could not be used, {problem}")
+                raise UnusableReplyError(f"its summary was unusable: {problem}")
             case LongSummary(text=text):
                 return AcceptedSummary(self._fitted(text))
             case ThinSummary(text=text, problem=problem):

@@ -66,7 +66,7 @@ def _bounded(messages: Sequence[Message], counter: TokenCounter, room_tokens: in
         excess = sum(sizes) - int(MOST_PARTS * room_tokens * filled)
         before = accumulate((sizes[index] for index in by_worth), initial=0)
         left_out = {i for i, gone in zip(by_worth, before, strict=False) if gone < excess}
-        remark = f"[{len(left_out)} of {len(messages)} messages are left out of this text.]"
+        remark = f"[{len(left_out)} of {len(messages)} messages are left out here.]"
         kept = [text for index, text in enumerate(texts) if text and index not in left_out]
         parts = _pack([remark, *kept], counter, room_tokens)
         transcript = Transcript(tuple(parts), len(left_out))

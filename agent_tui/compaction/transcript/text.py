@@ -107,7 +107,7 @@ def _reply_text(message: AssistantMessage, limits: TextLimits) -> str:
         for call in message.tool_calls
     )
     if message.stop_reason == "aborted" and parts:
-        parts.append("[The person interrupted this reply.]")
+        parts.append("[The user interrupted this reply.]")
     return "\n".join(parts)
 
 

@@ -52,7 +52,7 @@ def _trajectory(header: Header, path: Sequence[Entry]) -> JsonObject:
     for entry in path:
         steps.add(entry)
     if not steps.all:
-        steps.say({"source": "system", "message": "Nothing was said in this session."})
+        steps.say({"source": "system", "message": "This session is empty."})
     agent = {"name": "agent-tui", "version": __version__}
     if name := _model_name(header.provider, header.model_id):
         agent["model_name"] = name
@@ -131,7 +131,7 @@ class _Steps:
         if results is not None:
             results.append({"source_call_id": result.tool_call_id, **told})
             return
-        text = f"A result of {result.tool_name} whose call is not in this session"
+        text = f"A result of {result.tool_name}; its call is not in this session"
         observation: JsonObject = {"results": [told]}
         self.say({"source": "system", "message": text, "observation": observation, **common})
 

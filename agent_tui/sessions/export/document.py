@@ -108,7 +108,7 @@ def _title_of(path: Sequence[Entry]) -> str:
 
 def _facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
     """What is to know of a session, one line each."""
-    facts = [f"Session {header.id}", f"Begun {header.timestamp}", f"Folder {header.cwd}"]
+    facts = [f"Session {header.id}", f"Started {header.timestamp}", f"Folder {header.cwd}"]
     if header.model_id:
         facts.append(f"Model {header.provider}/{header.model_id}")
     if header.parent_session:
@@ -147,7 +147,7 @@ def blocks_of(entry: Entry) -> Iterator[Block]:
         case CompactionEntry():
             yield Block("summary", _compacted(entry), entry.summary)
         case BranchSummaryEntry():
-            yield Block("summary", "A branch that was left", entry.summary)
+            yield Block("summary", "Summary of another branch", entry.summary)
         case CustomMessageEntry() if mark := mark_of(entry):
             yield from _scope_blocks(mark)
         case CustomMessageEntry() if note := _note_of(entry):
@@ -209,7 +209,7 @@ def _message_blocks(message: Message) -> Iterator[Block]:
             images = images_in(message.content)
             yield Block("result", title, message.text, is_code=True, images=images)
         case BashExecutionMessage():
-            yield Block("call", "Command of the user", message.text, is_code=True)
+            yield Block("call", "User command", message.text, is_code=True)
         case _:
             assert_never(message)
 

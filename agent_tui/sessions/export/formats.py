@@ -46,8 +46,8 @@ def _jsonl(log: SessionLog, _secrets: Sequence[str]) -> str:
 
 
 EXPORT_FORMATS: Final = {
-    "md": ExportFormat(".md", "Markdown, to read", _markdown),
-    "html": ExportFormat(".html", "a web page by itself", _page),
+    "md": ExportFormat(".md", "Markdown, for reading", _markdown),
+    "html": ExportFormat(".html", "a self-contained web page", _page),
     "jsonl": ExportFormat(".jsonl", "the whole session file", _jsonl),
     "atif": ExportFormat(".json", "a trajectory in Harbor's ATIF", _atif),
 }

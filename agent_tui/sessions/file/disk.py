@@ -101,7 +101,7 @@ def describe_fault(path: Path, action: str, error: OSError) -> SessionError:
     kind = SessionError
     match error:
         case FileNotFoundError():
-            hint = "The file or its folder is gone; nothing more can be saved there."
+            hint = "The file or its folder is gone; nothing more can be saved to it."
         case OSError() if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             hint = "Check the permissions, or choose another folder with --session-dir."
             kind = SessionNotWritableError if action != "read" else kind

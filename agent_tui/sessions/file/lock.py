@@ -13,7 +13,7 @@ class SessionInUseError(SessionError):
     """The program `owner` writes the session at `path`."""
 
     def __init__(self, path: Path, owner: LockOwner) -> None:
-        hint = owner.how_to_go_on or "Close it there first, or begin a new session."
+        hint = owner.how_to_go_on or "Close it there first, or start a new session."
         super().__init__(f"{path} is open in {owner}.", hint)
         self.path = path
         self.owner = owner

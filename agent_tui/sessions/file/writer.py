@@ -132,7 +132,7 @@ class SessionWriter:
         try:
             self._file.sync()
         except OSError as error:
-            raise describe_fault(self._shown_path, "brought to the disk", error) from error
+            raise describe_fault(self._shown_path, "flushed to disk", error) from error
         self._has_unsynced = False
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class SessionWriter:
 
     def _require_ours(self) -> None:
         if self._lock is not None and not self._lock.is_ours:
-            raise SessionError(f"{self._shown_path} is written by the process this one came from.")
+            raise SessionError(f"The parent of this process is writing {self._shown_path}.")
 
     def _why_lost(self) -> str:
         """What befell the file, if it no longer holds what was written; empty if it does.
@@ -180,10 +180,10 @@ class SessionWriter:
         self._make_room()
         kept = self._keep_original("found") if self._path.exists() else None
         self._write_all(header, before, lines)
-        found = f" What stood there is kept as {kept.name}." if kept else ""
+        found = f" The content found there is kept as {kept.name}." if kept else ""
         self._mends.append(
-            f"{self._shown_path} was {why} while it was in use; all of the session was written "
-            f"anew.{found}"
+            f"{self._shown_path} was {why} while in use; the whole session was written again."
+            f"{found}"
         )
 
     def _make_room(self) -> None:

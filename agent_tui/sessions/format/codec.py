@@ -176,10 +176,10 @@ def _read_with_care(line: bytes) -> DecodedRecord:
     data = _load(text)
     shallow = within_depth(data)
     if shallow is not data:
-        notes.append("what nests too deeply was left out")
+        notes.append("values nested too deeply were left out")
     repaired = repair_json(shallow)
     if repaired is not shallow:
-        notes.append("lone surrogates or numbers that are none were replaced")
+        notes.append("lone surrogates or invalid numbers were replaced")
     assert isinstance(repaired, dict)
     return _to_value(repaired, notes)
 
@@ -239,7 +239,7 @@ def _read_header(data: JsonObject, notes: list[str]) -> Header:
         data = {**data, "parentSession": data["branchedFrom"]}
     header = validate_repaired(Header.model_validate, data, notes)
     if header is None:
-        notes.append("a header of which nothing could be used")
+        notes.append("no part of the header is usable")
         return Header(version=1, timestamp="")
     return header
 

@@ -72,7 +72,7 @@ class _Linker:
             and parent not in self._present_id
             and self._last_line_of.get(parent, 0) > item.number
         ):
-            self.warnings.append(f"line {item.number}: stands before its parent; moved behind it")
+            self.warnings.append(f"line {item.number}: comes before its parent; moved after it")
             self._waiting.setdefault(parent, []).append(item)
             return
         self._place_with_followers(item)

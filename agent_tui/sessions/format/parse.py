@@ -75,7 +75,7 @@ def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession
     linked = link_entries(reader.found, has_ids=has_ids)
     warnings = [*reader.warnings, *linked.warnings]
     if reader.header is None:
-        warnings.insert(0, "line 1: no session header; the entries are shown all the same")
+        warnings.insert(0, "line 1: no session header; the entries are shown anyway")
     if header.version > FORMAT_VERSION:
         warnings.insert(0, f"line 1: format version {header.version} is newer than this program")
     if reader.unreadable:
@@ -129,7 +129,7 @@ class _Reader:
         self.line_count += 1
         self.unreadable += 1
         self.warnings.append(
-            f"line {number}: too long to be read; left out ({line.size_bytes:,} bytes)"
+            f"line {number}: too long to read; left out ({line.size_bytes:,} bytes)"
         )
 
     def _take_pieces(self, number: int, index: int, line: bytes, problem: str) -> None:

@@ -92,7 +92,7 @@ class _Reader:
         for branch in tree.branches():
             session_id = self._take_branch(branch) or session_id
         if not builder.last_id:
-            raise SessionError(f"{self._path}: holds no message of a Claude Code session.")
+            raise SessionError(f"{self._path} contains no Claude Code messages.")
         if tree.title:
             builder.name(tree.title)
         return builder.finish(session_id or self._path.stem)
@@ -189,7 +189,7 @@ class _Reader:
             call = self._calls.get(text_at(block, "tool_use_id"))
             content = self._said_parts(line, _blocks(block.get("content")))
             if call is None or call.id not in self._builder.open_calls:
-                self._warn(line, "a result whose call is not there, or was answered; left out")
+                self._warn(line, "a result without an open tool call; left out")
                 continue
             is_error = block.get("is_error") is True
             text = "\n".join(part.text for part in content if isinstance(part, TextContent))

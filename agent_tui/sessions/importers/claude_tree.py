@@ -243,11 +243,11 @@ class ClaudeTree:
         if left:
             first = min(self._numbers[uuid] for uuid in left)
             self._warnings.add(
-                f"line {first}: {len(left):,} lines from here on are of more branches than "
-                f"{_MOST_BRANCHES}; they are left out"
+                f"line {first}: more than {_MOST_BRANCHES} branches; {len(left):,} lines from "
+                "here on are left out"
             )
         if self._subagent_lines:
-            self._warnings.add(f"{self._subagent_lines:,} lines of subagents were left out")
+            self._warnings.add(f"{self._subagent_lines:,} subagent lines were left out")
 
 
 def reply_id(line: ClaudeRecord) -> str:

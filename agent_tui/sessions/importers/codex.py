@@ -70,7 +70,7 @@ def read_codex(path: Path) -> ForeignSession:
     for item in codex_items(path, reader.builder.warnings):
         reader.take(item)
     if not reader.builder.last_id:
-        raise SessionError(f"{path}: holds no message of a Codex session.")
+        raise SessionError(f"{path} contains no Codex messages.")
     return reader.finish(path)
 
 
@@ -134,7 +134,7 @@ class _Reader:
         elif kind == "web_search_call":
             action = as_object(payload.get("action"))
             about = text_at(action, "query", "url", "pattern")
-            self._reply(TextContent(text=f"[Looked on the web: {about}]"))
+            self._reply(TextContent(text=f"[Web search: {about}]"))
         elif kind.endswith("_output"):
             self._take_output(item)
         elif kind.endswith("_call"):
@@ -200,7 +200,7 @@ class _Reader:
         self._is_reply_open = False
         call = self._calls.get(text_at(item.payload, "call_id"))
         if call is None or call.id not in self.builder.open_calls:
-            self._warn(item, "a result whose call is not there, or was answered; left out")
+            self._warn(item, "a result without an open tool call; left out")
             return
         output = output_of(call.name, call.arguments, item.payload.get("output"))
         self.builder.result(
@@ -235,7 +235,7 @@ class _Reader:
         self._is_reply_open = False
         summary = text_at(item.payload, "message").strip()
         if not summary:
-            self._warn(item, "a compaction whose summary is encrypted; what it left out is kept")
+            self._warn(item, "a compaction with an encrypted summary; its messages are kept")
             return
         if summary.startswith(_SUMMARY_OPENING):
             summary = summary.partition("\n")[2].strip() or summary

@@ -44,11 +44,11 @@ def read_foreign(
     """
     if not is_file(path):
         what = "is a folder" if is_folder(path) else "does not exist"
-        raise SessionError(f"{path} {what}.", "Name the file of a session.")
+        raise SessionError(f"{path} {what}.", "Name a session file.")
     name = format_name or detect_format(path, formats)
     found = next((known for known in formats if known.name == name), None)
     if found is None:
-        raise SessionError(f"There is no format {name}.", _hint(formats))
+        raise SessionError(f"Unknown format {name}.", _hint(formats))
     return found.read(path)
 
 
@@ -60,7 +60,7 @@ def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
     """
     found = _format_of_records(path, formats) or _format_of_document(path, formats)
     if found is None and not path.stat().st_size:
-        raise SessionError(f"{path} is empty.", "Name the file of a session.")
+        raise SessionError(f"{path} is empty.", "Name a session file.")
     if found is None:
         raise SessionError(
             f"{path} is not a session that can be imported.",
@@ -70,7 +70,7 @@ def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
 
 
 def _hint(formats: Sequence[ImportFormat]) -> str:
-    return f"Sessions of these can be: {', '.join(known.name for known in formats)}."
+    return f"Supported formats: {', '.join(known.name for known in formats)}."
 
 
 def _format_of_records(path: Path, formats: Sequence[ImportFormat]) -> ImportFormat | None:

@@ -82,7 +82,7 @@ def import_session(
     foreign = read_foreign(path, written_by, formats)
     taken = foreign.entries if until is None else foreign.entries[:until]
     if not taken:
-        raise SessionError(f"{path} holds no entry to begin with.")
+        raise SessionError(f"{path} has no entries to import.")
     source: JsonObject = {
         "path": str(path),
         "format": written_by,

@@ -30,7 +30,7 @@ def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]
     """
     for number, line in _lines(path):
         if isinstance(line, LongLine):
-            problem = f"too long to be read; left out ({line.size_bytes:,} bytes)"
+            problem = f"too long to read; left out ({line.size_bytes:,} bytes)"
             warnings.add(f"line {number}: {problem}")
             continue
         if not line.strip(b"\x00 \t\r\n"):
@@ -59,7 +59,7 @@ def json_document(path: Path) -> JsonValue:
     try:
         return read_json(data)
     except ValueError as error:
-        raise SessionError(f"{path}: {error}.", "Is the file whole?") from error
+        raise SessionError(f"{path}: {error}.", "Is the file complete?") from error
 
 
 def id_from_content(path: Path) -> str:

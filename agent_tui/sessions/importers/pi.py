@@ -34,7 +34,7 @@ def _read_pi(path: Path) -> ForeignSession:
     except OSError as error:
         raise describe_fault(path, "read", error) from error
     if not parsed.entries:
-        raise SessionError(f"{path}: no line of it is an entry of a session.")
+        raise SessionError(f"{path} contains no session entries.")
     return ForeignSession(parsed.header, parsed.entries, parsed.warnings)
 
 

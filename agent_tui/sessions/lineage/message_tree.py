@@ -73,7 +73,7 @@ class TreeRow:
             case CompactionEntry(tokens_before=before):
                 return f"context compacted, {before:,} tokens before"
             case BranchSummaryEntry():
-                return "summary of a branch that was left"
+                return "summary of another branch"
             case _:
                 text = row_text(self.entry, _TITLE_CHARS)
                 if self.kind == "reply":

@@ -27,13 +27,13 @@ EDIT_REPORT = "context_edits"
 """Custom type of the entry after a batch of edits that says what they did."""
 
 UNDONE = "The compaction was undone."
-MADE_WITHOUT_MODEL = "made without a model"
+MADE_WITHOUT_MODEL = "written without a model"
 
 _DONE_BY_TIER: Mapping[int, str] = {
-    0: "thinking, and output that came again later, left out",
+    0: "thinking and repeated outputs left out",
     1: "long outputs and arguments shortened",
-    2: "old outputs as one line each",
-    3: "old messages said in fewer words",
+    2: "old outputs reduced to one line each",
+    3: "old messages rewritten in fewer words",
 }
 _SIZE_KEYS = frozenset({"before", "after"})
 _STILL_THERE = "Nothing is lost: the session keeps every word, and `recall` brings any of it back."

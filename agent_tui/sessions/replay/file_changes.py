@@ -104,8 +104,8 @@ class RestorePlan:
         return not self.restores and not self.left
 
 
-SOMEBODY_ELSE = "changed since by somebody else"
-NOT_KEPT = "what it held was not kept"
+SOMEBODY_ELSE = "changed outside this session"
+NOT_KEPT = "its content was not saved"
 
 ReadVersion = Callable[[str], FileVersion]
 

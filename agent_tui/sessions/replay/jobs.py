@@ -10,7 +10,7 @@ from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 JOBS_ENDED = "jobs_ended"
 """The custom type of what tells the model that background commands have ended."""
 
-WITH_ITS_PROGRAM = "it went with the program or session that ran it"
+WITH_ITS_PROGRAM = "it ended with the program or session that ran it"
 """How a command ended that runs by the log, and does not."""
 
 _JOBS = TypeAdapter(tuple[Job, ...])

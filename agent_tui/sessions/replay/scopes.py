@@ -112,7 +112,7 @@ def running(path: Sequence[Entry]) -> Running:
     """
     state = scope_state(path)
     if isinstance(state, AwaitingCompress):
-        raise ScopeError(f"The scope {state.pending.label} still waits for its summary.")
+        raise ScopeError(f"The scope {state.pending.label} is still waiting for its summary.")
     return state
 
 
@@ -158,7 +158,7 @@ def resume_with_summary(
         ScopeError: No summary is waited for, or this one is empty.
     """
     if not isinstance(state, AwaitingCompress):
-        raise ScopeError("No scope waits for a summary.")
+        raise ScopeError("No scope is waiting for a summary.")
     if not summary.strip():
         raise ScopeError(f"The summary of {state.pending.label} is empty.")
     pending = state.pending

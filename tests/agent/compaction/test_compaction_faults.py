@@ -104,7 +104,7 @@ async def test_when_every_model_fails_the_record_is_the_summary(
     assert isinstance(finished, CompactionFinished)
     assert finished.is_fallback
     assert finished.summarised_by == ""
-    assert finished.note.startswith("Summarised without a model (")
+    assert finished.note.startswith("Summary written without a model: ")
     assert "\n" not in finished.note
     assert CHEAP.name in finished.note
     assert MODEL.name in finished.note

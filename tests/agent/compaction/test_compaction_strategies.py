@@ -156,7 +156,7 @@ async def test_a_model_that_fails_costs_words_and_the_person_is_told(stage: Stag
     runtime = full(stage, fails)
     finished = only(await collect(runtime.submit("go on")), CompactionFinished)
     assert finished.strategy == "hybrid"
-    assert "were cut, not rewritten (scripted/test: The key is wrong.)." in finished.note
+    assert "were cut, not rewritten (scripted/test: The key is wrong)." in finished.note
     assert_sendable(runtime.conversation.log.path_entries())
 
 

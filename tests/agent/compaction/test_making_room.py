@@ -359,7 +359,7 @@ async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stag
     events = await turn
     assert only(events, CompactionFinished).summary
     phases = [event.phase for event in of_kind(events, CompactionProgress)]
-    assert phases == ["finishing the summary begun earlier"]
+    assert phases == ["finishing the summary started earlier"]
 
 
 async def test_no_summary_is_made_ahead_where_shortening_will_do(stage: Stage):
@@ -417,6 +417,6 @@ async def test_a_context_that_fills_up_at_once_again_and_again_is_named(stage: S
     )
     runtime = stage.runtime(provider, window=WINDOW)
     events = await collect(runtime.submit("Read it again and again."))
-    told = [notice for notice in of_kind(events, Notice) if "full again" in notice.text]
+    told = [notice for notice in of_kind(events, Notice) if "filled up again" in notice.text]
     assert told
     assert "big.txt" in told[0].text

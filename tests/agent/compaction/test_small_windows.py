@@ -197,7 +197,7 @@ async def test_a_window_learned_from_the_server_is_fitted_to(stage: Stage):
     runtime = stage.runtime(provider, learned_window=2_048)
     assert len(runtime.conversation.prompt.tools) == 14
     (notice,) = of_kind(list(await runtime.refresh_usage()), Notice)
-    assert "window of 2,048 tokens" in notice.text
+    assert "context window (2,048 tokens)" in notice.text
     await collect(runtime.submit("hi"))
     assert len(provider.requests[0].tools) == 4
 
@@ -216,7 +216,7 @@ async def test_a_hopeless_window_is_a_warning(stage: Stage):
     runtime = stage.runtime([TALK], window=1_024)
     notice = of_kind(list(await runtime.refresh_usage()), Notice)[0]
     assert notice.level == "warning"
-    assert "too small to work in. Choose another with /model" in notice.text
+    assert "is too small. Choose another model with /model" in notice.text
 
 
 async def test_a_tool_that_was_not_offered_runs_all_the_same(stage: Stage):
@@ -277,7 +277,7 @@ async def test_a_call_cut_off_by_the_limit_four_times_in_a_row_ends_the_turn(sta
     assert (only(events, TurnFinished).outcome, provider.remaining) == ("length", 1)
     refused = [e.message.text for e in of_kind(events, ToolFinished) if e.message.is_error]
     assert len(refused) == 5
-    assert all("cut off by the output limit" in text for text in refused)
+    assert all("the output limit cut off the reply" in text for text in refused)
     assert not (stage.workspace / "a").exists()
 
 
@@ -287,7 +287,7 @@ async def test_a_message_larger_than_the_window_is_refused_and_nothing_is_record
     end = only(await collect(runtime.submit("paste " * 9_000)), TurnFinished)
     assert end.outcome == "error"
     assert "This message is about 9,00" in end.error
-    assert "window of 2,048 tokens has room for about 1,1" in end.error
+    assert "only about 1,1" in end.error
     assert provider.requests == []
     assert runtime.conversation.log.path_entries() == ()
     assert only(await collect(runtime.submit("hi")), TurnFinished).outcome == "done"

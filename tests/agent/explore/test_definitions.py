@@ -53,10 +53,10 @@ def test_tools_may_be_a_list_of_lines():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("---\ntools: Write, Edit\n---\nx", "no tool that only reads"),
+        ("---\ntools: Write, Edit\n---\nx", "no read-only tools"),
         ("---\nname: a b\n---\nx", "needs a name"),
         ("---\nname: a\n---\n", "is empty"),
-        ("---\nname: a\n", "no second line"),
+        ("---\nname: a\n", "no closing ---"),
     ],
 )
 def test_what_cannot_be_used_says_why(text: str, why: str):
@@ -118,7 +118,7 @@ async def test_an_unknown_helper_is_answered_with_those_there_are(tmp_path: Path
     events = await collect(runtime.submit("go"))
     result = only(events, ToolFinished).message
     assert result.is_error
-    assert "No kind of helper is called 'writer'. There are: reviewer." in result.text
+    assert "There is no helper 'writer'. Available: reviewer." in result.text
 
 
 def test_without_definitions_there_is_no_such_argument(tmp_path: Path):

@@ -38,7 +38,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def is_helper(request: ModelRequest) -> bool:
-    return "The other agent sees nothing" in request.system
+    return "The other agent sees only" in request.system
 
 
 def script(
@@ -83,7 +83,7 @@ async def test_only_the_answer_comes_back_and_what_it_did_is_shown(stage: Stage)
     (log,) = helper_logs(stage)
     short = log.header.id[:8]
     assert result.text == (
-        f"In greet.py:1.\n\n(All it read is in session {short}: recall {short}:ENTRY)"
+        f"In greet.py:1.\n\n(Everything it read is in session {short}: recall {short}:ENTRY)"
     )
     assert result.tool_details.summary == "2 steps, 220 tokens, $0.02"
     assert [event.text for event in of_kind(events, ToolOutputDelta)] == ["grep hello in .\n"]
@@ -96,7 +96,7 @@ async def test_its_waiting_for_the_model_is_told(stage: Stage):
     events = await collect(stage.runtime(provider).submit("go"))
     assert of_kind(events, ReplyAwaited) == [ReplyAwaited(65, True)] * len(provider.requests)
     said = [event.text for event in of_kind(events, ToolOutputDelta)]
-    assert "waiting for the model for 1m 05s\n" in said
+    assert "waiting for the model (1m 05s)\n" in said
 
 
 async def test_its_context_is_its_own(stage: Stage):
@@ -260,7 +260,7 @@ async def test_one_that_comes_to_no_end_is_told_and_then_stopped(stage: Stage):
     runtime = stage.runtime(script(helper))
     events = await collect(runtime.submit("go"))
     result = only(events, ToolFinished).message
-    assert result.text.startswith("so far: nothing\n\n(Stopped before its end: It took 40 replies")
+    assert result.text.startswith("so far: nothing\n\n(Stopped after 40 replies")
     helped = [request for request in stage.model.requests if is_helper(request)]
     assert len(helped) == MOST_REPLIES
     assert "Answer now" in str(helped[-1].messages)

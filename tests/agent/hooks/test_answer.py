@@ -33,8 +33,8 @@ def test_exit_code_2_and_block_refuse(event: HookEvent):
     assert read_answer(event, HookRun(2, "no", "")) == refused
     assert answer(event, decision="block", reason="no") == refused
     assert answer(event, decision="deny", reason="no") == refused
-    assert read_answer(event, HookRun(2)).refusal == "it gave no reason"
-    assert answer(event, decision="block").refusal == "it gave no reason"
+    assert read_answer(event, HookRun(2)).refusal == "no reason given"
+    assert answer(event, decision="block").refusal == "no reason given"
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "PostCompact", "SessionEnd"])
@@ -72,7 +72,7 @@ def test_the_other_words():
     assert answer("PostToolUse", additionalContext="more").added == "more"
     assert answer("Stop", systemMessage="hello").messages == ("hello",)
     assert answer("Stop", **{"continue": False, "stopReason": "enough"}).stops == "enough"
-    assert answer("Stop", **{"continue": False}).stops == "it gave no reason"
+    assert answer("Stop", **{"continue": False}).stops == "no reason given"
     assert answer("Stop", **{"continue": True}).stops == ""
     assert own("PreToolUse", updatedInput={"a": 1}).updated_input == {"a": 1}
     assert own("PostToolUse", updatedInput={"a": 1}).updated_input is None
@@ -98,7 +98,7 @@ def test_what_is_of_the_wrong_kind_is_named_and_changes_nothing(said, why):
 
 @pytest.mark.parametrize("text", ["{", '{"a": ' * 100_000, '{"a": 1} and more'])
 def test_what_is_no_json_is_named(text: str):
-    assert "cannot be used" in read_answer("Stop", HookRun(stdout=text)).problem
+    assert "not usable" in read_answer("Stop", HookRun(stdout=text)).problem
 
 
 def test_together_they_hold_back_whatever_one_holds_back():
@@ -125,7 +125,7 @@ def test_what_came_of_it_is_said_in_a_line():
     assert HookAnswer(problem="p", refusal="r").outcome("Stop") == "p"
     assert HookAnswer(refusal="r").outcome("PreToolUse") == "refused: r"
     assert HookAnswer(refusal="r").outcome("PostToolUse") == "found: r"
-    assert HookAnswer(refusal="r").outcome("Stop") == "sent the model on: r"
-    assert HookAnswer(doubt="d").outcome("PreToolUse") == "has the person asked: d"
+    assert HookAnswer(refusal="r").outcome("Stop") == "made the model continue: r"
+    assert HookAnswer(doubt="d").outcome("PreToolUse") == "asks you first: d"
     assert HookAnswer(added="a").outcome("PreCompact") == "added text"
     assert HookAnswer().outcome("Stop") == "ok"

@@ -212,7 +212,7 @@ async def test_findings_after_an_edit_are_in_its_result(stage, command):
     events = await collect(runtime.submit("go"))
     result = only(events, ToolFinished).message
     assert not result.is_error
-    assert result.text.endswith("[hook on PostToolUse]\nE501 line too long")
+    assert result.text.endswith("[PostToolUse hook]\nE501 line too long")
     assert "E501" in stage.model.requests[1].messages[-1].content[0].text
     is_told = any("found: E501 line too long" in notice.text for notice in of_kind(events, Notice))
     assert is_told == ("additionalContext" not in command)
@@ -224,7 +224,7 @@ async def test_the_model_is_told_what_a_hook_made_of_its_file(stage):
     hooks = {"PostToolUse": hook("echo formatted >> a.txt", "Write")}
     runtime = stage.runtime(script, hooks=hooks)
     events = await collect(runtime.submit("go"))
-    told = f"(changed since by the hook: {stage.workspace / 'a.txt'})"
+    told = f"(changed by the hook: {stage.workspace / 'a.txt'})"
     for finished in of_kind(events, ToolFinished):
         assert not finished.message.is_error
         assert finished.message.text.endswith(told)
@@ -236,7 +236,7 @@ async def test_continue_false_ends_the_turn(stage):
     runtime = writing(stage, PostToolUse=hook(command))
     events = await collect(runtime.submit("go"))
     assert only(events, TurnFinished).outcome == "aborted"
-    assert "A hook ends the turn: enough" in [n.text for n in of_kind(events, Notice)]
+    assert "A hook ended the turn: enough" in [n.text for n in of_kind(events, Notice)]
     assert (stage.workspace / "a.txt").exists()
 
 
@@ -255,17 +255,17 @@ async def test_continue_false_before_a_call_ends_the_turn_without_it(stage):
         ("no-such-program", "exit code 127"),
         ("kill -9 $$", "killed by signal 9"),
         ("echo '{\"decision\": 3}'", "decision must be text"),
-        ("echo '{broken'", "cannot be used"),
-        ("sleep 60", "stopped, as it took over 0.2 s"),
-        ("trap '' TERM; sleep 60 & exec sleep 60", "stopped, as it took over 0.2 s"),
-        ("yes", "stopped, as it took over 0.2 s"),
+        ("echo '{broken'", "not usable"),
+        ("sleep 60", "timed out after 0.2 s"),
+        ("trap '' TERM; sleep 60 & exec sleep 60", "timed out after 0.2 s"),
+        ("yes", "timed out after 0.2 s"),
     ],
 )
 async def test_a_failing_hook_is_told_and_loses_nothing(stage, command, why):
     timeout_s = 0.2 if "0.2" in why else 20
     runtime = writing(stage, PreToolUse=hook(command, timeout_s=timeout_s))
     events = await collect(runtime.submit("go"))
-    (notice,) = [n.text for n in of_kind(events, Notice) if "Hook on PreToolUse failed" in n.text]
+    (notice,) = [n.text for n in of_kind(events, Notice) if "PreToolUse hook failed" in n.text]
     assert why in notice
     assert (stage.workspace / "a.txt").read_text() == "one\n"
     assert only(events, TurnFinished).outcome == "done"
@@ -404,7 +404,7 @@ async def test_a_hook_sends_the_model_on_a_few_times_at_most(stage):
     assert hook_texts(runtime) == ['<hook event="Stop">\nrun the tests first\n</hook>'] * 3
     seen = [(one["stop_hook_active"], one["last_assistant_message"]) for one in noted(stage)]
     assert seen == [(False, "Done 0."), (True, "Done 1."), (True, "Done 2."), (True, "Done 3.")]
-    assert "sends the model on: run the tests first" in str(of_kind(events, Notice))
+    assert "made the model continue: run the tests first" in str(of_kind(events, Notice))
 
 
 LONG = "word " * 4_000
@@ -457,7 +457,7 @@ async def test_a_compaction_can_be_refused(stage):
     before = runtime.conversation.log.path_entries()
     events = await collect(runtime.compact())
     why = only(events, CompactionFailed).message
-    assert why == "Not compacted: a hook on PreCompact refused it: not now"
+    assert why == "Not compacted: a PreCompact hook refused: not now"
     assert runtime.conversation.log.path_entries() == before
 
 
@@ -513,7 +513,7 @@ async def test_a_compaction_without_which_nothing_fits_is_not_refused(stage):
         events += await collect(runtime.submit(LONG))
     assert of_kind(events, CompactionFailed)
     assert any(
-        "but nothing more fits: not now" in notice.text for notice in of_kind(events, Notice)
+        "a PreCompact hook refused: not now" in notice.text for notice in of_kind(events, Notice)
     )
     assert of_kind(events, CompactionFinished)
 

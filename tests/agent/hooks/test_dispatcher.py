@@ -80,8 +80,8 @@ async def test_what_was_not_asked_about_is_told_once_and_not_run(tmp_path):
     await hooks.take_up(tmp_path)
     await hooks.take_up(tmp_path, told.append)
     await hooks.take_up(tmp_path, told.append)
-    assert [line.partition(":")[0] for line in told] == ["Hook left out", told[1].partition(":")[0]]
-    assert told[1].startswith("1 of the project's hooks is not run")
+    assert [line.partition(":")[0] for line in told] == ["Hook ignored", told[1].partition(":")[0]]
+    assert told[1].startswith("1 project hook did not run")
     assert hooks.not_asked == (SPEC,)
     assert hooks.wanted("PreToolUse", ("Edit",)) == ()
 

@@ -124,19 +124,22 @@ def entry(**hook: object) -> dict[str, object]:
     [
         ([], '"hooks" must be an object'),
         ({"hooks": []}, '"hooks" must be an object'),
-        ({"hooks": {"OnStop": []}}, "there is no event 'OnStop'; there are SessionStart"),
-        ({"hooks": {"Stop": {}}}, "it is no object"),
-        ({"hooks": {"Stop": [{"matcher": 3, "hooks": []}]}}, "its matcher must be text"),
-        ({"hooks": {"Stop": [{"matcher": "(", "hooks": []}]}}, "no regular expression"),
-        ({"hooks": {"Stop": [{"matcher": "a" * 600, "hooks": []}]}}, "over 500 characters"),
+        ({"hooks": {"OnStop": []}}, "unknown event 'OnStop'; the events are SessionStart"),
+        ({"hooks": {"Stop": {}}}, "it is not an object"),
+        ({"hooks": {"Stop": [{"matcher": 3, "hooks": []}]}}, "its matcher must be a string"),
+        ({"hooks": {"Stop": [{"matcher": "(", "hooks": []}]}}, "not a valid regular expression"),
+        ({"hooks": {"Stop": [{"matcher": "a" * 600, "hooks": []}]}}, "longer than 500 characters"),
         (entry(), "it has no command"),
         (entry(command=" "), "it has no command"),
         (entry(command="a\0b"), "it has no command"),
-        (entry(command="a" * 5_000), "over 4,000 characters"),
-        (entry(type="prompt", prompt="?"), "only hooks of type command"),
+        (entry(command="a" * 5_000), "longer than 4,000 characters"),
+        (entry(type="prompt", prompt="?"), "only command hooks"),
         (entry(command="a", timeout=0), "its timeout must be a number"),
         (entry(command="a", args="b"), "args must be a list"),
-        ({"hooks": {"Stop": [{"hooks": [{"command": "a", "if": "Bash(git *)"}]}]}}, "'if' cannot"),
+        (
+            {"hooks": {"Stop": [{"hooks": [{"command": "a", "if": "Bash(git *)"}]}]}},
+            "'if' is not",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_told_and_left_out(tmp_path, project, value, why):
@@ -157,7 +160,7 @@ def test_a_broken_file_is_told(tmp_path, project):
 def test_a_matcher_of_ones_own_that_is_wrong_is_told(tmp_path, project):
     own = HookSettings(command="mine", matcher="(")
     (problem,) = files(tmp_path, trusted=None, Stop=(own,)).find(project).problems
-    assert "config.toml: on Stop:" in problem
+    assert "config.toml: Stop:" in problem
 
 
 def test_only_so_many_hooks_of_a_file_count(tmp_path, project):
@@ -165,4 +168,4 @@ def test_only_so_many_hooks_of_a_file_count(tmp_path, project):
     write(project, {"hooks": {"Stop": [{"hooks": hooks}]}})
     found = files(tmp_path, trusted=project).find(project)
     assert len(found.hooks) == 64
-    assert "only the first 64 hooks count" in found.problems[0]
+    assert "only the first 64 hooks are used" in found.problems[0]

@@ -103,7 +103,7 @@ async def test_the_summary_is_asked_of_the_present_model_in_plain_words(stage: S
     assert 'step = 2\nitem = "b.py"\n"Look at b.py." -> "I looked at every' in text
     assert 'ls(path=".") -> ' in text
     assert "==>" not in text
-    assert "in one or two sentences" in text
+    assert "State the outcome" in text
 
 
 async def test_a_focus_replaces_the_default_wording(stage: Stage):
@@ -112,7 +112,7 @@ async def test_a_focus_replaces_the_default_wording(stage: Stage):
     await collect(runtime.loop(dataclasses.replace(PLAN, focus="which rules are met")))
     text = model.summaries[0].messages[0].text
     assert "<focus>\nwhich rules are met\n</focus>" in text
-    assert "in one or two sentences" not in text
+    assert "State the outcome" not in text
 
 
 async def test_without_compress_everything_stays(stage: Stage):
@@ -190,7 +190,7 @@ async def test_a_round_that_fails_ends_the_loop_and_nothing_is_summed_up(
     ending = only(events, TurnFinished)
     assert ending.outcome in ("error", "length")
     assert ending.can_continue
-    assert "stopped in round 2 of 3; the rest of it is dropped" in of_kind(events, Notice)[-1].text
+    assert "stopped in round 2 of 3. The other rounds" in of_kind(events, Notice)[-1].text
     assert only(events, ScopeLeft).summary == ""
     assert model.summaries == []
     assert "Look at a.py." in seen(runtime)
@@ -235,7 +235,7 @@ async def test_esc_while_it_is_summed_up_changes_nothing_and_retry_does_it(stage
         runtime, PLAN, lambda e: isinstance(e, ScopeProgress) and e.summary_chars > 0
     )
     assert only(events, TurnFinished) == TurnFinished("aborted", can_continue=True)
-    assert "/retry does it" in only(events, Notice).text
+    assert "/retry summarises it" in only(events, Notice).text
     assert "Look at a.py." in seen(runtime)
     again = await collect(runtime.continue_turn())
     assert only(again, ScopeLeft).summary == SUMMARY
@@ -264,7 +264,7 @@ async def test_a_useless_summary_is_asked_for_once_more_then_given_up(stage: Sta
     model = Model(summaries=useless)
     runtime = stage.runtime(model.provider)
     events = await collect(runtime.loop(PLAN))
-    assert only(events, TurnFinished).error == "The summary could not be used, it was a refusal."
+    assert only(events, TurnFinished).error == "The summary was unusable: it was a refusal."
     assert "it was empty" in model.summaries[1].messages[0].text
     assert "Look at a.py." in seen(runtime)
 
@@ -315,7 +315,7 @@ async def test_a_loop_that_was_running_at_a_crash_is_told_of_when_the_session_is
     again = stage.runtime(Model().provider)
     opened = list(await again.sessions.open(str(file)))
     told = [e.text for e in of_kind(opened, Notice)]
-    assert any("loop 2x: Look at was broken off in round 2 of 2 (b.py)" in text for text in told)
+    assert any("loop 2x: Look at was interrupted in round 2 of 2 (b.py)" in text for text in told)
     await again.aclose()
 
 
@@ -385,7 +385,7 @@ async def test_two_things_at_once_are_refused(stage: Stage):
     runtime = stage.runtime(Model(Reply(text="So", gate=gate)).provider)
     events = runtime.loop(PLAN)
     await anext(events)
-    with pytest.raises(AgentTuiError, match="running already"):
+    with pytest.raises(AgentTuiError, match="already running"):
         await collect(runtime.loop(PLAN))
     await events.aclose()
     assert scope_state(runtime.conversation.log.path_entries()) == Running()

@@ -103,7 +103,7 @@ async def test_a_failed_summary_is_told_to_the_model_and_the_originals_stay(stag
     runtime = stage.runtime(searching(Reply(error=ProviderError("auth", "The key is wrong."))))
     events = await collect(runtime.submit("Where is the parser?"))
     assert only(events, TurnFinished).outcome == "done"
-    assert "was not summed up. The key is wrong." in results(events)[2]
+    assert "was not summarised. The key is wrong." in results(events)[2]
     assert LONG.strip() in [text.strip() for text in contents(runtime)]
     assert scope_state(runtime.conversation.log.path_entries()) == Running()
     assert_sendable(runtime.conversation.log.path_entries())
@@ -194,7 +194,7 @@ async def test_what_is_not_open_cannot_be_left(stage: Stage):
     )
     events = await collect(stage.runtime(model).submit("Try."))
     told = results(events)
-    assert told[:2] == ["No scope of yours is open."] * 2
+    assert told[:2] == ["You have no open scope."] * 2
     assert "needs a label" in told[2]
     assert "enter" in told[3]
     assert all(event.message.is_error for event in of_kind(events, ToolFinished))

@@ -105,7 +105,7 @@ def test_the_persons_own_server_stands_before_a_projects_of_its_name(tmp_path, p
     own = McpServerSettings(command="mine", headers_env={})
     found = files(tmp_path, trusted=project, one=own).find(project)
     assert [(one.spec.argv, one.is_allowed) for one in found.servers] == [(("mine",), True)]
-    assert "server one left out" in found.problems[0]
+    assert "server one ignored" in found.problems[0]
 
 
 def test_the_nearest_file_wins(tmp_path, project):
@@ -138,13 +138,13 @@ def test_a_table_that_says_nothing_of_use_is_refused(given):
     [
         ({}, "either a command or a url"),
         ({"command": "x", "url": "y"}, "either a command or a url"),
-        ({"command": 7}, "must be text"),
+        ({"command": 7}, "must be strings"),
         ({"command": "x", "args": "y"}, "args must be a list"),
         ({"command": "x", "args": [1]}, "args must be a list"),
         ({"command": "x", "env": {"A": 1}}, "env must be an object"),
-        ({"url": "x", "type": "sse"}, "old kind sse"),
-        ({"command": "x", "args": ["y" * 4_000]}, "over 4,000 characters"),
-        ("x", "no object"),
+        ({"url": "x", "type": "sse"}, "old sse transport"),
+        ({"command": "x", "args": ["y" * 4_000]}, "longer than 4,000 characters"),
+        ("x", "not an object"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_file(tmp_path, server, why):
@@ -152,7 +152,7 @@ def test_what_cannot_be_used_is_named_with_its_file(tmp_path, server, why):
     specs, problems = read_server_file(file)
     assert [spec.name for spec in specs] == ["good"]
     (problem,) = problems
-    assert problem.startswith(f"{file}: server 'bad' left out: ")
+    assert problem.startswith(f"{file}: server 'bad' ignored: ")
     assert why in problem
 
 
@@ -161,11 +161,11 @@ def test_what_cannot_be_used_is_named_with_its_file(tmp_path, server, why):
     [
         ("{", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
-        ("[]", "names no servers"),
-        ('{"mcpServers": []}', "names no servers"),
+        ("[]", "defines no servers"),
+        ('{"mcpServers": []}', "defines no servers"),
         ('{"mcpServers": {"a__b": {"command": "x"}}}', "with single - or _"),
         ('{"mcpServers": {"../x": {"command": "x"}}}', "letters and digits"),
-        (" " * 300_000, "over 200 KB"),
+        (" " * 300_000, "larger than 200 KB"),
     ],
 )
 def test_a_file_that_is_none_gives_one_line(tmp_path, text, why):

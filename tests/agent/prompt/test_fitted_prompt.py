@@ -94,7 +94,7 @@ def test_a_small_window_gets_the_first_tools_and_says_so():
     fitted = fit(2_048)
     assert names(fitted) == ["read", "bash", "edit", "write"]
     assert fitted.note == (
-        "To fit this model's window of 2,048 tokens: only these tools are offered: "
+        "To fit this model's context window (2,048 tokens): only these tools are available: "
         "read, bash, edit, write."
     )
     assert tokens(fitted) < 410
@@ -116,7 +116,7 @@ def test_a_long_context_file_is_cut_at_a_line_and_says_how_to_go_on():
     assert 50 < len(kept) < 200
     assert block[-2] == (f"(cut here; to see the rest, read this file with offset={len(kept) + 1})")
     assert block[-1] == "</instructions>"
-    assert fitted.note == "To fit this model's window of 8,192 tokens: cut: AGENTS.md."
+    assert fitted.note == "To fit this model's context window (8,192 tokens): cut: AGENTS.md."
 
 
 def test_a_line_without_end_is_cut_inside():
@@ -153,8 +153,8 @@ def test_below_1500_tokens_it_is_said_that_no_work_is_possible():
     assert fitted.is_too_small
     assert names(fitted)[0] == "read"
     assert fitted.note == (
-        "This model's window of 1,499 tokens is too small to work in. Choose another with /model, "
-        "or give its server a larger context (at least 2,048 tokens)."
+        "This model's context window (1,499 tokens) is too small. Choose another model with "
+        "/model, or start its server with a larger context (at least 2,048 tokens)."
     )
     assert not fit(0).is_too_small
 

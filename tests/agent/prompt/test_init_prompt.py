@@ -27,7 +27,7 @@ def test_those_that_are_there_are_to_be_improved(proj: Path):
     (proj / "AGENTS.md").write_text("Mine.")
     prompt = init_prompt(proj, "how releases are made")
     assert prompt.startswith("Write AGENTS.md: ")
-    assert "AGENTS.md is there already, so improve it" in prompt
+    assert "AGENTS.md already exists, so improve it" in prompt
     assert without_attachments(prompt).endswith("\n\nIn particular: how releases are made")
     (proj / "src" / "AGENTS.md").write_text("Near.")
     assert init_target(proj / "src") == proj / "src" / "AGENTS.md"

@@ -69,7 +69,7 @@ def test_mode_and_links_of_a_file_stay(proj: Path):
 
 def test_a_file_that_is_no_utf_8_is_left_as_it_is(proj: Path):
     (proj / "AGENTS.md").write_bytes(b"caf\xe9")
-    with pytest.raises(ConfigError, match=r"AGENTS.md is not UTF-8 text. Change it with /memory"):
+    with pytest.raises(ConfigError, match=r"AGENTS.md is not UTF-8 text. Edit it with /memory"):
         add_line(proj / "AGENTS.md", "x")
     assert (proj / "AGENTS.md").read_bytes() == b"caf\xe9"
 
@@ -102,7 +102,7 @@ def test_what_another_program_wrote_meanwhile_is_not_written_over(
         synced(descriptor)
 
     monkeypatch.setattr(os, "fsync", write_between)
-    with pytest.raises(ConfigError, match=r"was changed meanwhile; nothing was added. Try again"):
+    with pytest.raises(ConfigError, match=r"changed in the meantime; nothing was added. Try again"):
         add_line(file, "x")
     assert file.read_text() == "# Theirs\n"
     assert names_in(proj) == [".git", "AGENTS.md", "src"]

@@ -123,10 +123,10 @@ def test_what_could_not_go_along_whole_is_one_line_each(project: Path):
     (project / "short.txt").write_text("one\n", encoding="utf-8")
     text = "@big.txt @data.bin @short.txt:9 @src/gone.py, @someone @types/node me@x.org"
     assert attach(text, project).notices == (
-        "Of @big.txt the first 50,000 of 130,000 bytes are attached; the model can read the rest.",
-        "@data.bin is no text: only its size is told.",
+        "@big.txt: only the first 50,000 of 130,000 bytes attached; the model can read the rest.",
+        "@data.bin is not text; only its size is sent.",
         "@short.txt has no line 9.",
-        "@src/gone.py names no file, so nothing is attached.",
+        "@src/gone.py matches no file; nothing is attached.",
     )
 
 

@@ -64,10 +64,10 @@ def test_a_description_may_go_on_over_several_lines(mark: str):
         (b"a\0b", "is binary"),
         (b"caf\xe9", r"is not UTF-8 text \(byte 3\)"),
         (b"x" * (MAX_FILE_BYTES + 1), "is larger than 100,000 bytes"),
-        (b"---\ndescription: x\n", "no second line ---"),
-        (b"---\njust words\n---\nGo.", "line 2: the front matter takes lines key: value"),
+        (b"---\ndescription: x\n", "no closing ---"),
+        (b"---\njust words\n---\nGo.", "line 2: front matter must be key: value lines"),
         (b"---\ndescription: x\n- more\n---\nGo.", "line 3"),
-        (b"---\ndescription: x\ndescription: y\n---\nGo.", "line 3: description is there twice"),
+        (b"---\ndescription: x\ndescription: y\n---\nGo.", "line 3: description appears twice"),
     ],
 )
 def test_what_cannot_be_used_says_why(data: bytes, why: str):

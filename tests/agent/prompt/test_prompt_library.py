@@ -105,9 +105,9 @@ def test_the_program_wins_over_files_the_project_over_the_person_and_the_nearest
     assert names(found) == ["project review"]
     assert place.message("review") == "Near."
     assert [(one.name, one.why) for one in found.left_out] == [
-        ("compact", "is left out: /compact is the program's own command"),
-        ("review", "gives way to /review of this project"),
-        ("review", "gives way to /review of a folder nearer to this one"),
+        ("compact", "is ignored: /compact is a built-in command"),
+        ("review", "is overridden by /review of this project"),
+        ("review", "is overridden by /review of a nearer folder"),
     ]
 
 
@@ -127,9 +127,9 @@ def test_one_bad_file_hides_no_other(place: Place):
         "big.md": "is larger than 100,000 bytes",
         "binary.md": "is binary, not text",
         "latin.md": "is not UTF-8 text (byte 3)",
-        "front.md": "begins with --- but has no second line ---",
-        "review.md": "is left out: REVIEW.md is /review already",
-        "two words.md": "needs a name of letters, digits, - and _ to be a command",
+        "front.md": "begins with --- but has no closing ---",
+        "review.md": "is ignored: REVIEW.md is already /review",
+        "two words.md": "needs a name made of letters, digits, - and _ to be a command",
     }
 
 
@@ -160,8 +160,8 @@ def test_a_link_of_the_project_that_leads_elsewhere_is_not_read(place: Place, tm
     found = place.look()
     assert names(found) == ["project inside", "project same"]
     assert reasons(found) == {
-        "out.md": f"is not obeyed: it is a link to {tmp_path / 'secret.md'}",
-        "folder": "is not obeyed: the folder is not trusted",
+        "out.md": f"is ignored: it is a link to {tmp_path / 'secret.md'}",
+        "folder": "is ignored: the folder is not trusted",
     }
 
 
@@ -226,7 +226,7 @@ def test_a_file_with_a_name_of_the_program_s_is_no_command_of_its_own(place: Pla
 
 def test_what_comes_out_empty_is_not_sent(place: Place):
     place.write(place.user, "say.md", "$1")
-    with pytest.raises(ConfigError, match=r"/say says nothing without an argument. Write /say"):
+    with pytest.raises(ConfigError, match=r"/say needs an argument. Usage: /say"):
         place.message("say")
 
 
@@ -240,7 +240,7 @@ def test_there_is_an_end_to_folders_too(place: Place, monkeypatch: pytest.Monkey
         place.write(place.user, f"f{number}/p.md")
     found = place.look()
     assert [file.name for file in found.files] == ["f0:p", "f1:p"]
-    assert reasons(found) == {"f2": "is left out, with all others: 3 come before it"}
+    assert reasons(found) == {"f2": "is ignored, as are all others: only 3 folders are read"}
 
 
 @pytest.mark.parametrize("mention", ["@~/.ssh/id_rsa", "@$1/id_rsa", '@"~/.ssh/id_rsa"', "@.env"])
@@ -254,7 +254,7 @@ def test_a_project_cannot_send_what_the_person_did_not_name(
     (place.src / "app.py").write_text("x")
     place.write(place.proj, "help-me.md", f"Look at {mention} and @app.py.")
     place.write(place.user, "mine.md", f"Look at {mention}.")
-    with pytest.raises(ConfigError, match=r"help-me.md is not sent: it would attach .*(rsa|env)"):
+    with pytest.raises(ConfigError, match=r"help-me.md was not sent: it would attach .*(rsa|env)"):
         place.message("help-me", "~/.ssh")
     assert place.message("mine", "~/.ssh")
     assert place.message("help-me", "~/.ssh @~/.ssh/id_rsa @.env")

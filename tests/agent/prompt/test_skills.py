@@ -142,8 +142,8 @@ def test_they_are_commands_unless_the_name_is_taken_or_they_are_not_for_the_pers
         ("review", False),
     ]
     assert {one.path.parent.name: one.why for one in found.left_out} == {
-        "compact": "is no command (the model may use it): /compact is the program's own",
-        "review": f"gives way to {prompt}, which is /review",
+        "compact": "is not a command (the model can use it): /compact is built in",
+        "review": f"is overridden by {prompt}, which is /review",
     }
     assert place.library().message("release", "1.2", place.cwd) == "/release 1.2"
 

@@ -137,7 +137,7 @@ async def test_going_back_to_the_present_place_says_so(stage: Stage):
     assert runtime.conversation.log.leaf_id
     (notice,) = await runtime.branches.go_back(runtime.conversation.log.leaf_id)
     assert isinstance(notice, Notice)
-    assert "there already" in notice.text
+    assert "already there" in notice.text
     assert said(runtime) == ["one"]
 
 
@@ -238,7 +238,7 @@ async def test_a_summary_of_what_is_left_is_part_of_the_new_branch(stage: Stage)
     assert (written.from_id, written.parent_id) == (place, place)
     assert "## Goal" in written.summary
     assert lines_of(runtime).startswith(before)
-    assert any("a branch of the conversation that was left" in text for text in sent(runtime))
+    assert any("a branch of the conversation the user left" in text for text in sent(runtime))
     assert runtime.conversation.totals.output_tokens == spent + 50
     await runtime.aclose()
     again = stage.runtime(speaking)
@@ -294,7 +294,7 @@ async def test_a_cancelled_summary_changes_nothing(stage: Stage):
             seen.append(event)
             runtime.abort()
     assert not of_kind(seen, WentBack)
-    assert "nothing was written" in only(seen, Notice).text
+    assert "Nothing changed" in only(seen, Notice).text
     assert said(runtime) == ["one", "two"]
     assert lines_of(runtime) == before
     await collect(runtime.submit("three"))
@@ -312,7 +312,7 @@ async def test_a_summary_that_cannot_be_written_leaves_one_where_one_was(
     monkeypatch.setattr(SessionLog, "append", full)
     events = await collect(runtime.go_back_with_summary(id_of(runtime, "two")))
     monkeypatch.undo()
-    assert only(events, Notice).text == "Not gone back: The disk is full."
+    assert only(events, Notice).text == "Could not go back: The disk is full."
     assert said(runtime) == ["one", "two"]
 
 
@@ -368,7 +368,7 @@ async def test_what_was_said_before_a_fork_is_recalled_without_the_old_file(stag
 
 async def test_an_empty_session_cannot_be_forked(stage: Stage):
     runtime = stage.runtime([])
-    with pytest.raises(SessionError, match="nothing to fork"):
+    with pytest.raises(SessionError, match="Nothing to fork"):
         await runtime.branches.fork()
 
 
@@ -412,7 +412,7 @@ async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: St
         await reader.sessions.open(ref)
     before = lines_of(owner)
     events = list(await reader.sessions.open(ref, mode="read-only"))
-    assert "/fork goes on in a copy" in only(events, Notice).text
+    assert "/fork continues in a copy" in only(events, Notice).text
     assert said(reader) == ["one", "two"]
     entry = reader.conversation.log.path_entries()[0].id
     for activity in (

@@ -17,7 +17,7 @@ class Guessed(SmallModels):
 async def test_a_guess_is_said_once_with_the_setting_that_mends_it(stage: Stage):
     runtime = stage.runtime([], models=Guessed(32_000, {}, None))
     (told,) = of_kind(list(await runtime.refresh_usage()), Notice)
-    assert "32,000 tokens are assumed" in told.text
+    assert "assuming 32,000 tokens" in told.text
     assert '[models."scripted/test"]' in told.text
     assert not of_kind(list(await runtime.refresh_usage()), Notice)
 

@@ -106,7 +106,7 @@ async def test_another_agents_file_that_is_opened_is_copied_and_never_written(st
     before = theirs.read_bytes()
     runtime = stage.runtime([Reply(text="Going on.")])
     events = await runtime.sessions.open(str(theirs))
-    assert any("Taken over" in notice.text for notice in of_kind([*events], Notice))
+    assert any("Imported" in notice.text for notice in of_kind([*events], Notice))
     await collect(runtime.submit("Go on."))
     assert [message.text for message in runtime.conversation.request().messages] == [
         "Fix it.",

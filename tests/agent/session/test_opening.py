@@ -71,5 +71,5 @@ async def test_a_turn_that_was_cut_off_is_told_of_when_the_session_is_opened(
     await runtime.aclose()
     again = stage.runtime([])
     events = await again.sessions.open(path)
-    assert is_told == any("/retry goes on" in e.text for e in events if isinstance(e, Notice))
+    assert is_told == any("/retry continues" in e.text for e in events if isinstance(e, Notice))
     await again.aclose()

@@ -92,7 +92,7 @@ async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage:
     plan = await back_to(runtime, 0)
     assert {Path(r.path).name for r in plan.restores} == {"old.py", "new.py"}
     told = notices(await runtime.files.carry_out(plan))
-    assert told == ["2 files put back: old.py, src/new.py. /undo takes that back."]
+    assert told == ["2 files restored: old.py, src/new.py. /undo reverts that."]
     assert old.read_bytes() == b"one\r\ntwo\r\n"
     assert old.stat().st_mode & 0o777 == 0o751
     assert not (stage.workspace / "src/new.py").exists()
@@ -143,7 +143,7 @@ async def test_what_somebody_else_changed_since_stays_and_is_named(stage: Stage)
     plan = await back_to(runtime, 0)
     assert [Path(r.path).name for r in plan.restores] == ["b.txt"]
     told = notices(await runtime.files.carry_out(plan))
-    assert told[1] == f"a.txt stays as it is: {SOMEBODY_ELSE}."
+    assert told[1] == f"a.txt was not restored: {SOMEBODY_ELSE}."
     assert (stage.workspace / "a.txt").read_text() == "theirs"
 
 
@@ -153,7 +153,7 @@ async def test_what_changes_between_the_plan_and_its_doing_stays(stage: Stage):
     plan = await back_to(runtime, 0)
     (stage.workspace / "a.txt").write_text("theirs")
     assert notices(await runtime.files.carry_out(plan)) == [
-        "a.txt stays as it is: it changed meanwhile."
+        "a.txt was not restored: it has changed since."
     ]
     assert (stage.workspace / "a.txt").read_text() == "theirs"
 
@@ -202,7 +202,9 @@ async def test_files_alone_tell_the_model(stage: Stage):
     await runtime.files.carry_out(await back_to(runtime, 0), tells_model=True)
     await collect(runtime.submit("And now?"))
     request = stage.model.requests[-1]
-    assert any("put these files back" in m.text and "a.txt" in m.text for m in request.messages)
+    assert any(
+        "restored earlier versions" in m.text and "a.txt" in m.text for m in request.messages
+    )
 
 
 async def test_nothing_goes_back_while_something_runs(stage: Stage):
@@ -490,7 +492,7 @@ async def test_a_kill_in_the_middle_leaves_whole_files_and_can_be_gone_on_with(
     opened = await again.sessions.open(session)
     going_on = await again.files.plan_going_on()
     assert len(going_on.restores) == len(left)
-    assert bool(left) == any("were being put back" in text for text in notices(opened))
+    assert bool(left) == any("ended while restoring files" in text for text in notices(opened))
     await again.files.carry_out(going_on)
     assert not list(folder.glob("*.txt"))
 

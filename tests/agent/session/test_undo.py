@@ -325,7 +325,7 @@ async def test_what_is_begun_while_the_earlier_session_is_read_stays_where_it_is
         await asyncio.sleep(0)
         assert runtime.is_busy
     reading.set()
-    with pytest.raises(CompactionError, match="work began meanwhile"):
+    with pytest.raises(CompactionError, match="a turn has started"):
         await undoing
     answering.set()
     assert only(await turn, TurnFinished).outcome == "done"

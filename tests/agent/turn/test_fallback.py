@@ -35,7 +35,7 @@ async def test_the_second_model_goes_on_after_the_retries(stage: Stage, is_inter
     assert only(events, TurnFinished).outcome == "done"
     assert only(events, ModelChanged).model == SECOND.name
     told = [notice.text for notice in of_kind(events, Notice)]
-    assert "It is overloaded. Going on with other/second." in told
+    assert "It is overloaded. Switching to other/second." in told
     entries = runtime.conversation.log.path_entries()
     assert [entry.model_id for entry in entries if isinstance(entry, ModelChangeEntry)] == [
         "second"

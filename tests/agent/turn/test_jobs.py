@@ -90,7 +90,7 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
     assert alive(nap(76602)) == []
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])
     opened = await again.sessions.open(path)
-    how = "it went with the program or session that ran it"
+    how = "it ended with the program or session that ran it"
     line = f"Background job 1 has ended: {how}. $ {nap(76602)}"
     assert line in [notice.text for notice in of_kind(list(opened), Notice)]
     await collect(again.submit("go on"))
@@ -106,7 +106,7 @@ async def test_a_new_session_ends_the_jobs_of_the_one_before_and_says_so(stage: 
     await collect(runtime.submit("start it"))
     events = list(await runtime.sessions.start_new())
     assert [notice.text for notice in of_kind(events, Notice)] == [
-        f"Stopped with the session they were begun in: {nap(76604)}"
+        f"Stopped with the session that started them: {nap(76604)}"
     ]
     assert alive(nap(76604)) == []
     assert runtime.conversation.jobs.jobs == ()
@@ -119,7 +119,7 @@ async def test_opening_another_session_ends_the_jobs_of_the_present_one(stage: S
     runtime = stage.runtime(begin(nap(76605)))
     await collect(runtime.submit("start it"))
     events = await runtime.sessions.open(str(first.conversation.log.path))
-    assert f"Stopped with the session they were begun in: {nap(76605)}" in [
+    assert f"Stopped with the session that started them: {nap(76605)}" in [
         notice.text for notice in of_kind(list(events), Notice)
     ]
     assert alive(nap(76605)) == []
@@ -142,7 +142,7 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
         await collect(runtime.submit(text))
     await collect(runtime.compact())
     summary = runtime.conversation.context().summary
-    assert "- background job 1 runs since 20" in summary
+    assert "- background job 1 running since 20" in summary
     assert "UTC: `touch a; sleep 76606`" in summary
     assert "job 2" not in summary
     assert [job.id for job in runtime.conversation.jobs.running] == ["1"]

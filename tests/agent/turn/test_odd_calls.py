@@ -85,7 +85,7 @@ async def test_whatever_a_tool_raises_is_an_error_for_the_model(
     faults = _take_faults(runtime)
     broken, listed = await _results(runtime)
     assert broken.is_error
-    assert "read failed inside the program (ZeroDivisionError)" in broken.text
+    assert "read failed with an internal error (ZeroDivisionError)" in broken.text
     assert "secret words" not in broken.text
     assert "a.txt" in listed.text
     assert [type(fault) for fault in faults] == [ZeroDivisionError]

@@ -182,7 +182,7 @@ async def test_a_file_that_goes_keeps_its_text_and_is_told_of_once(stage: Stage)
     path.unlink()
     told = of_kind(await collect(runtime.submit("Again.")), Notice)
     assert [notice.text for notice in told] == [
-        f"{path} cannot be read any more; what it said still counts here."
+        f"{path} can no longer be read; its last known text stays in effect."
     ]
     assert not of_kind(await collect(runtime.submit("Again.")), Notice)
     assert BODY in texts(last_request(stage))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.approved_plan import approved_plan, approving_message
 from agent_tui.config import PermissionMode
 from agent_tui.events import (
     AgentEvent,
@@ -59,7 +60,7 @@ async def test_an_approved_plan_is_worked_by_and_is_the_to_do_list(tmp_path: Pat
     assert [todo.text for todo in runtime.conversation.todos] == ["Change greet", "Run the tests"]
     assert any(isinstance(event, TodosChanged) for event in events)
     assert any(isinstance(e, Notice) and "accept-edits" in e.text for e in events)
-    assert said(runtime) == ["make it shout", f"I approve this plan. Work by it:\n\n{PLAN}"]
+    assert said(runtime) == ["make it shout", f"I approve this plan. Follow it:\n\n{PLAN}"]
     assert "approved the plan." in result(runtime).text
 
 
@@ -72,8 +73,8 @@ async def test_with_once_each_change_is_asked_about(tmp_path: Path):
 async def test_the_plan_is_what_the_person_made_of_it(tmp_path: Path):
     runtime = planning(Stage(tmp_path), Reply("Done."))
     await answered(runtime, ApprovalAnswer("once", plan="1. Only this"), [])
-    assert said(runtime)[1] == "I approve this plan. Work by it:\n\n1. Only this"
-    assert "with changes of theirs" in result(runtime).text
+    assert said(runtime)[1] == "I approve this plan. Follow it:\n\n1. Only this"
+    assert "with changes" in result(runtime).text
     assert [todo.text for todo in runtime.conversation.todos] == ["Only this"]
 
 
@@ -116,7 +117,7 @@ async def test_a_file_that_the_plan_mentions_does_not_go_along(tmp_path: Path):
     mentions = call("p1", "plan", plan="1. Look at @notes.txt")
     runtime = stage.runtime([Reply(tool_calls=(mentions,)), Reply("Done.")], mode="plan")
     await answered(runtime, ApprovalAnswer("once"), [])
-    assert said(runtime)[1] == "I approve this plan. Work by it:\n\n1. Look at @notes.txt"
+    assert said(runtime)[1] == "I approve this plan. Follow it:\n\n1. Look at @notes.txt"
 
 
 async def test_an_approval_is_not_lost_when_the_turn_is_stopped_at_once(tmp_path: Path):
@@ -126,7 +127,7 @@ async def test_an_approval_is_not_lost_when_the_turn_is_stopped_at_once(tmp_path
             runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("once"))
         if isinstance(event, ToolFinished):
             runtime.abort()
-    assert said(runtime)[1:] == [f"I approve this plan. Work by it:\n\n{PLAN}"]
+    assert said(runtime)[1:] == [f"I approve this plan. Follow it:\n\n{PLAN}"]
     assert runtime.conversation.queue.messages == []
 
 
@@ -137,6 +138,12 @@ async def test_the_plan_comes_behind_all_results_of_its_reply(tmp_path: Path):
     await answered(runtime, ApprovalAnswer("once"), [])
     kinds = [message.role for message in stage.model.requests[-1].messages]
     assert kinds == ["user", "assistant", "toolResult", "toolResult", "user"]
+
+
+def test_approvals_of_earlier_versions_are_recognised():
+    assert approved_plan("I approve this plan. Work by it:\n\n# Shout") == "# Shout"
+    assert approved_plan(approving_message("# Shout")) == "# Shout"
+    assert approved_plan("I approve of it.") == ""
 
 
 async def test_a_session_with_an_approved_plan_is_resumed_with_it(tmp_path: Path):

@@ -45,7 +45,7 @@ async def test_a_refused_script_names_its_part_to_the_model(stage: Stage):
     finished = of_kind(await collect(runtime.submit("go")), ToolFinished)
     script_told, alone_told = (each.message.text for each in finished)
     assert f"needs the user's approval ({_PART})" in script_told
-    assert script_told.endswith("Its other parts can be run without the ones named here.")
+    assert script_told.endswith("You can run its other parts without the ones named here.")
     assert "other parts" not in alone_told
     assert finished[0].message.tool_details.refusal == f"needs approval: {_PART}"
     assert not (stage.workspace / "out").exists()
@@ -56,7 +56,7 @@ async def test_a_declined_script_names_its_part(stage: Stage, words: str):
     why, told = await _asked(stage, _SCRIPT, words)
     said = f" They say: {words}" if words else ""
     assert why == _PART
-    assert told == [f"The user declined this call. They were asked because of this: {_PART}.{said}"]
+    assert told == [f"The user declined this call. Approval was needed because: {_PART}.{said}"]
 
 
 async def test_a_declined_command_of_one_part_is_not_repeated(stage: Stage):
@@ -150,7 +150,7 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     finished = next(event for event in events if isinstance(event, ToolFinished))
     (told,) = finished.message.content
     assert isinstance(told, TextContent)
-    assert "changed between" in told.text
+    assert "changed after" in told.text
     assert list((stage.workspace / "second").iterdir()) == []
     (decided,) = runtime.conversation.permissions.log.latest
     assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")

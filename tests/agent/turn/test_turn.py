@@ -210,7 +210,7 @@ async def test_a_reply_cut_in_mid_stream_is_kept_and_gone_on_from(stage):
     kept, last = (event.message for event in of_kind(events, ReplyFinished))
     assert (kept.text, kept.stop_reason, last.text) == ("half a rep", "error", "ly")
     assert only(events, TurnFinished).outcome == "done"
-    assert "What came is kept" in only(events, RetryScheduled).reason
+    assert "The partial reply is kept" in only(events, RetryScheduled).reason
     assert stage.model.requests[-1].messages[-1].text == "half a rep"
 
 

@@ -28,7 +28,7 @@ def test_what_cannot_be_used_is_named(environment, find, config):
     config.write_text('[[hooks.Stop]]\ncommand = "true"\nmatcher = "("\n')
     check = find(configuration.check_hooks(environment()))["ignored"]
     assert check.state == "warning"
-    assert "no regular expression" in check.found
+    assert "not a valid regular expression" in check.found
 
 
 def test_a_projects_hook_is_named_once_it_is_trusted(environment, find, home):

@@ -72,7 +72,7 @@ def test_programs_that_are_asked_get_no_keys(environment, find, programs, monkey
         ({"VISUAL": "mine", "EDITOR": "other"}, "ok", "mine (from $VISUAL)"),
         ({"EDITOR": "other"}, "warning", "other not found (from $EDITOR)"),
         ({"EDITOR": "mine 'x"}, "warning", "quotation marks"),
-        ({"EDITOR": " "}, "warning", "$EDITOR is no command"),
+        ({"EDITOR": " "}, "warning", "$EDITOR is not a command"),
     ],
 )
 def test_the_editor_is_looked_for(environment, find, programs, monkeypatch, variables, state, said):

@@ -174,7 +174,14 @@ def test_a_carried_error_is_closed_by_a_later_success():
 
 
 @pytest.mark.parametrize(
-    "output", ["Command aborted", "(no output)\n\nCommand exited with code 1", ""]
+    "output",
+    [
+        "Command aborted",
+        "(no output)\n\nCommand exited with code 1",
+        "",
+        "The user declined this call.",
+        "The person does not approve the plan yet.",
+    ],
 )
 def test_interruptions_and_bare_exit_codes_are_no_errors(output: str):
     talk = Talk()

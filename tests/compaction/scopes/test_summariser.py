@@ -66,7 +66,7 @@ def test_each_thing_that_happened_is_one_line():
         '"Look at a.py. Never touch the lock file." -> "I will."',
         'edit(path="a.py", count=2) -> "mended"',
         '-> "It is mended."',
-        'the person ran("make\\nall") -> "ok"',
+        'the user ran("make\\nall") -> "ok"',
         'search = "It is in\\nb.py."',
         '"A note." -> ""',
     ]
@@ -110,7 +110,7 @@ async def test_rules_and_changed_files_are_added_by_code():
         (Reply(text=SUMMARY, finish="length"), "it was cut off by the length limit"),
         (Reply(text=SUMMARY, finish="contentFilter"), "the provider's content filter stopped it"),
         (Reply(text="I can't help with that."), "it was a refusal"),
-        (Reply(text="one word after another " * 500), "tokens long, and 400 is the limit"),
+        (Reply(text="one word after another " * 500), "tokens long; the limit is 400"),
     ],
 )
 async def test_what_will_not_do_is_asked_for_again_once(reply: Reply, problem: str):
@@ -118,7 +118,7 @@ async def test_what_will_not_do_is_asked_for_again_once(reply: Reply, problem: s
     assert (await summed_up(provider, request(work().path))).startswith(SUMMARY)
     assert problem in provider.requests[1].messages[0].text
     provider = ScriptedProvider([reply, reply])
-    with pytest.raises(CompactionError, match="The summary could not be used"):
+    with pytest.raises(CompactionError, match="The summary was unusable"):
         await summed_up(provider, request(work().path))
 
 
@@ -130,7 +130,7 @@ async def test_reasoning_and_tags_around_it_are_taken_off():
 
 async def test_where_a_sentence_gains_nothing_nobody_is_asked():
     provider = ScriptedProvider([])
-    with pytest.raises(NothingToCompactError, match="already as small"):
+    with pytest.raises(NothingToCompactError, match="no larger than a summary"):
         await summed_up(provider, request(work().path, replaced=40))
     assert provider.requests == []
 

@@ -222,7 +222,7 @@ def test_the_way_is_of_what_lies_before_the_cut(counter: TokenCounter) -> None:
     record = record_of(talk.path)
     before = frozenset(entry.id for entry in talk.entries[:5])
     block, lines = way_block(record, before, 1_000, counter)
-    assert block.startswith("<way-so-far>\n[the person] Please fix the parser.")
+    assert block.startswith("<way-so-far>\n[the user] Please fix the parser.")
     assert "$ gh issue view 12" in block
     assert "make docs" not in block
     assert "And the docs?" not in block

@@ -317,7 +317,7 @@ def test_changed_files_are_shown_then_those_read_often_and_no_others(
 def test_a_file_known_in_part_says_so(counter: TokenCounter) -> None:
     part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
     (shown,) = shown_files([file_after(part, part)], 1_000, counter, None)
-    assert shown.text == "### a.py (read 2 times; as far as it was read)\nline 5\nline 6"
+    assert shown.text == "### a.py (read 2 times; as far as read)\nline 5\nline 6"
     assert not shown.is_whole
 
 
@@ -390,7 +390,7 @@ def test_a_file_whose_last_writing_stays_in_the_context_takes_a_line(
     file = file_after(*calls)
     staying = frozenset({file.written_at})
     (shown,) = shown_files([file], 2_000, counter, verbatim=staying)
-    assert shown.text == "### a.py (changed; whole as it was written in the newest messages)"
+    assert shown.text == "### a.py (changed; whole in the newest messages)"
     assert shown.is_whole
     later = file_after(*calls, edit("line 3", "line three"))
     (shown,) = shown_files([later], 2_000, counter, verbatim=staying)

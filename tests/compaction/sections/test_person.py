@@ -49,7 +49,7 @@ def test_of_too_many_the_first_and_the_newest_stay_and_the_rest_are_counted(
     assert lines[0].startswith("message 0 ")
     assert lines[-1].startswith("message 39 ")
     shown = len(lines) - 1
-    assert lines[1] == f"[{40 - shown} messages in between are left out; recall finds them]"
+    assert lines[1] == f"[{40 - shown} messages in between left out; recall finds them]"
     assert lines[2].startswith(f"message {40 - shown + 1} ")
     assert shown >= 5
 

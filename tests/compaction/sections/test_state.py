@@ -184,5 +184,5 @@ def test_what_runs_in_the_background_is_told_with_when_it_began() -> None:
     state = WorkState(branch="main", jobs={"3": server})
     assert check_lines(state) == [
         "- branch: main",
-        "- background job 3 runs since 2023-11-14 22:13 UTC: `npm run dev`",
+        "- background job 3 running since 2023-11-14 22:13 UTC: `npm run dev`",
     ]

@@ -286,7 +286,7 @@ def test_rules_of_finished_items_keep_to_their_room(counter: TokenCounter) -> No
 
 
 def test_an_approved_plan_stands_where_the_person_said_it_and_only_there():
-    handed_over = called(("plan", {"plan": TEXT}, "The person approved the plan."))
+    handed_over = called(("plan", {"plan": TEXT}, "The user approved the plan."))
     assert [task.text for task in task_texts(handed_over)] == [TEXT.strip()]
     approved = Said("u1", approving_message(TEXT.replace("a", "o")))
     assert task_texts((*handed_over, approved)) == ()

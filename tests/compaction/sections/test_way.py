@@ -9,7 +9,7 @@ from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, called, ran, replied, run
 from tests.support.talk import Talk
 
-LEFT_OUT = "(what was before this is left out; recall finds it by its words)"
+LEFT_OUT = "(earlier steps are left out; recall finds them by their words)"
 PLENTY = 10_000
 
 
@@ -40,7 +40,7 @@ def test_it_tells_in_order_what_was_said_replied_and_done(counter: TokenCounter)
     run(talk, "cd /project && pytest -q", "...\n3 passed in 0.1s")
     talk.reply("It works.")
     assert way(read_history(talk.path), counter) == [
-        "[the person] Fix the parser.",
+        "[the user] Fix the parser.",
         "I look at it first.",
         f"- read src/a.py:5-14 [{seen.id}]",
         f"- $ pytest -q -> 3 passed in 0.1s [{talk.entries[-2].id}]",

@@ -95,11 +95,11 @@ def test_the_form_given_back_leaves_nothing(template: Template):
     "line",
     [
         "- **Decision**: Why",
-        "[insert the goal of the person here]",
-        "<what the person wants>",
+        "[insert the goal of the user here]",
+        "<what the user wants>",
         "...",
         "Copy file paths, identifiers, commands, versions, numbers and error messages exactly.",
-        "Rule: keep the person's rules and corrections in their own words!",
+        "Rule: keep the user's rules and corrections in their own words!",
     ],
 )
 def test_lines_of_the_prompt_and_placeholders_are_taken_out(line: str):

@@ -53,7 +53,7 @@ def test_the_facts_stand_under_their_headings(counter: TokenCounter):
 def test_without_a_plan_the_next_step_is_the_newest_real_request(counter: TokenCounter):
     ledger = LEDGER.model_copy(update={"open_todos": ()})
     bodies = STRUCTURED.parse(fallback(counter, ledger))
-    assert bodies["## Next Steps"] == "1. Go on with the newest request: now make it faster"
+    assert bodies["## Next Steps"] == "1. Continue with the newest request: now make it faster"
 
 
 @pytest.mark.parametrize("template", [STRUCTURED, SEVEN_SECTION])

@@ -162,7 +162,7 @@ async def test_a_thin_summary_stands_beside_the_record(counter: TokenCounter):
     assert bodies["### Done"].startswith("- [x] looked through the questions")
     assert "## Next Steps" not in bodies
     assert (result.is_fallback, result.summarised_by) == (False, "scripted/one")
-    assert result.note.startswith("The summary by scripted/one says little: ")
+    assert result.note.startswith("The summary by scripted/one is incomplete: ")
     assert result.note.count("lacked") == 1, "both tries had the same fault"
     assert "question 0" in result.summary
     assert "\n" not in result.note
@@ -190,7 +190,7 @@ async def test_without_another_model_the_first_draft_is_completed(counter: Token
     models = Models(cheap=ModelRef("scripted/cheap"))
     result = await compact(writer, counter, request(work(Talk()).path), models=models)
     assert (result.is_fallback, result.summarised_by) == (False, "scripted/cheap")
-    assert "scripted/one: its summary could not be used" in result.note
+    assert "scripted/one: its summary was unusable" in result.note
 
 
 @pytest.mark.parametrize("takes_schema", [True, False])
@@ -200,7 +200,7 @@ async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter, take
     models = Models(takes_schema=takes_schema)
     result = await compact(writer, counter, request(work(Talk()).path), models=models)
     assert not result.is_fallback
-    assert "says little" in result.note
+    assert "is incomplete" in result.note
     assert "cut off" in result.note
     assert without_fact_blocks(result.summary).startswith("## Goal\nBuild the parser.")
 
@@ -214,7 +214,7 @@ async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     asked = request(work(Talk(), 8).path, window=8_192)
     result = await compact(writer, counter, asked, models=models)
     assert (result.is_fallback, result.summarised_by) == (True, "")
-    assert "scripted/one: its summary could not be used, it" in result.note
+    assert "scripted/one: its summary was unusable: it" in result.note
     assert without_fact_blocks(result.summary) == ""
     assert "question 0" in result.summary
 
@@ -264,7 +264,7 @@ async def test_in_a_small_window_the_requests_are_few_and_fit(
         size = counter.count_text(sent.system + prompt)
         assert size <= 0.85 * (window - sent.max_output_tokens)
     assert not result.is_fallback
-    is_left_out = "messages, the oldest tool results first, did not fit" in result.note
+    is_left_out = "messages, oldest tool results first, did not fit" in result.note
     assert is_left_out == (window < 8_192)
     assert "Never push." in result.summary
     assert counter.count_text(result.summary) <= window // 3

@@ -103,7 +103,7 @@ def test_what_says_nothing_is_refused(counter: TokenCounter, text: str, expected
     [
         ("## Goal\nShip it.", 'lacked "## Next Steps"'),
         ("## Goal\n\n## Next Steps\n1. Test", 'lacked "## Goal"'),
-        ("## Goal\n(none)\n## Next Steps\n1. Test", 'below "## Goal"'),
+        ("## Goal\n(none)\n## Next Steps\n1. Test", 'under "## Goal"'),
     ],
 )
 def test_without_a_core_section_or_the_goal_it_is_thin(

@@ -140,7 +140,7 @@ def test_more_branches_than_anyone_makes_are_left_out_and_told_of(file: Path) ->
     assert len(said_in(session)) == 50
     assert said_in(session)[-1] == "Try 59."
     assert session.warnings == (
-        "line 1: 10 lines from here on are of more branches than 50; they are left out",
+        "line 1: more than 50 branches; 10 lines from here on are left out",
     )
 
 
@@ -155,7 +155,7 @@ def test_subagents_are_left_out_and_told_of(file: Path) -> None:
     session = read_claude_code(file)
     assert said_in(session) == ["Begin."]
     assert [r.text for r in replies(session)] == ["Begun."]
-    assert session.warnings == ("2 lines of subagents were left out",)
+    assert session.warnings == ("2 subagent lines were left out",)
 
 
 def test_a_compaction_keeps_nothing_before_it_unless_the_file_says_so(file: Path) -> None:
@@ -513,7 +513,7 @@ def test_odd_lines_are_passed_over_each_with_a_warning(file: Path) -> None:
         "line 9: not valid JSON (Unterminated str",
         "line 7: parent gone is missing; linked t",
         "line 7: a part of unknown kind 'server_t",
-        "line 8: a result whose call is not there",
+        "line 8: a result without an open tool ca",
     ]
 
 
@@ -524,7 +524,7 @@ def test_lines_that_are_each_others_parent_do_not_hang_it(file: Path) -> None:
 
 def test_a_file_without_a_message_is_refused(file: Path) -> None:
     write(file, {"type": "file-history-snapshot", "snapshot": {}})
-    with pytest.raises(SessionError, match="holds no message"):
+    with pytest.raises(SessionError, match="contains no Claude Code messages"):
         read_claude_code(file)
 
 

@@ -260,7 +260,7 @@ def test_a_compaction_that_cannot_be_read_leaves_the_history_in_place(tmp_path: 
     )
     assert not any(isinstance(entry, CompactionEntry) for entry in session.entries)
     assert session.warnings == (
-        "line 4: a compaction whose summary is encrypted; what it left out is kept",
+        "line 4: a compaction with an encrypted summary; its messages are kept",
     )
     assert len(build_context(session.entries).messages) == 3
 
@@ -283,7 +283,7 @@ def test_plans_images_names_and_searches_are_kept(tmp_path: Path) -> None:
     asked = messages(session)[0]
     assert isinstance(asked, UserMessage)
     assert asked.images == (ImageContent(data="QQ==", mime_type="image/png"),)
-    assert replies(session)[0].text == "[Looked on the web: pytest]"
+    assert replies(session)[0].text == "[Web search: pytest]"
     assert [todo.status for todo in results(session)[0].tool_details.todos or ()] == [
         "completed",
         "pending",
@@ -301,7 +301,7 @@ def test_a_fork_has_the_name_of_its_own_head(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("odd", "warning"),
     [
-        (output("gone", "text"), "line 2: a result whose call is not there, or was answered"),
+        (output("gone", "text"), "line 2: a result without an open tool ca"),
         (item("hologram"), "line 2: an item of unknown kind 'hologram'; left out"),
         ({"type": "future", "payload": {}}, "line 2: unknown kind 'future'; left out"),
         ("[1]", "line 2: not a JSON object; left out"),
@@ -329,5 +329,5 @@ def test_results_that_say_so_are_errors(tmp_path: Path) -> None:
 
 
 def test_a_file_without_messages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match="holds no message of a Codex session"):
+    with pytest.raises(SessionError, match="contains no Codex messages"):
         read(tmp_path, head(), event("task_started"))

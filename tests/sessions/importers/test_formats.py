@@ -115,7 +115,7 @@ def test_other_files_are_refused_with_the_formats_there_are(tmp_path: Path, cont
     file.write_text(content)
     with pytest.raises(SessionError, match=r"notes\.jsonl is not a session.*pi, claude, codex\."):
         read_foreign(file)
-    with pytest.raises(SessionError, match=r"no format openhands.*pi, claude, codex\."):
+    with pytest.raises(SessionError, match=r"Unknown format openhands.*pi, claude, codex\."):
         read_foreign(file, "openhands")
 
 
@@ -156,7 +156,7 @@ def test_a_line_that_is_too_long_is_passed_over(
     )
     session = read_recorded(file, "claude")
     assert [reply.text for reply in replies(session)] == ["Hello."]
-    assert session.warnings[0].startswith("line 2: too long to be read; left out (5,")
+    assert session.warnings[0].startswith("line 2: too long to read; left out (5,")
     file.write_text(json.dumps([{"role": "user", "content": "x" * 5_000}]))
     with pytest.raises(SessionError, match="larger than 1,000 bytes"):
         read_recorded(file, "mini-swe-agent")

@@ -149,7 +149,7 @@ def test_an_import_that_cannot_be_written_leaves_nothing(
 def test_a_file_with_no_entry_is_refused(store: SessionStore, tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_bytes(session_bytes(()))
-    with pytest.raises(SessionError, match="no line of it is an entry"):
+    with pytest.raises(SessionError, match="contains no session entries"):
         import_session(store, empty, cwd=HERE)
 
 

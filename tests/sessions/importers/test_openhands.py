@@ -168,5 +168,5 @@ def test_of_several_histories_the_first_is_read_and_the_others_are_told_of(tmp_p
 
 
 def test_a_history_without_a_message_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match="holds no message"):
+    with pytest.raises(SessionError, match="contains no messages"):
         read(tmp_path, {"observation": "agent_state_changed"})

@@ -40,7 +40,7 @@ def read_mini_swe_agent(path: Path) -> ForeignSession:
     for number, message in enumerate(messages, start=1):
         reader.take(number, as_object(message))
     if not reader.builder.last_id:
-        raise SessionError(f"{path}: holds no message of a mini-swe-agent run.")
+        raise SessionError(f"{path}: contains no messages of a mini-swe-agent run.")
     return reader.builder.finish(id_from_content(path))
 
 

@@ -71,7 +71,7 @@ def read_openhands(path: Path) -> ForeignSession:
         what = "history of the file was" if more == 1 else "histories of the file were"
         reader.builder.warnings.add(f"{more:,} more {what} left out")
     if not reader.builder.last_id:
-        raise SessionError(f"{path}: holds no message of an OpenHands history.")
+        raise SessionError(f"{path}: contains no messages of an OpenHands history.")
     reader.builder.in_folder(_FOLDER)
     return reader.builder.finish(id_from_content(path))
 

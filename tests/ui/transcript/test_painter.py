@@ -261,7 +261,7 @@ def test_the_head_of_a_tool_says_nothing_twice():
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("is_expanded", [True, False])
 def test_why_a_summary_failed_is_never_cut(width: int, is_expanded: bool):
-    why = "made without a model: its summary could not be used, it says nothing of the last request"
+    why = "written without a model: its summary was unusable, it says nothing of the last request"
     shown = rows(SummaryBlock("All.", 150_000, 62_000, why), width, expanded=is_expanded)
     assert why in " ".join(" ".join(shown).replace("•", "").split())
 

@@ -94,7 +94,7 @@ class AgentActions:
         for number, call in enumerate(calls):
             try:
                 if number >= _MOST_CALLS:
-                    raise BadCallError(f"Not done: {_MOST_CALLS} calls in a reply are the most.")
+                    raise BadCallError(f"Not done: a reply may have at most {_MOST_CALLS} calls.")
                 action = _action(call, reply.broken)
                 results.append(_result(call, self._answer(action, share)))
             except BadCallError as error:
@@ -137,7 +137,7 @@ class AgentActions:
                 changed, freed = changed + (gain > 0), freed + gain
         if not changed:
             raise BadCallError(
-                "Nothing changed: these messages are protected, short already, or no results. "
+                "Nothing changed: these messages are protected, already short, or not results. "
                 + self._verified()
             )
         self.results += changed
@@ -172,12 +172,13 @@ class AgentActions:
         text = escape_tags(text)
         problem = text_problem(text, original, tokens)
         if not problem and self._counter.count_text(text) >= tokens:
-            problem = "it is not shorter than what it stands for"
+            problem = "it is not shorter than what it replaces"
         freed = 0 if problem else copy.replace(span, text)
         if problem or not freed:
-            problem = problem or "nothing is gained by it"
+            problem = problem or "it saves nothing"
             raise BadCallError(
-                f"The text for messages {span} was not taken: {problem}.", self._read(span, share)
+                f"The text for messages {span} was not accepted: {problem}.",
+                self._read(span, share),
             )
         self.segments += 1
         return f"Replaced messages {span}; {freed:,} tokens freed. {self._verified()}"

@@ -45,7 +45,7 @@ def text_problem(text: str, original: Iterable[Message], tokens: int) -> str:
     if sounds_like_refusal(text):
         return "it is a refusal"
     if is_repetitive(text):
-        return "it says the same thing again and again"
+        return "it repeats itself"
     words = len(text.split())
     if words < min(tokens // _TOKENS_PER_WORD, _MOST_DEMANDED_WORDS):
         return f"{words} words are too few for {tokens:,} tokens"
@@ -55,9 +55,7 @@ def text_problem(text: str, original: Iterable[Message], tokens: int) -> str:
     )
     invented = sorted(path for path in paths if path.removeprefix("./").casefold() not in known)
     if invented:
-        return (
-            f"it names files that do not occur there, such as {', '.join(invented[:_SHOWN_PATHS])}"
-        )
+        return f"it names files that do not occur there: {', '.join(invented[:_SHOWN_PATHS])}"
     return ""
 
 
@@ -76,13 +74,13 @@ def edits_problem(
         return "a protected message was changed"
     before, after = context_after(request, ()), context_after(request, edits)
     if not is_sendable(after):
-        return "the context could not be sent any more"
+        return "the context could no longer be sent"
     if _untouched(before, edited) != _untouched(after, edited):
-        return "messages that were to stay as they are came out otherwise"
+        return "messages that had to stay unchanged were changed"
     text_before, text_after = _text(before), _text(after)
     pins = (escape_tags(pin) for pin in ledger_of(request).pinned)
     if any(pin in text_before and pin not in text_after for pin in pins):
-        return "a rule of yours would be lost"
+        return "one of your rules would be lost"
     return ""
 
 

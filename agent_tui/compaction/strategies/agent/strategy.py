@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage, RequestTracker
+from agent_tui.compaction.model_client import (
+    ModelClient,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    failure_of,
+)
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.strategies.agent.actions import AgentActions
 from agent_tui.compaction.strategies.agent.budget import TokenBudget, budget_for
@@ -74,7 +80,7 @@ class CompressionAgent:
             CompactionError: the agent did not come to the target, for the reason given.
         """
         if self._client is None:
-            raise _gave_up("there is no model to ask")
+            raise _gave_up("no model is available")
         on_progress("reading the conversation", 0)
         copy = await asyncio.to_thread(ContextCopy, request, self._counter)
         if copy.before_tokens <= copy.target_tokens:
@@ -82,7 +88,7 @@ class CompressionAgent:
         if await asyncio.to_thread(lambda: copy.is_met):
             return await asyncio.to_thread(self._checked, request, copy, {})
         if copy.protected_tokens > copy.target_tokens:
-            raise _gave_up("what is protected is larger than the target by itself")
+            raise _gave_up("the protected messages alone exceed the target")
         tracker = RequestTracker(on_progress, on_usage)
         work = _Work(request, copy, self._counter, self._client, tracker, self._clock)
         found = candidates(self._models, request.settings, request.model)
@@ -91,7 +97,7 @@ class CompressionAgent:
             try:
                 await work.run(model)
             except ProviderError as error:
-                failures.append(f"{model.ref.name}: {error.message.rstrip('.')}")
+                failures.append(failure_of(model.ref, error))
                 continue
             return await asyncio.to_thread(self._checked, request, copy, work.statistics)
         raise _gave_up("; ".join(failures))
@@ -103,7 +109,7 @@ class CompressionAgent:
         protected = frozenset(unit.entry_id for unit in copy.units if unit.is_protected)
         problem = edits_problem(request, edits, protected)
         if problem:
-            raise _gave_up(f"its work did not pass the check: {problem}")
+            raise _gave_up(f"its work failed the check: {problem}")
         return StrategyPlan(
             edits=edits,
             tokens_before=before,
@@ -176,7 +182,7 @@ class _Work:
             if reply.finish == "contentFilter":
                 raise _gave_up("the provider's content filter stopped it")
             if not reply.message.tool_calls:
-                self._count_useless("it answered with text instead of calls")
+                self._count_useless("it answered with text instead of tool calls")
                 self._actions.forget_contents()
                 last = _Exchange(remark=REMINDER)
                 continue
@@ -190,7 +196,7 @@ class _Work:
 
     async def _ask(self, model: SummaryModel, room: TokenBudget, last: _Exchange) -> AgentReply:
         left_s = self._deadline_s - self._clock()
-        too_late = _gave_up(f"it was not done within {TIME_LIMIT_S:.0f} s")
+        too_late = _gave_up(f"it did not finish within {TIME_LIMIT_S:.0f} s")
         if left_s <= 0:
             raise too_late
         status = await asyncio.to_thread(self._status, room, last)

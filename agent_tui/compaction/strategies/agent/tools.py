@@ -74,17 +74,14 @@ TOOLS = (
         parameters={
             "type": "object",
             "properties": {
-                "skip": {"type": "integer", "description": "How many of the largest to leave out."}
+                "skip": {"type": "integer", "description": "How many of the largest to skip."}
             },
             "required": [],
         },
     ),
     ToolSpec(
         name=RESULT,
-        description=(
-            "Make tool results short, and the arguments of the calls that gave them. No text is "
-            "needed."
-        ),
+        description=("Shorten tool results and the arguments of their calls. No text is needed."),
         parameters={
             "type": "object",
             "properties": {
@@ -105,7 +102,7 @@ TOOLS = (
     ToolSpec(
         name=SEGMENT,
         description=(
-            "Replace all messages from first to last by one text. Call it without text to read "
+            "Replace all messages from first to last with one text. Call it without text to read "
             "them, then again with the text you wrote."
         ),
         parameters={
@@ -113,7 +110,7 @@ TOOLS = (
             "properties": {
                 "first": {"type": "integer", "description": "Id of the first message."},
                 "last": {"type": "integer", "description": "Id of the last message."},
-                "text": {"type": "string", "description": "What stands for them from now on."},
+                "text": {"type": "string", "description": "What replaces them from now on."},
             },
             "required": ["first", "last"],
         },
@@ -143,7 +140,7 @@ def read_call(name: str, arguments: JsonObject) -> AgentAction:
             return VerifyTarget()
         case _:
             names = ", ".join(tool.name for tool in TOOLS)
-            raise BadCallError(f"There is no tool {name[:60]!r}. There are: {names}.")
+            raise BadCallError(f"There is no tool {name[:60]!r}. Available: {names}.")
 
 
 def _optional_number(arguments: Mapping[str, JsonValue], key: str) -> int:
@@ -171,7 +168,7 @@ def _text(arguments: Mapping[str, JsonValue]) -> str:
     if text is None:
         return ""
     if not isinstance(text, str):
-        raise BadCallError("text must be a text.")
+        raise BadCallError("text must be a string.")
     return repair_text(text).replace("\0", "").strip()
 
 

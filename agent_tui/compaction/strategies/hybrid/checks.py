@@ -43,7 +43,7 @@ def condensed_problem(text: str, original: str) -> str:
     if not text.strip() or says_nothing(text):
         return "it says nothing"
     if is_repetitive(text):
-        return "it goes round in circles"
+        return "it repeats itself"
     if sounds_like_refusal(text) and not sounds_like_refusal(original):
         return "it is a refusal"
     if invented := invented_paths(text, original):

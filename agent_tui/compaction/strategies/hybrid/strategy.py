@@ -101,9 +101,9 @@ def _finished(draft: HybridDraft, condenser: Condenser | None) -> StrategyPlan:
 
 
 _DONE: Mapping[int, str] = {
-    0: "left out or pointed to",
+    0: "left out or replaced by a pointer",
     1: "cut in the middle",
-    2: "metadata alone",
+    2: "metadata only",
     3: "fewer words",
 }
 
@@ -142,8 +142,8 @@ def note_on(
     if tokens_after > draft.target_tokens > SHORTEN_ALL:
         kept = sum(draft.size_of(unit) for unit in draft.units if unit.is_protected)
         sentences.append(
-            f"About {tokens_after:,} tokens stay, more than the {draft.target_tokens:,} aimed at: "
-            f"nothing older can be shorter, and the newest messages take {kept:,}."
+            f"About {tokens_after:,} tokens remain, above the target of {draft.target_tokens:,}: "
+            f"nothing older can be shortened, and the newest messages take {kept:,}."
         )
     return " ".join(sentences)
 

@@ -45,7 +45,7 @@ def test_a_path_that_does_not_occur_is_found(path: str) -> None:
         ("(none)", "it says nothing"),
         ("1 2 3 4 5 6 7 8 9", "it says nothing"),
         ("As an AI, I do not do that.", "it is a refusal"),
-        ("It was read. " * 9, "it says the same thing again and again"),
+        ("It was read. " * 9, "it repeats itself"),
         ("All of it was read.", "5 words are too few for 4,000 tokens"),
     ],
 )
@@ -76,11 +76,11 @@ def test_an_edit_of_a_protected_message_is_found(counter: TokenCounter) -> None:
 
 def test_a_reply_left_out_without_its_result_is_found(counter: TokenCounter) -> None:
     found = problem(counter, lambda path: [edit_of(path[1].id, None)])
-    assert found == "messages that were to stay as they are came out otherwise"
+    assert found == "messages that had to stay unchanged were changed"
 
 
 def test_a_rule_that_would_be_lost_is_found(counter: TokenCounter) -> None:
-    assert problem(counter, lambda p: [edit_of(p[6].id, "x")]) == "a rule of yours would be lost"
+    assert problem(counter, lambda p: [edit_of(p[6].id, "x")]) == "one of your rules would be lost"
     assert problem(counter, lambda path: [edit_of(path[6].id, f"said: {RULE}")]) == ""
 
 

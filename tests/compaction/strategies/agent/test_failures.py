@@ -56,15 +56,15 @@ async def failure_of(scene: Scene, provider: Writer | None = None) -> str:
 
 
 MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
-    "text instead of calls": (
+    "text instead of tool calls": (
         Reply(text="I shall compress it now."),
-        "it answered with text instead of calls",
+        "it answered with text instead of tool calls",
     ),
     "a refusal": (
         Reply(text="I'm sorry, but I can't help with that."),
-        "it answered with text instead of calls",
+        "it answered with text instead of tool calls",
     ),
-    "nothing": (Reply(), "it answered with text instead of calls"),
+    "nothing": (Reply(), "it answered with text instead of tool calls"),
     "an unknown tool": (
         Reply(tool_calls=(call("c", "rm", path="/"),)),
         "There is no tool 'rm'",
@@ -91,7 +91,7 @@ MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
     ),
     "protected results": (
         Reply(tool_calls=(shorten("47"),)),
-        "Nothing changed: these messages are protected, short already, or no results",
+        "Nothing changed: these messages are protected, already short, or not results",
     ),
     "a protected segment": (
         Reply(tool_calls=(segment(43, 48),)),
@@ -136,14 +136,14 @@ async def test_a_mistake_beside_work_is_answered_and_forgiven(counter: TokenCoun
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE)
     plan = await scene.plan()
     assert plan.statistics["rounds"] == 4
-    assert scene.answers(1)[0].startswith("There is no tool 'rm'. There are: get_compression_meta")
+    assert scene.answers(1)[0].startswith("There is no tool 'rm'. Available: get_compression_meta")
     assert scene.answers(1)[2] == "skip: 'many' is not the id of a message."
 
 
 async def test_an_agent_that_never_verifies_is_given_up(counter: TokenCounter) -> None:
     replies = [Reply(tool_calls=(shorten("1-40"),)), Reply(text="Done."), Reply(text="Done.")]
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE)
-    assert "text instead of calls" in await failure_of(scene)
+    assert "text instead of tool calls" in await failure_of(scene)
     assert "It is met: call verify_compression_target." in scene.shown[1]
 
 
@@ -162,7 +162,7 @@ async def test_more_calls_than_allowed_in_a_reply_are_not_carried_out(
     calls = tuple(shorten(str(n), call_id=f"c{n}") for n in range(1, 48))
     scene = Scene(counter, lambda _: Reply(tool_calls=(*calls, verify())))
     await failure_of(scene)
-    assert "Not done: 32 calls in a reply are the most." in scene.answers(1)[32]
+    assert "Not done: a reply may have at most 32 calls." in scene.answers(1)[32]
 
 
 async def test_segments_there_is_no_room_for_are_not_shown(counter: TokenCounter) -> None:
@@ -174,12 +174,12 @@ async def test_segments_there_is_no_room_for_are_not_shown(counter: TokenCounter
 BAD_TEXTS = {
     "empty": ("...", "it says nothing"),
     "a refusal": ("I'm sorry, I can't help with that.", "it is a refusal"),
-    "a loop": ("The file was read again. " * 20, "it says the same thing again and again"),
+    "a loop": ("The file was read again. " * 20, "it repeats itself"),
     "too short": ("It was done.", "3 words are too few for"),
-    "an invented file": (account(0) + " See src/evil.py.", "such as src/evil.py"),
-    "an invented folder": (account(0) + " See /etc/passwd/x.", "such as /etc/passwd/x"),
-    "a file of elsewhere": (account(5), "such as src/part5.py"),
-    "too long": ("word " * 3_000, "again and again"),
+    "an invented file": (account(0) + " See src/evil.py.", ": src/evil.py"),
+    "an invented folder": (account(0) + " See /etc/passwd/x.", ": /etc/passwd/x"),
+    "a file of elsewhere": (account(5), ": src/part5.py"),
+    "too long": ("word " * 3_000, "repeats itself"),
     "longer": (" ".join(f"parser{n}" for n in range(2_000)), "it is not shorter than"),
 }
 
@@ -208,7 +208,7 @@ async def test_a_text_that_gains_nothing_beside_the_rules_is_not_taken(
     text = "The person named the files that are not to be touched, by number, and nothing else."
     replies = [Reply(tool_calls=(segment(1, 2),)), *[Reply(tool_calls=(segment(1, 2, text),))] * 2]
     scene = Scene(counter, replies, (*talk.path, *long_session()))
-    assert "messages 1-2 was not taken: nothing is gained by it" in await failure_of(scene)
+    assert "messages 1-2 was not accepted: it saves nothing" in await failure_of(scene)
 
 
 async def test_a_segment_is_replaced_only_once(counter: TokenCounter) -> None:
@@ -266,14 +266,14 @@ async def test_where_protected_messages_are_too_large_no_model_is_asked(
     counter: TokenCounter,
 ) -> None:
     scene = Scene(counter, [], target_tokens=1_000)
-    assert "what is protected is larger than the target" in await failure_of(scene)
+    assert "the protected messages alone exceed the target" in await failure_of(scene)
     assert scene.provider.requests == []
 
 
 async def test_without_a_provider_nothing_is_done(counter: TokenCounter) -> None:
     scene = Scene(counter, [])
     scene.has_provider = False
-    assert "there is no model to ask" in await failure_of(scene)
+    assert "no model is available" in await failure_of(scene)
 
 
 class Clock:
@@ -294,7 +294,7 @@ async def test_no_round_is_begun_after_the_time_limit(counter: TokenCounter) -> 
         return Reply(tool_calls=(verify(),))
 
     scene = Scene(counter, answer, clock=clock)
-    assert f"it was not done within {TIME_LIMIT_S:.0f} s" in await failure_of(scene)
+    assert f"it did not finish within {TIME_LIMIT_S:.0f} s" in await failure_of(scene)
     assert len(scene.provider.requests) == 3
 
 
@@ -310,7 +310,7 @@ async def test_a_reply_that_does_not_come_is_given_up_at_the_time_limit(
         return Reply(text="Well", gate=asyncio.Event())
 
     scene = Scene(counter, answer, clock=clock)
-    assert "it was not done within" in await failure_of(scene)
+    assert "it did not finish within" in await failure_of(scene)
     assert scene.provider.closed_streams == 1
 
 
@@ -350,4 +350,4 @@ async def test_work_that_does_not_pass_the_check_is_not_taken_over(counter: Toke
         target_tokens=RESULTS_ALONE,
     )
     told = await failure_of(scene)
-    assert "its work did not pass the check: messages that were to stay as they are" in told
+    assert "its work failed the check: messages that had to stay unchanged" in told

@@ -82,9 +82,7 @@ async def test_segments_are_read_and_then_replaced_by_what_the_agent_writes(
     size = counter.count_messages(item.message for item in build_context(path).messages)
     assert plan.tokens_after == size + scene.request.overhead_tokens <= WITH_SEGMENTS
     first, second, third = texts(path)[:3]
-    opening = (
-        f"(6 earlier messages were compressed into this account of them.) [recall {path[0].id}]"
-    )
+    opening = f"(6 earlier messages were compressed into this account.) [recall {path[0].id}]"
     assert first.startswith(opening)
     assert account(0) in first
     assert account(1) in second
@@ -261,7 +259,7 @@ async def test_a_text_that_is_not_taken_comes_back_with_the_reason_and_the_conte
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 700)
     await scene.plan()
     (answer,) = scene.answers(2)
-    assert "not taken: it names files that do not occur there, such as src/other.py" in answer
+    assert "not accepted: it names files that do not occur there: src/other.py" in answer
     assert "<conversation>" in answer
 
 
@@ -335,7 +333,7 @@ async def test_passing_faults_are_waited_out(counter: TokenCounter) -> None:
     scene = Scene(counter, replies, target_tokens=WITH_SEGMENTS)
     await scene.plan()
     assert "waiting 3 s (overloaded)" in scene.phases
-    assert any("(broken off)" in phase for phase in scene.phases)
+    assert any("(connection lost)" in phase for phase in scene.phases)
 
 
 async def test_a_model_that_writes_its_calls_as_text_can_do_it_too(counter: TokenCounter) -> None:

@@ -38,7 +38,7 @@ def test_numbers_are_understood_as_models_write_them(
 
 
 JUNK: list[tuple[str, JsonObject, str]] = [
-    ("", {}, "There is no tool ''. There are: get_compression_metadata, compress_tool_result,"),
+    ("", {}, "There is no tool ''. Available: get_compression_metadata, compress_tool_result,"),
     ("x" * 300, {}, "There is no tool"),
     (METADATA, {"skip": "a few"}, "skip: 'a few' is not the id of a message."),
     (METADATA, {"skip": "1-3"}, "skip must be one number."),
@@ -51,7 +51,7 @@ JUNK: list[tuple[str, JsonObject, str]] = [
     (RESULT, {"ids": [1e300]}, "is not the id of a message."),
     (SEGMENT, {"first": 1}, "last: 'None' is not the id of a message."),
     (SEGMENT, {"first": 7, "last": 3}, "last (3) comes before first (7)."),
-    (SEGMENT, {"first": 1, "last": 3, "text": ["a"]}, "text must be a text."),
+    (SEGMENT, {"first": 1, "last": 3, "text": ["a"]}, "text must be a string."),
 ]
 
 

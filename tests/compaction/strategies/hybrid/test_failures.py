@@ -41,7 +41,7 @@ FAILURES: dict[str, Step] = {
     "a refusal": REFUSAL,
     "a tool call": TOOL_CALL,
     "cut off": CUT_OFF,
-    "broken off": BROKEN_OFF,
+    "connection lost": BROKEN_OFF,
     "filtered": FILTERED,
     "no JSON": "Here you are: all of it is shorter now.",
     "broken JSON": '{"messages": [{"id": 1, "text": "Ques',
@@ -79,7 +79,7 @@ def test_a_failure_at_any_call_costs_the_words_of_what_is_left_alone(
     said = texts(talk.path, plan)
     assert sum(text.startswith("In short: ") for text in said) == 20 * (failing - 1)
     assert "old messages were cut" in plan.note
-    assert "scripted/one: The key is wrong." in plan.note
+    assert "scripted/one: The key is wrong)" in plan.note
 
 
 def test_the_next_model_takes_over_and_the_one_that_failed_is_not_asked_again(
@@ -110,7 +110,7 @@ def test_the_next_model_takes_over_and_the_one_that_failed_is_not_asked_again(
         ("Bananas ripen quicker inside paper bags.", "something else"),
         ("I'm sorry, but I can't help with that.", "refusal"),
         ("(none)", "says nothing"),
-        ("what does it do there? " * 60, "goes round in circles"),
+        ("what does it do there? " * 60, "repeats itself"),
         ("Question about parsing, " + " ".join(f"item{n}" for n in range(300)), "too long"),
     ],
 )

@@ -136,7 +136,7 @@ def test_what_cannot_come_down_to_the_target_says_why(counter: TokenCounter) -> 
     talk = questions(3)
     plan = planned(talk.path, counter, target=500)
     assert plan.tokens_after > 500
-    assert "more than the 500 aimed at" in plan.note
+    assert "above the target of 500" in plan.note
 
 
 def test_one_call_shortens_twenty_messages(counter: TokenCounter) -> None:
@@ -228,7 +228,7 @@ def test_every_message_has_its_decision_in_the_log(counter: TokenCounter) -> Non
     assert len(lines) == 1 + len(talk.path)
     (read,) = [line for line in lines if results["read"].id in line]
     assert read.startswith(f"{results['read'].id} toolResult read 34,")
-    assert read.endswith("tokens: metadata alone")
+    assert read.endswith("tokens: metadata only")
     # The newest five and, being the person's last, the first message.
     assert sum(line.endswith("kept: protected") for line in lines) == 6
 
