@@ -13,7 +13,7 @@ from agent_tui.commands.trust import ask_about_hooks
 from agent_tui.safe_text import printable_line
 
 _HOW = (
-    ("/hooks ask", "choose again which of the project's hooks may run"),
+    ("/hooks ask", "choose again which project hooks may run"),
     ("when they apply", "A project's from your next message, yours when agent-tui starts."),
     ("what they can do", "Deny, ask or add context; never allow what would otherwise ask."),
 )
@@ -31,7 +31,7 @@ _HOW_TO_HAVE_ONE = (
 
 @command(
     "[ask]",
-    completions=lambda _front: (Completion("ask", "choose which of the project's hooks may run"),),
+    completions=lambda _front: (Completion("ask", "choose which project hooks may run"),),
 )
 async def hooks(front: Front, argument: str) -> None:
     """Show the hooks and their last results."""

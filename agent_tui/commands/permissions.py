@@ -83,9 +83,7 @@ async def plan(front: Front, argument: str) -> None:
     if not argument:
         _use_mode(front, "plan")
     elif argument.lower() != "show":
-        front.say(
-            f"/plan takes show, not {argument}. /plan show shows the approved plan.", "warning"
-        )
+        front.say(f"/plan takes show (the approved plan), not {argument}.", "warning")
     elif approved := await _newest_plan(front.runtime):
         lines = tuple(("", safe_text(line)) for line in approved.split("\n"))
         await front.show(Page("The approved plan", (PageSection("", lines),)))
@@ -161,9 +159,7 @@ def permissions_page(engine: PermissionEngine) -> Page:
             for (decision, by), count in engine.log.counts.most_common()
         )
         sections.append(PageSection("Decisions in this session", (("", ", ".join(counted)),)))
-        sections.append(
-            PageSection("Latest decisions", tuple(_decision_row(one) for one in decided))
-        )
+        sections.append(PageSection("Last decisions", tuple(_decision_row(one) for one in decided)))
     return Page("Permissions", tuple(sections))
 
 

@@ -31,6 +31,8 @@ _TRUST_STATES: Mapping[TrustState, str] = {
     "not trusted": "It is currently not trusted.",
     "not asked": "Trust it only if you know who made it.",
 }
+_RUNS = "It runs with your permissions, unsupervised"
+_GETS_CALLS = "It receives the arguments of the calls the model makes."
 _SERVER_ANSWERS = (
     Choice(True, "yes, until its command changes", "y"),
     Choice(False, "no, never", "n"),

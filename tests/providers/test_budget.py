@@ -28,7 +28,7 @@ async def test_the_request_that_reaches_the_budget_is_the_last():
     provider = BudgetedProvider(script, lambda _: PRICED, budget)
     await asked(provider)
     await asked(provider)
-    with pytest.raises(BudgetSpent, match=r"\$0\.1200 were spent, and --max-cost is \$0\.1"):
+    with pytest.raises(BudgetSpent, match=r"\$0\.1200 spent, --max-cost is \$0\.1"):
         await asked(provider)
     assert len(script.requests) == 2
 

@@ -171,7 +171,7 @@ def test_an_image_type_no_service_takes_becomes_words() -> None:
     tiff = ImageContent(data="aGk=", mime_type="image/tiff")
     written = openai_messages("", [UserMessage(content=(tiff,))])
     assert written == [
-        {"role": "user", "content": "[an image of type image/tiff that cannot be sent]"}
+        {"role": "user", "content": "[An image of type image/tiff cannot be sent.]"}
     ]
 
 

@@ -34,7 +34,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
     match kind:
         case "network":
             start = start_command(model.base_url)
-            hint = f"Start it with `{start}`" if start else "Start the server"
+            hint = f"Start it with `{start}`" if start else "Check that the server is running"
             if detail.startswith("host name"):
                 hint = "Check base_url and your network"
             reached = f"Cannot reach {server_in_text(model)} ({name}): {detail}"
@@ -47,13 +47,13 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             return f"{where} is still loading {name}: {detail}", hint
         case "timeout" if is_loopback(model.base_url):
             hint = "It may be loading: try again, or raise loopback_idle_timeout_s in the settings."
-            return f"{name} stopped responding: {detail}", hint
+            return f"{where} stopped responding ({name}): {detail}", hint
         case "interrupted":
             hint = "Check that the server is running, then try again."
             return interrupted_words(name, detail), hint
         case "not_found":
             hint = f"{_get_command(name, detail)}, or {_SWITCH}."
-            return f"{where} has no model {name}: {detail}", hint
+            return f"Model {name} not found ({server_in_text(model)}): {detail}", hint
         case _:
             return None
 
