@@ -148,11 +148,11 @@ PASSING: Mapping[str, Row] = {
     "429 by date": refused(
         429, "Too fast.", "rate_limit_error", "Too fast.", "Rate limit", retry_after=_TOMORROW
     ),
-    "429 without a time": refused(429, "Slow down.", "rate_limit_error", "Slow down.", "Rate limit"),
-    "408": refused(408, "Request timeout.", "timeout_error", "Request timeout.", "408"),
-    "500": refused(
-        500, "Internal error.", "api_error", "Internal server error", "returned 500"
+    "429 without a time": refused(
+        429, "Slow down.", "rate_limit_error", "Slow down.", "Rate limit"
     ),
+    "408": refused(408, "Request timeout.", "timeout_error", "Request timeout.", "408"),
+    "500": refused(500, "Internal error.", "api_error", "Internal server error", "returned 500"),
     "502 in html": alike(bad_gateway(), "502 Bad Gateway"),
     "503": refused(503, "No capacity.", "api_error", "No capacity.", "overloaded", retry_after="5"),
     "504": refused(504, "Gateway timeout.", "timeout_error", "Gateway timeout.", "504"),
@@ -160,9 +160,7 @@ PASSING: Mapping[str, Row] = {
         overloaded(), anthropic_failure(529, "overloaded_error", "Overloaded"), "overloaded"
     ),
     "an empty 500": alike(Failure(500, ""), "returned 500"),
-    "reset before the first token": alike(
-        NoHeaders(reset=True), "Cannot reach", "connection lost"
-    ),
+    "reset before the first token": alike(NoHeaders(reset=True), "Cannot reach", "connection lost"),
 }
 """Waited out and asked again, three times at most."""
 
@@ -242,6 +240,6 @@ OVERFLOW = row(
     anthropic_failure(
         400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"
     ),
-    "larger than",
+    "too long for",
     "/compact",
 )

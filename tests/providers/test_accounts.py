@@ -97,7 +97,7 @@ async def test_a_code_that_was_entered_gives_a_token_that_is_kept(
 @pytest.mark.parametrize(
     ("poll", "said"),
     [
-        ({"error": "expired_token"}, "ran out"),
+        ({"error": "expired_token"}, "expired"),
         ({"error": "access_denied"}, "refused access"),
         ({"error": "x", "error_description": "Not today"}, "Not today"),
         (500, "status 500"),
@@ -126,7 +126,7 @@ async def test_an_account_without_copilot_is_told_of_and_not_kept(
 ):
     environ = github(server, tmp_path, TOKEN)
     server.answers["/copilot"] = [403]
-    with pytest.raises(SignInError, match="may not use Copilot"):
+    with pytest.raises(SignInError, match="cannot use Copilot"):
         await sign_in(COPILOT.service(environ), lambda _: None)
     assert not COPILOT.is_signed_in(environ)
 

@@ -119,7 +119,11 @@ def sending(raw: bytes) -> Callable[[Path], AbstractContextManager[str]]:
 
 
 PLACES = {
-    "a port where nobody listens": (nobody, 3, "connection refused. Check that the server is running"),
+    "a port where nobody listens": (
+        nobody,
+        3,
+        "connection refused. Check that the server is running",
+    ),
     "a name that is not found": (no_such_name, 3, "host name not found. Check base_url"),
     "one that hangs up": (sending(b""), 3, "connection lost. Check that the server is running"),
     "TLS asked without": (tls_asked_without, 3, "connection lost."),
@@ -128,7 +132,11 @@ PLACES = {
         1,
         "does not speak HTTP. Check the port in base_url, or use https:// there.",
     ),
-    "no TLS": (no_tls, 1, "TLS handshake failed. If the server does not use TLS, set base_url to http://"),
+    "no TLS": (
+        no_tls,
+        1,
+        "TLS handshake failed. If the server does not use TLS, set base_url to http://",
+    ),
     "a certificate that is not trusted": (
         untrusted,
         1,
@@ -190,11 +198,19 @@ ANSWERS = {
         "Unexpected endpoint",
     ),
     "a page that is not there": (page(404, "404"), 1, f"nothing found there (404). {CHECK}"),
-    "a path that is not there": (Failure(404, '{"detail":"Not Found"}'), 1, "nothing found there (404)"),
+    "a path that is not there": (
+        Failure(404, '{"detail":"Not Found"}'),
+        1,
+        "nothing found there (404)",
+    ),
     "nothing at all": (Failure(404, ""), 1, "nothing found there (404)"),
     "a text for a path": (Failure(404, "404 page not found"), 1, "nothing found there (404)"),
     "files alone": (page(405, "405"), 1, f"it does not accept requests there (405). {CHECK}"),
-    "a route for reading": (Failure(405, '{"detail":"Method Not Allowed"}'), 1, "not accept requests"),
+    "a route for reading": (
+        Failure(405, '{"detail":"Method Not Allowed"}'),
+        1,
+        "not accept requests",
+    ),
     "a refusal of tools": (refusal(405, "No tools here"), 1, "No tools here. Switch models"),
     "http.server": (page(501, "Unsupported method"), 1, "it does not accept requests there (501)"),
     "a server of embeddings": (refusal(501, "No completions here"), 1, "No completions here."),

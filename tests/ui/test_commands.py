@@ -242,7 +242,7 @@ async def test_thinking_sets_the_level(tmp_path: Path):
         assert ui.thinking == "high"
         await ui.send("/thinking enormous")
         levels = "auto, off, low, medium, high, xhigh, max"
-        assert ui.notices[-1] == f"No level enormous: use one of {levels}, show, hide."
+        assert ui.notices[-1] == f"Unknown level enormous. Use one of {levels}, show, hide."
 
 
 async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
