@@ -223,7 +223,7 @@ async def test_on_the_screen_each_fault_is_told_and_the_prompt_stays_usable(
         activity = here.app.view.widgets.activity
         await here.until(lambda: activity.state is not None and activity.state.until)
         assert activity.state is not None
-        assert "limits how often" in activity.state.detail
+        assert "Rate limit reached" in activity.state.detail
         await here.pilot.press("escape")
         await here.until_idle()
         assert len(server.chats) == 1

@@ -122,7 +122,7 @@ PLACES = {
     "a port where nobody listens": (
         nobody,
         3,
-        "connection refused. Check that the server is running",
+        "connection refused. Check that the server",
     ),
     "a name that is not found": (no_such_name, 3, "host name not found. Check base_url"),
     "one that hangs up": (sending(b""), 3, "connection lost. Check that the server is running"),

@@ -63,7 +63,7 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.after("Line 6 removed:")
         talk.interrupt(QUESTION, "Stopped. The partial reply is kept.")
         talk.after(PROMPT, "/compact\n")
-        talk.after("The context was compacted")
+        talk.after("Context compacted")
         talk.after(PROMPT, "/resume\n")
         talk.after("1. begin, ")
         talk.after("for none: ", "1\n")

@@ -90,7 +90,7 @@ class ServerCatalog:
         base_url, key_env = self._settings.base_url, self._settings.api_key_env
         server = server_at(base_url, self._environ.get(key_env, ""), key_env)
         if server is None or not server.models:
-            problem = f" {server.problem}." if server and server.problem else ""
+            problem = f" It {server.problem}." if server and server.problem else ""
             raise ConfigError(
                 f"The server at {shown_address(base_url)} lists no models.{problem}",
                 "Name one with --model NAME.",
