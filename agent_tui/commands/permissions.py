@@ -62,7 +62,7 @@ _WHO: dict[DecidedBy, str] = {
     ),
 )
 async def permissions(front: Front, argument: str) -> None:
-    """Show or change the permission mode and rules."""
+    """Show or change what needs your approval."""
     if not argument:
         await front.show(permissions_page(front.runtime.conversation.permissions))
         return

@@ -68,7 +68,7 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.after("1. begin, ")
         talk.after("for none: ", "1\n")
         talk.after("You: begin")
-        talk.interrupt(PROMPT, "again to leave")
+        talk.interrupt(PROMPT, "again to quit")
         talk.after(PROMPT, "\x04")
         assert program.wait_until_end() == 0
         assert "Go on with: agent-tui --plain -r " in program.text
@@ -118,6 +118,6 @@ def test_ctrl_c_works_below_a_shell_that_ignores_it(demo, environ, tmp_path):
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *demo, "--plain"]
     with PtyProgram(argv, environ={**environ, "TERM": "dumb"}, cwd=tmp_path) as program:
         talk = Talk(program)
-        talk.interrupt(PROMPT, "again to leave")
+        talk.interrupt(PROMPT, "again to quit")
         talk.after(PROMPT, "\x04")
         assert program.wait_until_end() == 0

@@ -25,7 +25,7 @@ def test_the_question_names_the_folder_and_what_would_be_obeyed():
     facts = facts_of(question(FOLDER / "AGENTS.md", FOLDER / "src" / "CLAUDE.md"))
     assert facts.startswith("/home/person/proj\n")
     assert "  AGENTS.md\n  src/CLAUDE.md\n" in facts
-    assert "Git would be asked" in facts
+    assert "agent-tui would run git" in facts
 
 
 def test_a_folder_of_prompt_files_is_named_without_what_is_in_it():
