@@ -71,7 +71,7 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.interrupt(PROMPT, "again to quit")
         talk.after(PROMPT, "\x04")
         assert program.wait_until_end() == 0
-        assert "Go on with: agent-tui --plain -r " in program.text
+        assert "Resume it with: agent-tui --plain -r " in program.text
         assert_only_lines(program.output)
 
 

@@ -97,7 +97,7 @@ async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
         await ui.pilot.press("o")
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
         assert "printed" in await drawn(ui)
-        assert "all of it" in await drawn(ui)
+        assert "full output" in await drawn(ui)
         await ui.pilot.press("escape")
         await ui.send("/jobs")
         await ui.pilot.press("down", "enter")
@@ -116,7 +116,7 @@ async def test_jobs_are_named_by_their_ids(tmp_path: Path):
         await ui.send("/jobs kill 1")
         assert ui.notices[-1] == "/jobs takes ID or stop ID, not kill 1."
         await ui.send("/jobs stop 4")
-        assert ui.notices[-1] == "There is no job 4. There are: 1."
+        assert ui.notices[-1] == "No job 4. Jobs: 1."
         await ui.send("/jobs stop 1")
         await ui.until(lambda: ui.status.jobs == 0)
         await ui.send("/jobs stop 1")

@@ -32,7 +32,7 @@ def test_the_page_shows_what_is_in_force_what_is_not_and_why():
     assert in_force.rows == (
         ("/proj/AGENTS.md", "about 1,200 tokens, 2 lines, cut: too long"),
         ("AGENTS.md", "about 800 tokens, 1 line"),
-        ("together", "about 2,000 tokens, 20.0% of the window"),
+        ("total", "about 2,000 tokens, 20.0% of the window"),
     )
     assert fitting.rows == (("", "To fit this window: cut."),)
     assert changed.rows == (("AGENTS.md", "changed since it was read"),)
@@ -88,7 +88,7 @@ async def test_a_line_is_added_to_the_project_s_file_or_the_person_s(tmp_path: P
         assert ui.notices[-1].startswith(f"Created {stage.config}/AGENTS.md, in effect")
         assert told(ui) == ["- Be brief.\n", "# Rules\n\n- One.\n- Two.\n"]
         await ui.send("/memory add --user")
-        assert ui.notices[-1].startswith("What should be remembered?")
+        assert ui.notices[-1].startswith("Add the text to remember")
 
 
 async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path: Path):
@@ -100,7 +100,7 @@ async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path
         assert ui.notices[-1] == "Created AGENTS.md, not in effect (/memory says why): Use tabs."
         await ui.send("/memory add More.")
         await ui.until(lambda: len(ui.notices) > 1)
-        assert "is not obeyed: the folder is not trusted. Use /trust" in ui.notices[-1]
+        assert "is not in effect: the folder is not trusted. Use /trust" in ui.notices[-1]
         assert (ui.workspace / "AGENTS.md").read_text() == "- Use tabs.\n"
 
 
@@ -113,7 +113,7 @@ async def test_while_a_turn_runs_a_line_is_kept_and_counts_later(tmp_path: Path)
         await ui.send("/memory edit")
         assert ui.notices[-1].startswith("Cannot open an editor while the agent works")
         await ui.send("/memory reload")
-        assert ui.notices[-1].startswith("Cannot read them again while the agent works")
+        assert ui.notices[-1].startswith("Cannot read the files again while the agent works")
         assert told(ui) == []
         await ui.finish()
         await ui.send("/memory reload")
@@ -139,7 +139,7 @@ async def test_files_are_opened_in_the_editor(tmp_path: Path, monkeypatch: pytes
         assert opened[1:] == [stage.workspace / "CLAUDE.md", stage.config / "AGENTS.md"]
         assert told(ui) == ["Two.", "Two."]
         await ui.send("/memory edit ~nobody-here/notes.txt")
-        assert "is none of AGENTS.override.md, AGENTS.md," in ui.notices[-1]
+        assert "is not one of AGENTS.override.md, AGENTS.md," in ui.notices[-1]
         edit_with(monkeypatch, None)
         count = len(ui.notices)
         await ui.send("/memory edit")

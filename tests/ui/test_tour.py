@@ -97,4 +97,4 @@ async def test_its_texts_name_the_keys_that_are_in_force(tmp_path: Path):
         tour = ui.app.view.widgets.tour
         assert "Press f5 to send the message below." in str(tour.render())
         assert "(f5 sends this)" in str(ui.app.prompt.area.placeholder)
-        assert TOUR[1].shown.endswith("n refuses, ctrl+x stops it all.")
+        assert TOUR[1].shown.endswith("n to refuse, ctrl+x to stop.")
