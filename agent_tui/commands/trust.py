@@ -136,7 +136,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
         facts.append("It has no AGENTS.md, settings or commands for agent-tui yet.")
     if question.git_risk:
         doubt = question.git_risk.replace(f"{question.folder}/", "")
-        facts.append(_short(f"What git would obey: {doubt}", _MAX_PATH_CHARS))
+        facts.append(_short(f"Git risk: {doubt}", _MAX_PATH_CHARS))
     elif question.has_repository:
         facts.append("agent-tui would run git here (a repository's git settings can run programs).")
     return Question(

@@ -120,7 +120,7 @@ async def test_jobs_are_named_by_their_ids(tmp_path: Path):
         await ui.send("/jobs stop 1")
         await ui.until(lambda: ui.status.jobs == 0)
         await ui.send("/jobs stop 1")
-        assert ui.notices[-1].startswith("Job 1 has ended: stopped after")
+        assert ui.notices[-1].startswith("Job 1 has already ended: stopped after")
         await ui.send("/jobs 1")
         assert isinstance(ui.app.screen, PageScreen)
 

@@ -37,7 +37,7 @@ def test_the_page_shows_what_is_in_force_what_is_not_and_why():
     assert fitting.rows == (("", "To fit this window: cut."),)
     assert changed.rows == (("AGENTS.md", "changed since it was read"),)
     assert withheld.rows == (("CLAUDE.md", "the folder is not trusted"),)
-    assert "counts from the next message on" in how.rows[-1][1]
+    assert "applies from your next message" in how.rows[-1][1]
 
 
 def test_the_page_names_what_is_not_taken_along_and_what_counts_below():
@@ -117,7 +117,7 @@ async def test_while_a_turn_runs_a_line_is_kept_and_counts_later(tmp_path: Path)
         assert told(ui) == []
         await ui.finish()
         await ui.send("/memory reload")
-        assert ui.notices[-1] == "In force from the next message on: AGENTS.md."
+        assert ui.notices[-1] == "In effect from your next message: AGENTS.md."
         assert told(ui) == ["- Use tabs.\n"]
         await ui.send("/memory reload")
         assert ui.notices[-1] == "Read again, no changes: AGENTS.md."
