@@ -46,8 +46,8 @@ _HOW = (
     (
         "when it applies",
         "Files are read when a session begins and after /compact. What you add or edit here "
-        "applies from your next message. Other changes wait for /memory reload: after a change "
-        "of the system prompt, the provider reads the whole conversation again, once.",
+        "applies from your next message. Other changes wait for /memory reload: when the system "
+        "prompt changes, the provider reads the whole conversation again, once.",
     ),
 )
 

@@ -151,7 +151,7 @@ def permissions_page(engine: PermissionEngine) -> Page:
     ways = filter(None, ("/permissions MODE", keys_in_force().shown("permission_mode")))
     sections = [
         PageSection(f"Mode ({' or '.join(ways)})", modes),
-        PageSection("Rules, deny wins (/permissions remove RULE removes one)", tuple(rows)),
+        PageSection("Rules (deny wins; /permissions remove RULE removes one)", tuple(rows)),
     ]
     if decided := engine.log.latest[:_SHOWN_DECISIONS]:
         counted = (
