@@ -60,43 +60,41 @@ class KeyAction:
 
 
 _ACTIONS: Final = (
-    KeyAction("submit", ("enter",), "Send what is written", False, ("enter",)),
+    KeyAction("submit", ("enter",), "Send the message", False, ("enter",)),
     KeyAction(
         "newline",
         ("shift+enter", "ctrl+j", "alt+enter", "ctrl+enter"),
-        "Begin a new line",
+        "Insert a newline",
         alone=("enter",),
     ),
     KeyAction(
-        "history_older", ("up",), "Earlier prompts; up from the first line", alone=("up", "down")
+        "history_older", ("up",), "Earlier prompt, from the first line", alone=("up", "down")
     ),
-    KeyAction(
-        "history_newer", ("down",), "Later prompts; down from the last line", alone=("up", "down")
-    ),
+    KeyAction("history_newer", ("down",), "Later prompt, from the last line", alone=("up", "down")),
     KeyAction("history_search", ("ctrl+r",), "Search earlier prompts"),
-    KeyAction("paste_image", ("ctrl+v",), "Attach the image that is on the clipboard"),
+    KeyAction("paste_image", ("ctrl+v",), "Attach the image on the clipboard"),
     KeyAction(
         "help",
         ("question_mark",),
-        "Every command and key, on an empty prompt",
+        "List all commands and keys (empty prompt)",
         alone=("question_mark",),
     ),
-    KeyAction("undo", ("ctrl+underscore", "super+z"), "Take back the last change of the prompt"),
-    KeyAction("word_left", ("alt+b",), "A word to the left"),
-    KeyAction("word_right", ("alt+f",), "A word to the right"),
-    KeyAction("interrupt", ("escape",), "Stop what runs", False, ("escape",)),
-    KeyAction("clear_or_leave", ("ctrl+c",), "Stop, or clear the prompt; twice: leave", False),
-    KeyAction("leave_if_empty", ("ctrl+d",), "Leave, on an empty prompt"),
-    KeyAction("quit", ("ctrl+q",), "Leave"),
-    KeyAction("palette", ("ctrl+p",), "Find a command or an action"),
-    KeyAction("suspend", ("ctrl+z",), "Suspend: fg in the shell comes back"),
+    KeyAction("undo", ("ctrl+underscore", "super+z"), "Undo the last edit of the prompt"),
+    KeyAction("word_left", ("alt+b",), "Move one word left"),
+    KeyAction("word_right", ("alt+f",), "Move one word right"),
+    KeyAction("interrupt", ("escape",), "Stop what is running", False, ("escape",)),
+    KeyAction("clear_or_leave", ("ctrl+c",), "Stop, or clear the prompt; twice to quit", False),
+    KeyAction("leave_if_empty", ("ctrl+d",), "Quit (empty prompt)"),
+    KeyAction("quit", ("ctrl+q",), "Quit"),
+    KeyAction("palette", ("ctrl+p",), "Find a command or action"),
+    KeyAction("suspend", ("ctrl+z",), "Suspend; fg in the shell resumes"),
     KeyAction("permission_mode", ("shift+tab",), "Next permission mode"),
-    KeyAction("toggle_details", ("ctrl+o",), "Unfold or fold tool output and summaries"),
+    KeyAction("toggle_details", ("ctrl+o",), "Expand or collapse tool output and summaries"),
     KeyAction("toggle_thinking", ("ctrl+t",), "Show or hide thinking"),
-    KeyAction("external_editor", ("ctrl+g",), "Write the prompt in $EDITOR"),
+    KeyAction("external_editor", ("ctrl+g",), "Edit the prompt in $EDITOR"),
     KeyAction("find", ("ctrl+f",), "Search the chat"),
-    KeyAction("take_back_queue", ("alt+up",), "Take queued messages back into the prompt"),
-    KeyAction("mouse", ("alt+m",), "Turn the mouse off or on"),
+    KeyAction("take_back_queue", ("alt+up",), "Move queued messages back to the prompt"),
+    KeyAction("mouse", ("alt+m",), "Turn the mouse on or off"),
     KeyAction("page_up", ("pageup",), "Page up"),
     KeyAction("page_down", ("pagedown",), "Page down"),
     KeyAction("first_message", ("ctrl+home",), "Go to the first message"),
@@ -151,19 +149,19 @@ class KeyMap:
         for name, keys in self.chosen.items():
             for key in keys:
                 if key == "ctrl+c" and name != "clear_or_leave":
-                    yield name, "ctrl+c always stops, clears the prompt and leaves"
+                    yield name, "ctrl+c is reserved: it stops, clears the prompt and quits"
                 elif key in seen and seen[key] != name:
-                    yield name, f"{written(key)} is the key of {seen[key]} already"
+                    yield name, f"{written(key)} is already bound to {seen[key]}"
                 seen.setdefault(key, name)
             if not keys and not KEY_ACTIONS[name].may_be_unbound:
-                yield name, "this cannot be without a key"
+                yield name, "this action needs a key"
         for other, action in KEY_ACTIONS.items():
             if other not in self.chosen and not self.keys(other):
                 key = action.keys[0]
                 yield (
                     seen[key],
-                    f"{written(key)} is the key of {other}; give {other} another in [keys], "
-                    'or "" to do without',
+                    f"{written(key)} is bound to {other}; give {other} another key in [keys], "
+                    'or "" for none',
                 )
 
 
@@ -176,17 +174,17 @@ def normal_key(text: str, action: KeyAction) -> str:
     *modifiers, key = re.split(r"\+(?=.)", text.strip())
     held = {one.strip().lower() for one in modifiers}
     if unknown := held.difference(_MODIFIERS):
-        raise ValueError(f"{text}: {', '.join(sorted(unknown))} is no modifier of keys")
+        raise ValueError(f"{text}: {', '.join(sorted(unknown))} is not a modifier")
     name = _key_name(key)
     if len(name) == 1 and name.isupper() and held and "ctrl" not in held:
         held.add("shift")
     whole = "+".join([*sorted(held), name.lower() if len(name) == 1 else name])
     if same := _SAME_TO_A_TERMINAL.get(whole):
-        raise ValueError(f"to a terminal {text} is the same as {same}")
+        raise ValueError(f"terminals cannot tell {text} from {same}")
     is_named = name in _WITH_MODIFIER or name in _ALONE
     is_free = name in _ALONE or held - {"shift"} or (held and is_named)
     if not is_free and whole not in action.alone:
-        raise ValueError(f"{text} is needed for writing and choosing; put ctrl+ or alt+ before it")
+        raise ValueError(f"{text} is needed for typing and choosing; put ctrl+ or alt+ before it")
     return whole
 
 
@@ -203,7 +201,7 @@ def _key_name(key: str) -> str:
     name = key.lower()
     name = {"esc": "escape", "return": "enter", "del": "delete"}.get(name, name)
     if name not in _WITH_MODIFIER and name not in _ALONE and name not in _CHARACTERS:
-        raise ValueError(f"there is no key called {key}")
+        raise ValueError(f"there is no key named {key}")
     return name
 
 

@@ -7,9 +7,9 @@ from agent_tui.safe_text import strip_control_characters
 
 @command("<question>")
 async def btw(front: Front, argument: str) -> None:
-    """Ask beside the conversation, also while a turn runs; nothing joins the context."""
+    """Ask a side question, even during a turn; it stays out of the context."""
     if not argument:
-        front.say("Write the question behind it: /btw what does this flag do?", "warning")
+        front.say("Add a question: /btw what does this flag do?", "warning")
         return
     if not await has_model(front):
         return

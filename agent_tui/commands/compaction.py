@@ -23,10 +23,10 @@ _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
 """A compaction is asked about that frees less than a tenth of what is in use, or less than a
 hundredth of the window; freeing so many tokens is always enough for the latter."""
 TIER_LABELS: Mapping[int, str] = {
-    0: "repeats and thinking go",
-    1: "long outputs shortened",
-    2: "old outputs, a line each",
-    3: "a summary instead",
+    0: "drop repeats and thinking",
+    1: "shorten long outputs",
+    2: "cut old outputs to a line",
+    3: "write a summary",
 }
 
 
@@ -35,13 +35,13 @@ TIER_LABELS: Mapping[int, str] = {
     refusal="Cannot compact while the agent works. Use /abort first.",
     completions=lambda _front: (
         Completion(PREVIEW, "show what it would do"),
-        Completion(_FORCE, "compact even where that frees next to nothing"),
+        Completion(_FORCE, "compact even if that frees almost nothing"),
         *(Completion(f"{_STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
     ),
     harmless=(PREVIEW,),
 )
 async def compact(front: Front, argument: str) -> None:
-    """Summarise and go on in a new session."""
+    """Summarise the conversation and continue in a new session."""
     words = argument.replace(f"{_STRATEGY}=", f"{_STRATEGY} ").split()
     if PREVIEW in words:
         await _preview(front, is_focus_given=len(words) > 1)
@@ -49,7 +49,7 @@ async def compact(front: Front, argument: str) -> None:
         await _compact_here(front, words)
     elif words and words[0].startswith("--") and words[0] != _FORCE:
         front.say(
-            f"/compact has no option {words[0]}, only {PREVIEW}, {_FORCE} and {_STRATEGY}.",
+            f"Unknown option {words[0]}. /compact takes {PREVIEW}, {_FORCE} and {_STRATEGY}.",
             "warning",
         )
     elif _FORCE in words:
@@ -70,14 +70,14 @@ async def _is_worth_it(front: Front) -> bool:
     if summary is None or summary.freed >= max(used // _LEAST_PART, small):
         return True  # or it says itself why there is nothing to compact
     freed = f"about {max(summary.freed, 0):,} of {used:,} tokens"
-    gain = f"This would free {freed}, in a window of {preview.window:,}"
+    gain = f"This would free only {freed} in a {preview.window:,}-token context window"
     if not front.can_ask:
-        front.say(f"Not compacted: {gain.lower()}. /compact {_FORCE} does it anyway.", "warning")
+        front.say(f"Not compacted: {gain.lower()}. /compact {_FORCE} compacts anyway.", "warning")
         return False
     question = Question(
         "Compact anyway?",
-        (f"{gain}. A new session would begin.",),
-        (Choice(True, "yes: go on in a new session", "y"), Choice(False, "no: leave it", "n")),
+        (f"{gain}. Compacting starts a new session.",),
+        (Choice(True, "yes, in a new session", "y"), Choice(False, "no", "n")),
     )
     return bool(await front.ask(question))
 
@@ -89,7 +89,7 @@ async def _compact_here(front: Front, words: Sequence[str]) -> None:
     strategy = strategy_named(wanted)
     if strategy is None:
         problem = f"{wanted!r} is not a strategy" if wanted else f"{_STRATEGY} needs a name"
-        front.say(f"{problem}; there are {', '.join(STRATEGY_NAMES)}.", "warning")
+        front.say(f"{problem}. Available: {', '.join(STRATEGY_NAMES)}.", "warning")
         return
     focus = " ".join((*words[:at], *words[at + 2 :]))
     await front.run(front.runtime.compact_here(strategy, focus))
@@ -98,7 +98,7 @@ async def _compact_here(front: Front, words: Sequence[str]) -> None:
 async def _preview(front: Front, *, is_focus_given: bool) -> None:
     """Show what a compaction would do; it only reads, so it may run beside a turn."""
     if is_focus_given:
-        front.say(f"A focus changes the summary alone, so {PREVIEW} leaves it out.")
+        front.say(f"{PREVIEW} ignores the focus, which affects only the summary.")
     runtime = front.runtime
     await front.show(
         PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label)
@@ -116,11 +116,11 @@ async def uncompact(front: Front, _argument: str) -> None:
         return
     front.show_events(events)
     size = f"about {front.runtime.conversation.usage.used:,} tokens"
-    text = f"Undone: the context is as it was before, {size} again."
+    text = f"Compaction undone: the context is back to {size}."
     if any(isinstance(event, SessionChanged) for event in events):
-        text = f"Undone: back in the session from before /compact, {size}."
+        text = f"Compaction undone: back in the session before /compact, {size}."
     if front.runtime.conversation.is_overfull:
-        text += " That is more than the window holds: it is compacted again before it is sent."
+        text += " That exceeds the context window, so the next request compacts it again."
     front.say(text)
 
 
@@ -145,7 +145,7 @@ class PreviewPage:
         return Page(
             "What a compaction would do now",
             (
-                PageSection("", (("as it is", f"{preview.tokens_before:,} tokens"),)),
+                PageSection("", (("now", f"{preview.tokens_before:,} tokens"),)),
                 PageSection("Tiers", (*tier_rows(preview), *notes)),
                 *kept_facts(preview.ledger),
             ),
@@ -187,10 +187,10 @@ def kept_facts(ledger: Ledger) -> tuple[PageSection, ...]:
     """The facts that code carries over whatever the summary says, each list bounded."""
     lists = (
         ("Your rules, word for word", ledger.pinned, 12),
-        ("Changed files", ledger.modified_files, 8),
-        ("Read files", ledger.read_files, 5),
+        ("Files changed", ledger.modified_files, 8),
+        ("Files read", ledger.read_files, 5),
         ("Open errors", ledger.errors, 5),
-        ("Open steps of the plan", ledger.open_todos, 8),
+        ("Open plan steps", ledger.open_todos, 8),
         ("What you agreed to", ledger.decisions, 5),
     )
     return tuple(

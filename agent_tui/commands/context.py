@@ -12,7 +12,7 @@ from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ContextWarning
 
-FREED_HEADING = "What each tier of a compaction would free"
+FREED_HEADING = "What each compaction tier would free"
 
 
 @command()
@@ -51,7 +51,7 @@ class ContextPage:
         filled = f"{about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}"
         title = f"Context window: {filled}"
         if shown.compacts_at:
-            title += f"; room is made at {shown.compacts_at}%"
+            title += f"; compacts automatically at {shown.compacts_at}%"
         return Page(title, tuple(sections))
 
     async def _tiers(self) -> tuple[Row, ...]:
@@ -65,10 +65,10 @@ class ContextPage:
 
 def warning_text(event: ContextWarning) -> str:
     """What a person is told when the context fills."""
-    filled = f"The context fills {event.usage.shown_percent} of the window."
+    filled = f"Context window {event.usage.shown_percent} full."
     if not event.compacts_at:
-        return f"{filled} /compact makes room."
-    return f"{filled} Room is made by itself at {event.compacts_at}%; /compact does it now."
+        return f"{filled} /compact frees space."
+    return f"{filled} Compacts automatically at {event.compacts_at}%; /compact does it now."
 
 
 def request_cost(preview: CompactionPreview, token_price: float) -> str:
@@ -82,8 +82,8 @@ def request_cost(preview: CompactionPreview, token_price: float) -> str:
 
     now, saved = preview.tokens_before, preview.tokens_before - preview.tokens_after
     if saved <= 0:
-        return f"Each request reads {amount(now)}; a compaction would save nothing now."
-    return f"Each request reads {amount(now)}; a compaction would save {amount(saved)} of it."
+        return f"Each request reads {amount(now)}; compacting now would save nothing."
+    return f"Each request reads {amount(now)}; compacting now would save {amount(saved)}."
 
 
 def _share(tokens: int, shown: ContextMap) -> str:

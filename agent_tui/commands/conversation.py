@@ -8,25 +8,25 @@ from agent_tui.errors import UsageError
 
 @command()
 async def abort(front: Front, _argument: str) -> None:
-    """Stop what runs; what came is kept."""
+    """Stop what is running and keep the partial output."""
     if not front.interrupt():
         front.say("Nothing is running.")
 
 
 @command("<text>")
 async def queue(front: Front, argument: str) -> None:
-    """Say something to the running turn."""
+    """Send a message to the running turn."""
     if argument:
         await front.send(argument)
     else:
-        front.say("What should be queued? Write /queue and the message.", "warning")
+        front.say("Add the message: /queue <text>", "warning")
 
 
-@command(aliases=("continue",), refusal="A turn is running already. Use /queue to add to it.")
+@command(aliases=("continue",), refusal="A turn is already running. Use /queue to add to it.")
 async def retry(front: Front, _argument: str) -> None:
-    """Go on after an error or an interruption."""
+    """Continue after an error or interruption."""
     if not front.runtime.conversation.log.entries:
-        front.say("There is nothing to go on with yet.", "warning")
+        front.say("Nothing to continue yet.", "warning")
     elif await has_model(front):
         await front.run(front.runtime.continue_turn())
 
@@ -34,13 +34,13 @@ async def retry(front: Front, _argument: str) -> None:
 @command(
     "<N | over a,b,c> [compress] <prompt>",
     completions=lambda _front: (
-        Completion("3 ", "three times the same prompt"),
-        Completion("over ", "once for each of a list: over a,b,c"),
+        Completion("3 ", "run the prompt three times"),
+        Completion("over ", "run it once for each item: over a,b,c"),
     ),
-    refusal="Cannot begin a loop while the agent works. Use /abort first.",
+    refusal="Cannot start a loop while the agent works. Use /abort first.",
 )
 async def loop(front: Front, argument: str) -> None:
-    """Run a prompt again and again."""
+    """Run a prompt repeatedly."""
     try:
         plan = parse_loop(argument)
     except UsageError as error:

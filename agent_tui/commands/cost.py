@@ -12,7 +12,7 @@ from agent_tui.providers.base import ModelRef
 
 @command(aliases=("usage",))
 async def cost(front: Front, _argument: str) -> None:
-    """Say what this session took and cost."""
+    """Show the tokens and cost of this session."""
     runtime = front.runtime
 
     def has_price(name: str) -> bool:
@@ -65,11 +65,11 @@ def cost_lines(
         names = " and ".join(unpriced)
         verb = "is" if len(unpriced) == 1 else "are"
         what = "price" if len(unpriced) == 1 else "prices"
-        lines.append(f"The {what} of {names} {verb} not known, so not counted.")
+        lines.append(f"The {what} of {names} {verb} unknown and not counted.")
     elif totals.cost_usd:
-        lines.append("At list prices; what you are billed may differ.")
+        lines.append("At list prices; your bill may differ.")
     if whole.has_estimates:
-        lines.append("Some tokens are our own estimate: the provider sent no counts.")
+        lines.append("Some token counts are estimates: the provider sent none.")
     return lines
 
 

@@ -18,7 +18,7 @@ from agent_tui.tools.files.edit_history import (
     file_edits,
 )
 
-_STEP_BY_STEP = "Something else changed these lines, too: the edits stand as they were made."
+_STEP_BY_STEP = "These lines were also changed elsewhere, so each edit is shown as it was made."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class DiffPage:
 
 @command("[file]", aliases=("changes",))
 async def diff(front: Front, argument: str) -> None:
-    """Show what was changed in this conversation."""
+    """Show the files changed in this conversation."""
     runtime = front.runtime
     history, cwd = runtime.history(), runtime.conversation.cwd
 
@@ -73,9 +73,9 @@ async def diff(front: Front, argument: str) -> None:
     if shown.by_file:
         await front.show(shown)
     elif argument:
-        front.say(f"No file like {argument} was changed in this conversation.")
+        front.say(f"No file changed in this conversation matches {argument}.")
     else:
-        front.say("No file was changed in this conversation.")
+        front.say("No files changed in this conversation.")
 
 
 def diff_page(edits: list[FileEdit], files: tuple[ChangedFile, ...], cwd: Path) -> DiffPage:
@@ -97,15 +97,15 @@ def _file(file: ChangedFile, cwd: Path) -> Change:
     if not file.is_whole:
         notes.append(_STEP_BY_STEP)
     elif not file.diff and not file.commands:
-        notes.append("It is now as it was before.")
-    notes += [f"by a command, which leaves no diff: {command}" for command in file.commands]
+        notes.append("It is back to its original content.")
+    notes += [f"changed by a command (no diff): {command}" for command in file.commands]
     return Change(title, file.diff, tuple(notes))
 
 
 def _turn(number: int, edits: list[FileEdit]) -> Change:
     asked = task_title(edits[0].asked) or "before the first message"
     commands = [
-        f"{edit.name} by a command, which leaves no diff: {edit.command}"
+        f"{edit.name}: changed by a command (no diff): {edit.command}"
         for edit in edits
         if edit.command
     ]

@@ -75,7 +75,7 @@ def event_line(event: AgentEvent) -> str:
         case RetryScheduled(attempt, most, delay_s, reason):
             return f"{reason} {_next_try(attempt, most, delay_s)}"
         case ReplyDiscarded(was_shown=True):
-            return "The reply begins anew; what came of it so far does not count."
+            return "The reply is starting over; disregard the text so far."
         case ReplyAwaited(waited_s, is_alive):
             return waiting_line(waited_s, is_alive=is_alive)
         case ContextWarning(level=level, compacts_at=compacts_at):
@@ -93,9 +93,9 @@ def event_line(event: AgentEvent) -> str:
         case LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
         case ScopeEntered(label=label):
-            return f"Begins: {label}."
+            return f"Started: {label}."
         case ScopeLeft(label=label):
-            return f"Ends: {label}."
+            return f"Finished: {label}."
         case SessionChanged():
             return _session(event)
         case TurnRecorded(facts=facts):
@@ -103,8 +103,8 @@ def event_line(event: AgentEvent) -> str:
             told = "; ".join(filter(None, (took and f"took {took}", changed)))
             return f"{told[:1].upper()}{told[1:]}."
         case WentBack(text=text):
-            taken_back = f" Taken back: {printable_line(text)}" if text.strip() else ""
-            return f"Back at an earlier place.{taken_back}"
+            taken_back = f" Undone: {printable_line(text)}" if text.strip() else ""
+            return f"Back at an earlier message.{taken_back}"
         case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
             return ""
         case ReplyStarted() | ReplyFinished() | ReplyDiscarded() | TextDelta() | ThinkingDelta():
@@ -134,7 +134,7 @@ def waiting_line(waited_s: float, *, is_alive: bool) -> str:
     """
     if is_alive:
         return f"The model has been thinking for {elapsed(waited_s)}; its server is connected."
-    return f"Nothing has come from the model's server for {elapsed(waited_s)}. Still waiting."
+    return f"No data from the model's server for {elapsed(waited_s)}. Still waiting."
 
 
 class RetryLines:
@@ -160,7 +160,7 @@ def retry_line(event: RetryScheduled) -> str:
 
 def _next_try(attempt: int, most: int, delay_s: float) -> str:
     """Which try comes next, the first request being one of them."""
-    return f"Try {attempt + 1} of {most + 1} in {delay_s:.0f} s."
+    return f"Retrying in {delay_s:.0f} s ({attempt + 1} of {most + 1})."
 
 
 def turn_end_line(event: TurnFinished) -> str:
@@ -169,16 +169,16 @@ def turn_end_line(event: TurnFinished) -> str:
         case "error":
             text = f"Error: {event.error}"
         case "limit":
-            text = f"Stopped. {event.error}"
+            text = event.error
         case "length":
-            text = "The reply was cut off at the model's limit."
+            text = "The reply was cut off at the model's output limit."
         case "aborted":
-            text = "Stopped. What came so far is kept."
+            text = "Stopped. The partial reply is kept."
         case "done":
             return ""
         case _:
             assert_never(event.outcome)
-    return f"{text} /retry goes on.".strip() if event.can_continue else text
+    return f"{text} /retry continues.".strip() if event.can_continue else text
 
 
 def turn_facts_line(facts: TurnFacts, most_named: int = _MOST_NAMED) -> str:
@@ -211,18 +211,17 @@ def compaction_line(before: int, after: int, note: str, *, is_fallback: bool) ->
         is_fallback: Whether no model made it.
     """
     note = note or (f"The summary was {MADE_WITHOUT_MODEL}." if is_fallback else "")
-    sizes = f"{before:,} tokens before, {after:,} after."
-    return f"The context was compacted: {sizes} {note}".strip()
+    return f"Context compacted from {before:,} to {after:,} tokens. {note}".strip()
 
 
 def _session(event: SessionChanged) -> str:
     match event.reason:
         case "new":
-            return "A new session has begun; the one before stays as it is."
+            return "New session started. The previous one is kept."
         case "compacted":
-            return "It goes on in a new session file. /uncompact takes that back."
+            return "Continuing in a new session file. /uncompact undoes this."
         case "forked":
-            return "It goes on in a copy of the session."
+            return "Continuing in a copy of the session."
         case "resumed" | "renamed":
             return ""
         case _:

@@ -13,9 +13,9 @@ from agent_tui.commands.trust import ask_about_hooks
 from agent_tui.safe_text import printable_line
 
 _HOW = (
-    ("/hooks ask", "say again which of the project's may be run"),
-    ("when it counts", "A project's from your next message on, yours when agent-tui is started."),
-    ("what they may", "Refuse, ask and add; nothing a hook says allows what would have asked."),
+    ("/hooks ask", "choose again which project hooks may run"),
+    ("when they apply", "A project's from your next message, yours when agent-tui starts."),
+    ("what they can do", "Deny, ask or add context; never allow what would otherwise ask."),
 )
 _HOW_TO_HAVE_ONE = (
     (
@@ -29,9 +29,12 @@ _HOW_TO_HAVE_ONE = (
 )
 
 
-@command("[ask]", completions=lambda _front: (Completion("ask", "about the project's hooks"),))
+@command(
+    "[ask]",
+    completions=lambda _front: (Completion("ask", "choose which project hooks may run"),),
+)
 async def hooks(front: Front, argument: str) -> None:
-    """Show the hooks and what came of them."""
+    """Show the hooks and their last results."""
     found = front.runtime.services.hooks
     match argument.strip():
         case "":
@@ -40,7 +43,7 @@ async def hooks(front: Front, argument: str) -> None:
         case "ask" if front.can_ask:
             await ask_about_hooks(front, is_wanted=True)
         case "ask":
-            front.say("Nobody can be asked here. Use the screen or --plain.", "warning")
+            front.say("Cannot ask here. Use the screen or --plain.", "warning")
         case other:
             front.say(f"/hooks takes ask, not {other}.", "warning")
 
@@ -48,33 +51,33 @@ async def hooks(front: Front, argument: str) -> None:
 def hook_page(hooks: Hooks, home: Path) -> Page:
     """The hooks in their order, what of the files cannot be used, then how."""
     found = hooks.found
-    problems = [("left out", problem) for problem in found.problems]
+    problems = [("ignored", problem) for problem in found.problems]
     sections = [
         PageSection(_heading(one), tuple(_rows(one, hooks.results.get(one.spec.fingerprint), home)))
         for one in found.hooks
     ]
     if problems:
-        sections.append(PageSection("To mend", tuple(problems)))
+        sections.append(PageSection("Problems", tuple(problems)))
     how = PageSection("How", _HOW if found.hooks else _HOW_TO_HAVE_ONE)
-    title = () if found.hooks else (PageSection("There are none", ()),)
+    title = () if found.hooks else (PageSection("No hooks", ()),)
     return Page("Hooks", (*title, *sections, how))
 
 
 def _heading(one: FoundHook) -> str:
     about = f" ({one.spec.matcher})" if one.spec.matcher else ""
-    state = {None: ": not asked", False: ": off", True: ""}[one.is_allowed]
+    state = {None: ": not approved yet", False: ": off", True: ""}[one.is_allowed]
     return f"{one.spec.event}{about}{state}"
 
 
 def _rows(one: FoundHook, last: HookResult | None, home: Path) -> Sequence[tuple[str, str]]:
     rows = [("command", printable_line(one.spec.command, 2_000))]
     if one.is_allowed is None:
-        rows.append(("why", "/hooks ask asks whether it may be run"))
+        rows.append(("why", "/hooks ask asks whether it may run"))
     elif not one.is_allowed:
-        rows.append(("why", "you said no to it; /hooks ask asks again"))
+        rows.append(("why", "you declined it; /hooks ask asks again"))
     if last is not None:
         outcome = printable_line(last.outcome, 300)
         rows.append(("last run", f"{last.at:%H:%M:%S}, {last.took_s:.1f} s: {outcome}"))
     elif one.is_allowed:
-        rows.append(("last run", "not in this run of the program"))
-    return (*rows, ("named in", short_path(Path(one.spec.source), home)))
+        rows.append(("last run", "not since agent-tui started"))
+    return (*rows, ("defined in", short_path(Path(one.spec.source), home)))

@@ -14,14 +14,14 @@ from agent_tui.events import AgentEvent, Notice
 
 
 @command(
-    "[what to stress]",
+    "[focus]",
     refusal="Cannot write AGENTS.md while the agent works. Use /abort first, or wait.",
 )
 async def init(front: Front, argument: str) -> None:
-    """Have AGENTS.md written or improved."""
+    """Write or improve AGENTS.md."""
     runtime = front.runtime
     if runtime.conversation.permissions.mode == "plan":
-        front.say("In plan mode nothing can be written. Use /permissions ask first.", "warning")
+        front.say("Plan mode cannot write files. Use /permissions ask first.", "warning")
         return
     if await has_model(front):
         prompt = await asyncio.to_thread(init_prompt, runtime.conversation.cwd, argument)
@@ -42,6 +42,6 @@ async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEv
     shown = shown_file(file, runtime.conversation.cwd)
     if all(one.path != file for one in runtime.conversation.context_files):
         why = why_not_obeyed(file, runtime.services.trust)
-        yield Notice("info", f"{shown} is not in force: {why}. /trust changes that.")
+        yield Notice("info", f"{shown} is not in effect: {why}. /trust changes that.")
     elif runtime.conversation.context_files != before:
-        yield Notice("info", f"{shown} is in force from the next message on.")
+        yield Notice("info", f"{shown} takes effect with your next message.")

@@ -12,30 +12,30 @@ from agent_tui.tools.jobs.table import BackgroundCommand
 
 JobAction: TypeAlias = Literal["output", "stop"]
 
-_NOTHING = "Nothing runs in the background."
+_NOTHING = "No background jobs."
 _SHOWN_LINES = 200
 
 
 def _completions(front: Front) -> Iterator[Completion]:
     for job in front.runtime.conversation.jobs.jobs:
-        yield Completion(job.id, f"what it printed: {job.fact.shown}")
+        yield Completion(job.id, f"show its output: {job.fact.shown}")
         if job.is_running:
             yield Completion(f"stop {job.id}", job.fact.shown)
 
 
 @command("[ID | stop ID]", completions=_completions)
 async def jobs(front: Front, argument: str) -> None:
-    """Show or stop what runs in the background."""
+    """Show or stop background jobs."""
     table = front.runtime.conversation.jobs
     verb, _, id = argument.rpartition(" ")
     if not argument:
         await _choose(front, table.jobs)
     elif verb not in ("", "stop"):
-        front.say(f"/jobs takes an id, or stop and an id, not {argument}.", "warning")
+        front.say(f"/jobs takes ID or stop ID, not {argument}.", "warning")
     elif (job := table.find(id)) is None:
         known = ", ".join(job.id for job in table.jobs)
-        there_are = f"There are: {known}." if known else _NOTHING
-        front.say(f"There is no job {id}. {there_are}", "warning")
+        there_are = f"Jobs: {known}." if known else _NOTHING
+        front.say(f"No job {id}. {there_are}", "warning")
     elif verb:
         await _stop(front, job)
     else:
@@ -69,7 +69,7 @@ async def _choose(front: Front, known: tuple[BackgroundCommand, ...]) -> None:
 
 
 def _what_then(job: BackgroundCommand) -> Question[JobAction]:
-    show: Choice[JobAction] = Choice("output", "show what it printed", "o")
+    show: Choice[JobAction] = Choice("output", "show its output", "o")
     stop: Choice[JobAction] = Choice("stop", "stop it", "s")
     return Question(f"Job {job.id}: {job.state}", (job.fact.shown,), (show, stop))
 
@@ -78,21 +78,21 @@ async def _stop(front: Front, job: BackgroundCommand) -> None:
     if job.is_running:
         await job.stop()
     else:
-        front.say(f"Job {job.id} has ended: {job.state}.")
+        front.say(f"Job {job.id} has already ended: {job.state}.")
 
 
 async def _show(front: Front, job: BackgroundCommand) -> None:
     try:
         text = await asyncio.to_thread(job.command.output.last_lines)
     except OSError as error:
-        front.say(f"What job {job.id} printed cannot be read: {error.strerror}.", "warning")
+        front.say(f"Cannot read the output of job {job.id}: {error.strerror}.", "warning")
         return
     lines = text.rstrip("\n").split("\n")
     facts: list[Row] = [("command", job.command.order.command), ("state", job.state)]
     if (path := job.command.output.path) is not None:
-        facts.append(("all of it", str(path)))
+        facts.append(("full output", str(path)))
     printed = tuple(("", line) for line in lines[-_SHOWN_LINES:])
     left_out = len(lines) - len(printed)
-    heading = f"Output, its last {_SHOWN_LINES} lines" if left_out > 0 else "Output"
+    heading = f"Output (last {_SHOWN_LINES} lines)" if left_out > 0 else "Output"
     sections = (PageSection("", tuple(facts)), PageSection(heading, printed))
     await front.show(Page(f"Job {job.id}", sections))

@@ -13,10 +13,10 @@ from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.sources import ServerView
 
 _HOW = (
-    ("/mcp restart NAME", "start one again"),
-    ("/mcp off NAME, on NAME", "until the program ends; enabled = false in config.toml stays"),
-    ("what it may do", 'Each call asks, unless a rule allows it: allow = ["mcp__NAME__*"].'),
-    ("when it counts", "Tools that come or go do so when your next message is sent."),
+    ("/mcp restart NAME", "restart a server"),
+    ("/mcp off NAME, on NAME", "for this run only; enabled = false in config.toml lasts"),
+    ("permissions", 'Each call asks unless a rule allows it: allow = ["mcp__NAME__*"].'),
+    ("when it applies", "Tools are added and removed when you send your next message."),
 )
 _HOW_TO_HAVE_ONE = (
     (
@@ -34,22 +34,22 @@ def _completions(front: Front) -> Iterator[Completion]:
         name = server.spec.name
         match server.state:
             case "ready" | "failed" | "starting":
-                yield Completion(f"restart {name}", f"start it again; it is {server.state}")
-                yield Completion(f"off {name}", "end it, until the program ends")
+                yield Completion(f"restart {name}", f"restart it (now {server.state})")
+                yield Completion(f"off {name}", "stop it for this run")
             case "off":
                 yield Completion(f"on {name}", "start it")
                 if server.spec.is_asked_about:
-                    yield Completion(f"ask {name}", "say whether it may be started")
+                    yield Completion(f"ask {name}", "decide whether it may start")
             case "not asked":
-                yield Completion(f"ask {name}", "say whether it may be started")
+                yield Completion(f"ask {name}", "decide whether it may start")
 
 
 @command("[restart NAME | on NAME | off NAME | ask NAME]", completions=_completions)
 async def mcp(front: Front, argument: str) -> None:
-    """Show, restart or switch MCP servers."""
+    """Show, restart or switch off MCP servers."""
     servers = front.services.servers
     if servers is None:
-        front.say("There are no MCP servers in this run.")
+        front.say("No MCP servers in this run.")
         return
     verb, _, name = argument.partition(" ")
     try:
@@ -58,10 +58,10 @@ async def mcp(front: Front, argument: str) -> None:
                 await _show(front, servers)
             case "restart":
                 await servers.restart(name.strip())
-                front.say(f"MCP server {name.strip()} is started again; /mcp shows how it is.")
+                front.say(f"MCP server {name.strip()} restarted; /mcp shows its state.")
             case "on" | "off":
                 await servers.switch(name.strip(), is_on=verb == "on")
-                front.say(f"MCP server {name.strip()} is {verb} until the program ends.")
+                front.say(f"MCP server {name.strip()} is {verb} for this run.")
             case "ask":
                 await _ask(front, servers, name.strip())
             case _:
@@ -80,13 +80,13 @@ async def _ask(front: Front, servers: McpHub, name: str) -> None:
     answer = await front.ask(server_question(spec))
     if answer is not None:
         await servers.answer(spec, is_allowed=answer)
-        front.say(f"MCP server {name}: {'it is started' if answer else 'it is not started'}.")
+        front.say(f"MCP server {name}: {'starting' if answer else 'not started'}.")
 
 
 def mcp_page(servers: Sequence[ServerView], home: Path) -> Page:
     """The servers in their order, then the commands."""
     if not servers:
-        return Page("MCP servers", (PageSection("There are none", _HOW_TO_HAVE_ONE),))
+        return Page("MCP servers", (PageSection("No MCP servers", _HOW_TO_HAVE_ONE),))
     sections = [PageSection(_heading(server), tuple(_rows(server, home))) for server in servers]
     return Page("MCP servers", (*sections, PageSection("How", _HOW)))
 
@@ -101,9 +101,9 @@ def _rows(server: ServerView, home: Path) -> list[tuple[str, str]]:
     spec = server.spec
     rows = [("why", server.why)] if server.why else []
     if server.state == "not asked":
-        rows.append(("why", f"/mcp ask {spec.name} asks whether it may be started"))
-    rows.append(("address" if spec.url else "command", spec.command_line))
-    rows.append(("named in", short_path(Path(spec.source), home)))
+        rows.append(("why", f"/mcp ask {spec.name} asks whether it may start"))
+    rows.append(("URL" if spec.url else "command", spec.command_line))
+    rows.append(("defined in", short_path(Path(spec.source), home)))
     if server.tools:
         rows.append(("tools", ", ".join(server.tools)))
     return rows + [("note", note) for note in server.notes]

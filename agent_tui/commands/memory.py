@@ -28,26 +28,26 @@ from agent_tui.permissions.trust import WithheldFile
 from agent_tui.regular_files import read_regular_file
 
 _MINE = "--user"
-_REFUSED = "it is not in the trusted folder, or may hold keys"
+_REFUSED = "outside the trusted folder, or may hold keys"
 _BUSY = "Cannot {} while the agent works. Use /abort first."
-_NONE = "Nothing. /init has the model write AGENTS.md, /memory add TEXT begins one."
+_NONE = "None. /init has the model write AGENTS.md; /memory add TEXT starts one."
 _CHANGES: dict[Change, str] = {
     "changed": "changed since it was read",
-    "new": "was not there when a session began here",
-    "gone": "is gone or no longer obeyed, but what it said still counts",
+    "new": "added since the session began",
+    "gone": "deleted or no longer trusted, but still in effect",
 }
 _HOW = (
     (
         "/memory add TEXT",
-        "add a line to this project's; --user TEXT adds it to yours, for all folders",
+        "add a line to this project's file; --user TEXT adds it to yours, for all folders",
     ),
-    ("/memory edit [file]", "open one in $EDITOR; --user opens yours"),
-    ("/memory reload", "read them again"),
+    ("/memory edit [file]", "edit a file in $EDITOR; --user edits yours"),
+    ("/memory reload", "read the files again"),
     (
-        "when it counts",
-        "They are read when a session begins and after /compact. What you add or edit here counts "
-        "from the next message on. Other changes wait for /memory reload: for a changed system "
-        "prompt the provider reads the whole conversation anew, once.",
+        "when it applies",
+        "Files are read when a session begins and after /compact. What you add or edit here "
+        "applies from your next message. Other changes wait for /memory reload: when the system "
+        "prompt changes, the provider reads the whole conversation again, once.",
     ),
 )
 
@@ -55,9 +55,9 @@ _HOW = (
 def _completions(front: Front) -> Iterator[Completion]:
     runtime = front.runtime
     yield Completion("add ", "add a line to this project's AGENTS.md")
-    yield Completion(f"add {_MINE} ", "add a line to yours, for all folders")
-    yield Completion("edit", "open this project's in $EDITOR")
-    yield Completion(f"edit {_MINE}", "open yours")
+    yield Completion(f"add {_MINE} ", "add a line to your own file, for all folders")
+    yield Completion("edit", "edit this project's file in $EDITOR")
+    yield Completion(f"edit {_MINE}", "edit your own file")
     files = [file.path for file in runtime.conversation.context_files]
     files += [
         file.path
@@ -65,13 +65,13 @@ def _completions(front: Front) -> Iterator[Completion]:
         if file.path.name in INSTRUCTION_NAMES
     ]
     for file in files:
-        yield Completion(f"edit {shown_file(file, runtime.conversation.cwd)}", "open this one")
-    yield Completion("reload", "read them again")
+        yield Completion(f"edit {shown_file(file, runtime.conversation.cwd)}", "edit this file")
+    yield Completion("reload", "read the files again")
 
 
 @command(f"[add [{_MINE}] TEXT | edit [file] | reload]", completions=_completions)
 async def memory(front: Front, argument: str) -> None:
-    """Show or change what AGENTS.md tells."""
+    """Show or edit the AGENTS.md instructions."""
     verb, _, rest = argument.partition(" ")
     match verb:
         case "":
@@ -119,15 +119,15 @@ async def _add(front: Front, text: str) -> None:
     is_mine = text == _MINE or text.startswith(f"{_MINE} ")
     line = text.removeprefix(_MINE).strip() if is_mine else text
     if not line:
-        front.say(f"What should be remembered? Write /memory add [{_MINE}] and it.", "warning")
+        front.say(f"Add the text to remember: /memory add [{_MINE}] TEXT", "warning")
         return
     file = _file(front, is_mine=is_mine)
     if why := "" if is_mine else why_not_obeyed(file, front.runtime.services.trust):
-        front.say(f"{file} is not obeyed: {why}. Use /trust, or /memory add {_MINE}.", "warning")
+        front.say(f"{file} is not in effect: {why}. Use /trust, or /memory add {_MINE}.", "warning")
         return
     was_there = file.exists()
     await asyncio.to_thread(add_line, file, line)
-    await _put_in_force(front, file, "Added to" if was_there else "Made", f": {line}")
+    await _put_in_force(front, file, "Added to" if was_there else "Created", f": {line}")
 
 
 async def _edit(front: Front, wanted: str) -> None:
@@ -139,7 +139,7 @@ async def _edit(front: Front, wanted: str) -> None:
     else:
         file = _named_file(front.runtime.conversation.cwd, wanted)
         if file.name not in INSTRUCTION_NAMES:
-            front.say(f"{wanted} is none of {', '.join(INSTRUCTION_NAMES)}.", "warning")
+            front.say(f"{wanted} is not one of {', '.join(INSTRUCTION_NAMES)}.", "warning")
             return
     if wanted == _MINE:
         await asyncio.to_thread(make_folder, file)
@@ -147,7 +147,7 @@ async def _edit(front: Front, wanted: str) -> None:
     if not await front.edit_file(file):
         return
     if await asyncio.to_thread(_content, file) == before:
-        front.say(f"{shown_file(file, front.runtime.conversation.cwd)} is as it was.")
+        front.say(f"{shown_file(file, front.runtime.conversation.cwd)} is unchanged.")
     else:
         await _put_in_force(front, file, "Changed", ".")
 
@@ -155,7 +155,7 @@ async def _edit(front: Front, wanted: str) -> None:
 async def _reload(front: Front) -> None:
     runtime = front.runtime
     if runtime.is_busy:
-        front.say(_BUSY.format("read them again"), "warning")
+        front.say(_BUSY.format("read the files again"), "warning")
         return
     before = runtime.conversation.context_files
     front.show_events(await runtime.sessions.apply_trust())
@@ -164,8 +164,8 @@ async def _reload(front: Front) -> None:
         for file in runtime.conversation.context_files
     )
     is_same = runtime.conversation.context_files == before
-    said = "Read again, nothing changed" if is_same else "In force from the next message on"
-    front.say(f"{said}: {names or 'no file'}.")
+    said = "Read again, no changes" if is_same else "In effect from your next message"
+    front.say(f"{said}: {names or 'no files'}.")
 
 
 async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
@@ -173,7 +173,7 @@ async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
     runtime = front.runtime
     said = f"{done} {shown_file(file, runtime.conversation.cwd)}"
     if runtime.is_busy:
-        later = "in force in the next session, or after /memory reload when the turn is done"
+        later = "in effect in the next session, or after /memory reload once the turn ends"
         front.say(f"{said}, {later}{end}")
         return
     is_first = runtime.services.trust.state_of(file.parent) == "not asked"
@@ -181,7 +181,7 @@ async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
         await ask_about_workspace(front)
     front.show_events(await runtime.sessions.apply_trust())
     is_told = any(one.path == file for one in runtime.conversation.context_files)
-    counts = "in force from the next message on" if is_told else "not in force (/memory says why)"
+    counts = "in effect from your next message" if is_told else "not in effect (/memory says why)"
     front.say(f"{said}, {counts}{end}")
 
 
@@ -231,31 +231,31 @@ def memory_page(
     """
     rows = [(shown_file(one.file.path, cwd), _size(one)) for one in in_force]
     if len(in_force) > 1:
-        rows.append(("together", _tokens(sum(one.tokens for one in in_force), window)))
-    sections = [PageSection("In force", tuple(rows) or (("", _NONE),))]
+        rows.append(("total", _tokens(sum(one.tokens for one in in_force), window)))
+    sections = [PageSection("In effect", tuple(rows) or (("", _NONE),))]
     if fit_note:
         sections.append(PageSection("", (("", fit_note),)))
     refused = tuple(
         (shown_file(p, cwd), _REFUSED) for one in in_force for p in one.file.not_imported
     )
     if refused:
-        sections.append(PageSection("Named with @, not taken along", refused))
+        sections.append(PageSection("Named with @, not included", refused))
     if below:
         rows = [(f"{pin.name}/", pin.path) for pin in below]
-        sections.append(PageSection("Of folders below, where work was done", tuple(rows)))
+        sections.append(PageSection("From subfolders where work was done", tuple(rows)))
     if changes:
         changed = tuple((shown_file(path, cwd), _CHANGES[change]) for path, change in changes)
-        sections.append(PageSection("Not in force yet (/memory reload)", changed))
+        sections.append(PageSection("Not in effect yet (/memory reload)", changed))
     if withheld:
         kept_back = tuple((shown_file(file.path, cwd), file.why) for file in withheld)
-        sections.append(PageSection("Not in force (/trust)", kept_back))
-    sections.append(PageSection("Change it", _HOW))
-    return Page("What the model is told from AGENTS.md and CLAUDE.md", tuple(sections))
+        sections.append(PageSection("Not in effect (/trust)", kept_back))
+    sections.append(PageSection("How to change it", _HOW))
+    return Page("Instructions from AGENTS.md and CLAUDE.md", tuple(sections))
 
 
 def _size(one: FileInForce) -> str:
     lines = len(one.file.text.splitlines())
-    cut = ", cut: it is too long" if one.file.was_cut else ""
+    cut = ", cut: too long" if one.file.was_cut else ""
     return f"{_tokens(one.tokens, 0)}, {counted(lines, 'line')}{cut}"
 
 

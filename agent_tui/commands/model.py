@@ -37,7 +37,7 @@ async def _models(front: Front) -> tuple[Completion, ...]:
     completions=_models,
 )
 async def model(front: Front, argument: str) -> None:
-    """Choose the model of the next requests."""
+    """Choose a model."""
     chosen: ModelRef | str | None = argument
     if not argument:
         if not front.runtime.conversation.model.name and await front.set_up_model():
@@ -97,12 +97,12 @@ def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
     "[level|show|hide]",
     completions=lambda front: (
         *marked(_THINKING_LEVELS, front.runtime.conversation.thinking),
-        Completion("show", "show what it thinks"),
-        Completion("hide", "hide what it thinks"),
+        Completion("show", "show the thinking"),
+        Completion("hide", "hide the thinking"),
     ),
 )
 async def thinking(front: Front, argument: str) -> None:
-    """Let the model think more or less."""
+    """Set how much the model thinks."""
     wanted = argument.lower()
     if not wanted:
         levels = "|".join((*_THINKING_LEVELS, *_SHOWN))
@@ -120,7 +120,7 @@ async def thinking(front: Front, argument: str) -> None:
             front.say(f"Thinking: {level}")
             return
     known = ", ".join((*_THINKING_LEVELS, *_SHOWN))
-    front.say(f"No level {argument}: use one of {known}.", "warning")
+    front.say(f"Unknown level {argument}. Use one of {known}.", "warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class PickableModels:
         found = await found_with(self.models, self.present)
         ordered = in_order(found, self.present, self.known)
         choices = [Choice(each.ref, each.ref.name, details=self._details(each)) for each in ordered]
-        nothing = "No model can be reached: no key is set and no local server answers."
-        return Listing("Choose a model", tuple(choices), nothing, typed="a model's name")
+        nothing = "No models available: no API key is set and no local server responds."
+        return Listing("Choose a model", tuple(choices), nothing, typed="a model name")
 
     def _details(self, model: FoundModel) -> str:
         in_use = "in use · " if is_same(model.ref, self.present) else ""

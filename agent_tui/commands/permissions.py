@@ -23,19 +23,19 @@ from agent_tui.sessions.entries import MessageEntry
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
     ("plan", "reads only"),
-    ("ask", "reads freely; asks before it writes or runs commands"),
+    ("ask", "reads freely; asks before it writes files or runs commands"),
     ("accept-edits", "also edits files here freely; asks before it runs commands"),
-    ("full", "runs everything but what is always asked"),
+    ("full", "runs everything except what always asks"),
 )
 FULL_MODE_QUESTION: Question[PermissionMode] = Question(
     "Run everything without asking?",
     (
-        "Mode full runs commands and writes files without a question.",
-        "Keys, .env, .git/ and destructive commands are still asked about.",
+        "Full mode runs commands and writes files without asking.",
+        "It still asks before touching keys, .env or .git/, and before destructive commands.",
     ),
     (
-        Choice("full", "yes: full, and no more question in this session", "y"),
-        Choice("ask", "no: ask, the next mode", "n"),
+        Choice("full", "yes, full mode for this session", "y"),
+        Choice("ask", "no, switch to ask (the next mode)", "n"),
     ),
     is_grave=True,
     unanswered="keep the mode",
@@ -62,7 +62,7 @@ _WHO: dict[DecidedBy, str] = {
     ),
 )
 async def permissions(front: Front, argument: str) -> None:
-    """Show or change what asks for approval."""
+    """Show or change what needs your approval."""
     if not argument:
         await front.show(permissions_page(front.runtime.conversation.permissions))
         return
@@ -74,21 +74,21 @@ async def permissions(front: Front, argument: str) -> None:
         if mode == argument.lower():
             _use_mode(front, mode)
             return
-    front.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
+    front.say(f"Unknown mode {argument}. Use one of {', '.join(PERMISSION_MODES)}.", "warning")
 
 
 @command("[show]", completions=lambda _front: ("show",))
 async def plan(front: Front, argument: str) -> None:
-    """Let the model read only and make a plan, or show the approved one."""
+    """Switch to plan mode (read-only), or show the approved plan."""
     if not argument:
         _use_mode(front, "plan")
     elif argument.lower() != "show":
-        front.say(f"No /plan {argument}: /plan show shows the approved plan.", "warning")
+        front.say(f"/plan takes show (the approved plan), not {argument}.", "warning")
     elif approved := await _newest_plan(front.runtime):
         lines = tuple(("", safe_text(line)) for line in approved.split("\n"))
         await front.show(Page("The approved plan", (PageSection("", lines),)))
     else:
-        front.say("No plan was approved in this conversation. /plan has the model make one.")
+        front.say("No plan approved in this conversation. /plan has the model make one.")
 
 
 async def _newest_plan(runtime: AgentRuntime) -> str:
@@ -130,7 +130,8 @@ def _remove_rule(front: Front, text: str) -> None:
     removable = _removals(front)
     if f"remove {text}" not in removable:
         known = ", ".join(removal.removeprefix("remove ") for removal in removable)
-        front.say(f"No rule {text or 'named'}. Those that can be removed: {known or 'none'}.")
+        problem = f"No such rule: {text}." if text else "Name a rule."
+        front.say(f"{problem} You can remove: {known or 'none'}.")
         return
     for rule in engine.rules:
         if str(rule) == text and rule.source in _MADE_BY_ANSWERS:
@@ -146,19 +147,19 @@ def permissions_page(engine: PermissionEngine) -> Page:
         for rule in engine.rules
     ]
     if not rows:
-        rows = [("none", "Rules go into config.toml, or are made when an approval is answered.")]
+        rows = [("none", "Add rules in config.toml, or when you answer an approval.")]
     ways = filter(None, ("/permissions MODE", keys_in_force().shown("permission_mode")))
     sections = [
         PageSection(f"Mode ({' or '.join(ways)})", modes),
-        PageSection("Rules, deny wins (/permissions remove takes one back)", tuple(rows)),
+        PageSection("Rules (deny wins; /permissions remove RULE removes one)", tuple(rows)),
     ]
     if decided := engine.log.latest[:_SHOWN_DECISIONS]:
         counted = (
             f"{count:,} {_DONE[decision]} by {_WHO[by]}"
             for (decision, by), count in engine.log.counts.most_common()
         )
-        sections.append(PageSection("Decided in this session", (("", ", ".join(counted)),)))
-        sections.append(PageSection("Decided last", tuple(_decision_row(one) for one in decided)))
+        sections.append(PageSection("Decisions in this session", (("", ", ".join(counted)),)))
+        sections.append(PageSection("Last decisions", tuple(_decision_row(one) for one in decided)))
     return Page("Permissions", tuple(sections))
 
 

@@ -17,16 +17,16 @@ async def help_(front: Front, _argument: str) -> None:
 
 @command()
 async def keys(front: Front, _argument: str) -> None:
-    """List the keys."""
+    """List all keys."""
     if sections := front.help().keys:
         await front.show(Page("Keys", sections))
     else:
-        front.say(f"There are no keys with {front.name}.")
+        front.say(f"{front.name} has no keys.")
 
 
 @command(aliases=("quit",))
 async def exit_(front: Front, _argument: str) -> None:
-    """Leave; the session can be resumed."""
+    """Quit; you can resume the session later."""
     front.leave()
 
 
@@ -58,9 +58,9 @@ def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSecti
             sections.append(PageSection(title, tuple(map(_help_row, others))))
     if registry.unusable:
         rows = tuple((file.shown, file.why) for file in registry.unusable)
-        sections.append(PageSection("Prompt files that make no command", rows))
+        sections.append(PageSection("Prompt files that cannot be used", rows))
     if missing := [entry for entry in registry.commands if entry.missing_in(front)]:
-        sections.append(PageSection("Not here", (("", _missing(missing, front)),)))
+        sections.append(PageSection("Not available here", (("", _missing(missing, front)),)))
     return tuple(sections)
 
 
@@ -71,4 +71,4 @@ def _help_row(entry: Command) -> Row:
 
 def _missing(commands: Iterable[Command], front: Front) -> str:
     names = ", ".join(f"/{entry.name}" for entry in commands)
-    return f"{names} can do nothing with {front.name}."
+    return f"{names}: not available with {front.name}."

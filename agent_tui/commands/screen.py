@@ -18,7 +18,7 @@ def _screen(front: Front) -> ScreenControls:
     needs="screen",
 )
 async def theme(front: Front, argument: str) -> None:
-    """Choose the colours."""
+    """Choose a colour theme."""
     screen = _screen(front)
     wanted = argument or await screen.pick_theme()
     if wanted is None:
@@ -27,12 +27,12 @@ async def theme(front: Front, argument: str) -> None:
         screen.set_theme(wanted)
         front.say(f"Theme: {wanted}")
     else:
-        front.say(f"No theme {wanted}. There are: {', '.join(screen.theme_names)}.", "warning")
+        front.say(f"Unknown theme {wanted}. Available: {', '.join(screen.theme_names)}.", "warning")
 
 
 @command("[on|off]", completions=lambda _front: ("on", "off"), needs="screen")
 async def mouse(front: Front, argument: str) -> None:
-    """Leave the mouse to the terminal."""
+    """Turn mouse support on or off."""
     screen = _screen(front)
     wanted = argument.lower() or ("off" if screen.is_mouse_on else "on")
     if wanted not in ("on", "off"):
@@ -40,20 +40,18 @@ async def mouse(front: Front, argument: str) -> None:
         return
     screen.set_mouse(wanted == "on")
     if wanted == "on":
-        front.say(
-            "Mouse on: it scrolls, selects and clicks here. With shift most terminals keep it."
-        )
+        front.say("Mouse on: scroll, select and click here. In most terminals, Shift bypasses it.")
     else:
         front.say(
-            "Mouse off: it is the terminal's, which selects and copies its own way. "
-            f"{keys_in_force().shown('mouse') or '/mouse'} takes it back; mouse = false in "
-            "config.toml leaves it off."
+            "Mouse off: the terminal handles selecting and copying. "
+            f"{keys_in_force().shown('mouse') or '/mouse'} turns it back on; mouse = false in "
+            "config.toml keeps it off."
         )
 
 
 @command(needs="screen")
 async def scrollback(front: Front, _argument: str) -> None:
-    """Write all of it into the scrollback."""
+    """Print the conversation to the terminal's scrollback."""
     _screen(front).show_scrollback()
 
 
@@ -70,4 +68,4 @@ async def copy(front: Front, _argument: str) -> None:
     if text := screen.last_reply:
         front.say(screen.copy(text))
     else:
-        front.say("There is no reply to copy yet.", "warning")
+        front.say("No reply to copy yet.", "warning")

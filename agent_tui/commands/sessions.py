@@ -39,13 +39,13 @@ _TITLE_CHARS = 80
 
 @command(refusal=_BUSY)
 async def new(front: Front, _argument: str) -> None:
-    """Begin an empty session."""
+    """Start a new session."""
     await _start_new(front)
 
 
 @command(refusal=_BUSY)
 async def clear(front: Front, _argument: str) -> None:
-    """Begin an empty session (this one stays)."""
+    """Start a new session (this one is kept)."""
     await _start_new(front)
 
 
@@ -64,7 +64,7 @@ async def _completions(front: Front) -> tuple[Completion, ...]:
         runtime.conversation.cwd,
         datetime.now(UTC),
     )
-    others = (Completion(f"--from {agent}", f"sessions of {agent}") for agent in FOREIGN_AGENTS)
+    others = (Completion(f"--from {agent}", f"sessions from {agent}") for agent in FOREIGN_AGENTS)
     return (*sessions, *others)
 
 
@@ -94,7 +94,7 @@ def _session_completions(
     "[id or name | --from agent]", aliases=("sessions",), refusal=_BUSY, completions=_completions
 )
 async def resume(front: Front, argument: str) -> None:
-    """Go on with an earlier session."""
+    """Resume an earlier session."""
     picked: PickedSession | str | None = argument
     if not argument or argument.startswith("--from"):
         wanted = argument.removeprefix("--from").strip(" =")
@@ -118,8 +118,8 @@ async def name(front: Front, argument: str) -> None:
     """Name this session."""
     if not argument:
         present = front.runtime.conversation.log.name
-        text = f"This session is called {present}." if present else "This session has no name."
-        front.say(f"{text} Use /name and a name.")
+        text = f"This session is named {present}." if present else "This session has no name."
+        front.say(f"{text} /name NAME names it.")
         return
     wanted = printable_line(argument)
     front.show_events(front.runtime.sessions.rename(wanted))
@@ -134,22 +134,22 @@ async def name(front: Front, argument: str) -> None:
     takes_path=True,
 )
 async def export(front: Front, argument: str) -> None:
-    """Write the conversation to a file."""
+    """Export the conversation to a file."""
     log = front.runtime.conversation.log
     if not log.entries:
-        front.say("There is nothing to export yet.", "warning")
+        front.say("Nothing to export yet.", "warning")
         return
     try:
         kind, path = export_target(argument, log, front.runtime.conversation.cwd)
     except OSError as error:
-        front.say(f"{argument} cannot be used as a path: {error.strerror}.", "error")
+        front.say(f"Cannot use {argument} as a path: {error.strerror}.", "error")
         return
     try:
         await asyncio.to_thread(write_export, kind, path, log, secret_values(os.environ))
     except FileExistsError:
-        front.say(f"{path} exists already; name another file.", "error")
+        front.say(f"{path} already exists. Choose another name.", "error")
     except OSError as error:
-        front.say(f"{path} cannot be written: {error.strerror}.", "error")
+        front.say(f"Cannot write {path}: {error.strerror}.", "error")
     else:
         front.say(f"Exported to {path}")
 
@@ -198,11 +198,11 @@ class PickableSessions:
             )
             for found in sessions[:_MOST_LISTED]
         )
-        nothing = "There is no other session of this folder."
-        title = f"Go on with a session: the newest {_MOST_LISTED}"
+        nothing = "No other sessions in this folder."
+        title = f"Resume a session (newest {_MOST_LISTED})"
         if len(sessions) <= _MOST_LISTED:
-            title = "Go on with a session of this folder"
-        return Listing(title, choices, nothing, typed="a session's id or name")
+            title = "Resume a session in this folder"
+        return Listing(title, choices, nothing, typed="a session ID or name")
 
     def _foreign(self) -> Listing[PickedSession]:
         cwd, now = self.runtime.conversation.cwd, datetime.now(UTC)
@@ -216,8 +216,8 @@ class PickableSessions:
             )
             for file in ordered[:_MOST_LISTED]
         )
-        nothing = "No sessions of pi, Claude Code or Codex were found."
-        return Listing("Go on with a session of another agent, in a copy", choices, nothing)
+        nothing = "No sessions from pi, Claude Code or Codex found."
+        return Listing("Continue a copy of another agent's session", choices, nothing)
 
 
 NO_MESSAGE = "(no message yet)"
@@ -323,21 +323,21 @@ async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
     choices: tuple[Choice[OpenWay], ...]
     if look.owner is not None:
         title = "This session is open elsewhere"
-        facts = f"It is open in {look.owner}; only one can write to it."
+        facts = f"It is open in {look.owner}. Only one program can write to it."
         choices = (
-            Choice("read-only", "look at it, read-only", "r"),
-            Choice("fork", "fork: go on in a copy", "f"),
+            Choice("read-only", "open it read-only", "r"),
+            Choice("fork", "fork: continue in a copy", "f"),
         )
         if look.owner.file is not None:
-            label = f"take it over: it no longer runs on {look.owner.host}"
+            label = f"take over: it no longer runs on {look.owner.host}"
             take_over: Choice[OpenWay] = Choice("take over", label, "t")
             choices = (*choices, take_over)
     elif not look.has_folder:
-        title = "The folder of this session is gone"
-        facts = f"It worked in {look.cwd}, which does not exist now."
+        title = "The folder of this session no longer exists"
+        facts = f"It worked in {look.cwd}."
         choices = (
             Choice("here", f"continue it in {front.runtime.conversation.cwd}", "c"),
-            Choice("fork", "fork: go on there in a copy", "f"),
+            Choice("fork", "fork: continue there in a copy", "f"),
         )
     else:
         return "write"

@@ -14,7 +14,7 @@ from agent_tui.config.template import toml_text
 from agent_tui.safe_text import safe_text
 
 NOTHING = "–"
-_HOW = "agent-tui config set NAME VALUE keeps it in your file, for the next start."
+_HOW = "agent-tui config set NAME VALUE saves it in config.toml, for the next start."
 
 
 @command(
@@ -28,7 +28,7 @@ async def settings(front: Front, argument: str) -> None:
     """See and change settings."""
     editor = front.services.settings
     if editor is None:
-        front.say("There are no settings to change here.", "warning")
+        front.say("No settings can be changed here.", "warning")
         return
     await front.show(SettingsPage(editor, argument))
 
@@ -54,13 +54,13 @@ class SettingsPage:
             for spec in specs
             for origin in loaded.origins_of(spec.key)[-1:]
         )
-        sections = [PageSection("", rows or (("", f"No setting is called {self.wanted}."),))]
+        sections = [PageSection("", rows or (("", f"No setting matches {self.wanted}."),))]
         if len(specs) == 1:
             sections[0] = PageSection("", (*rows, ("", f"{specs[0].description}.")))
         if loaded.problems:
             problems = tuple(("", str(problem)) for problem in loaded.problems)
-            sections.append(PageSection("Left out", problems))
-        sections.append(PageSection("Change one", (("", _HOW),)))
+            sections.append(PageSection("Ignored", problems))
+        sections.append(PageSection("Change a setting", (("", _HOW),)))
         return Page("Settings", tuple(sections))
 
 

@@ -12,16 +12,16 @@ from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.pins import pin_of
 
 _HOW = (
-    ("/NAME task", "take a skill up for a task; the model takes them up by itself, too"),
-    ("/skills drop NAME", "take it out of the context again"),
+    ("/NAME task", "use a skill for a task; the model can use skills, too"),
+    ("/skills drop NAME", "remove it from the context"),
     (
         "where they are",
-        ".agents/skills, .agent-tui/skills and .claude/skills of a trusted project and of the home "
-        "folder: a folder for each, with a SKILL.md. The text of one that is in use stays word "
-        "for word, whatever is compacted.",
+        "In .agents/skills, .agent-tui/skills and .claude/skills of a trusted project and of your "
+        "home folder: one folder per skill, with a SKILL.md. The text of a skill in use survives "
+        "every compaction word for word.",
     ),
 )
-_NONE = "There are none."
+_NONE = "No skills."
 _DROP = "drop "
 
 
@@ -32,11 +32,11 @@ def _completions(front: Front) -> Iterator[Completion]:
 
 @command("[drop NAME]", completions=_completions)
 async def skills(front: Front, argument: str) -> None:
-    """Show the skills, or take one out of use."""
+    """Show the skills, or drop one from the context."""
     if not argument:
         await front.show(await _page(front))
     elif not (argument + " ").startswith(_DROP):
-        front.say(f"/skills takes drop and a name, not {argument}.", "warning")
+        front.say(f"/skills takes drop NAME, not {argument}.", "warning")
     else:
         await _drop(front, argument[len(_DROP) :].strip())
 
@@ -44,12 +44,12 @@ async def skills(front: Front, argument: str) -> None:
 async def _drop(front: Front, name: str) -> None:
     in_use = ", ".join(_in_use(front)) or "none"
     if not name:
-        front.say(f"Which one? In use: {in_use}.", "warning")
+        front.say(f"Name a skill. In use: {in_use}.", "warning")
     elif front.runtime.drop_skill(name):
-        front.say(f"Skill {name} is out of the context.")
+        front.say(f"Skill {name} removed from the context.")
         front.show_events(await front.runtime.refresh_usage())
     else:
-        front.say(f"No skill {name} is in use. In use: {in_use}.", "warning")
+        front.say(f"Skill {name} is not in use. In use: {in_use}.", "warning")
 
 
 async def _page(front: Front) -> Page:
@@ -68,7 +68,7 @@ async def _page(front: Front) -> Page:
     sections.append(PageSection("Skills", tuple(_rows(found)) or (("", _NONE),)))
     if found.problems:
         problems = tuple((shown_file(path, cwd), why) for path, why in found.problems)
-        sections.append(PageSection("Not usable", problems))
+        sections.append(PageSection("Unusable", problems))
     return Page("Skills", (*sections, PageSection("How", _HOW)))
 
 

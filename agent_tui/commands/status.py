@@ -10,7 +10,7 @@ from agent_tui.commands.core.short_words import short_count, short_path
 
 @command()
 async def status(front: Front, _argument: str) -> None:
-    """Show folder, model, mode, session and how full the context is."""
+    """Show folder, model, mode, session and context use."""
     await front.show(status_page(front))
 
 
@@ -21,8 +21,8 @@ def status_page(front: Front) -> Page:
     log, totals, home = conversation.log, conversation.totals, Path.home()
     filled = f"{usage.label} {usage.used:,} of {usage.window:,} tokens"
     if conversation.compacts_at:
-        filled += f"; room is made at {conversation.compacts_at}%"
-    kept = short_path(log.path, home) if log.path is not None else "not kept"
+        filled += f"; compacts automatically at {conversation.compacts_at}%"
+    kept = short_path(log.path, home) if log.path is not None else "not saved"
     rows: list[Row] = [
         ("folder", short_path(conversation.cwd, home)),
         *(("also", short_path(folder, home)) for folder in conversation.services.added_folders),
@@ -37,7 +37,7 @@ def status_page(front: Front) -> Page:
         (
             "tokens",
             f"{short_count(totals.input_tokens)} in, {short_count(totals.output_tokens)} out; "
-            "/usage says what they cost",
+            "/cost shows the cost",
         ),
     ]
     return Page("Status", (PageSection("", tuple(row for row in rows if row[1])),))

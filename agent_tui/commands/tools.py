@@ -13,7 +13,7 @@ from agent_tui.tools.suited import suited_tools
 
 @command()
 async def tools(front: Front, _argument: str) -> None:
-    """List the tools the model has."""
+    """List the model's tools."""
     runtime = front.runtime
     offered = runtime.conversation.prompt.tools
     tokens = runtime.services.counter.count_tools(offered)
@@ -30,7 +30,7 @@ async def tools(front: Front, _argument: str) -> None:
 
 @command()
 async def output(front: Front, _argument: str) -> None:
-    """Show all of what was printed last."""
+    """Show the last output in full."""
     for entry in reversed(front.runtime.conversation.log.path_entries()):
         match entry:
             case MessageEntry(message=ToolResultMessage() as result):
@@ -43,7 +43,7 @@ async def output(front: Front, _argument: str) -> None:
         rows = tuple(("", line) for line in lines)
         await front.show(Page(f"Output of {title}", (PageSection("", rows),)))
         return
-    front.say("There was no output yet.")
+    front.say("No output yet.")
 
 
 def tools_page(offered: Sequence[ToolSpec], specs: Sequence[ToolSpec], tokens: int) -> Page:
@@ -57,8 +57,8 @@ def tools_page(offered: Sequence[ToolSpec], specs: Sequence[ToolSpec], tokens: i
     left_out = tuple(row for row in rows if row[0] not in names)
     sections = [PageSection("", has)]
     if left_out:
-        sections.append(PageSection("Left out: the model's window is too small", left_out))
-    title = f"Tools the model has · about {tokens:,} tokens of every request"
+        sections.append(PageSection("Left out: the model's context window is too small", left_out))
+    title = f"The model's tools · about {tokens:,} tokens per request"
     return Page(title, tuple(sections))
 
 

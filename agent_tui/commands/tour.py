@@ -38,31 +38,31 @@ _MAKE_ROOM = 2
 TOUR = (
     TourStep(
         "Ask for something",
-        "Press {submit}, and the message below is sent. The answers were written ahead; files and "
-        "commands are real, in a scratch folder.",
+        "Press {submit} to send the message below. The replies are scripted; files and commands "
+        "are real, in a scratch folder.",
         "Fix the bug in greet.py",
     ),
     TourStep(
-        "Decide what may be done",
-        "Nothing is written or run without you. Read what it wants to do; then y allows it, "
-        "n refuses, {interrupt} stops it all.",
+        "Approve or refuse",
+        "Nothing is written or run without your approval. Read what it wants to do, then press "
+        "y to allow it, n to refuse, {interrupt} to stop.",
     ),
     TourStep(
-        "Make room",
-        "Long work fills the context: [ctx: N%] at the lower right says how far. Press {submit}: "
-        "/compact puts a summary in the place of the conversation.",
+        "Compact",
+        "Long work fills the context window: [ctx: N%] at the lower right shows how full it is. "
+        "Press {submit}: /compact replaces the conversation with a summary.",
         "/compact",
     ),
     TourStep(
         "Go back to an earlier session",
-        "Nothing was lost: the whole conversation is a session of its own. Press {submit}, and "
-        "choose it in the list.",
+        "Nothing was lost: the whole conversation is kept as a session. Press {submit} and choose "
+        "it from the list.",
         "/resume",
     ),
     TourStep(
         "Choose a model",
-        "That is all one needs. Press {submit} to choose a model and type something of your own; "
-        "or leave with /quit and start agent-tui in a folder of yours.",
+        "That's all you need. Press {submit} to choose a model and try a task, or quit with /quit "
+        "and start agent-tui in your project.",
         "/model",
     ),
 )
@@ -104,9 +104,9 @@ async def _offer_tour(front: Front, screen: ScreenControls) -> None:
     if front.is_working:
         front.say("The tour cannot start while the agent works. Use /abort first.", "warning")
         return
-    facts = [f"It has {len(TOUR)} steps in a scratch folder; the replies are written ahead."]
+    facts = [f"It has {len(TOUR)} steps in a scratch folder, with scripted replies."]
     if front.runtime.conversation.log.entries:
-        facts.append("This conversation is kept: agent-tui -c goes on with it.")
+        facts.append("This conversation is kept: agent-tui -c resumes it.")
     answers = (Choice(True, "yes", "y"), Choice(False, "no", "n"))
     if await front.ask(Question("Start the tour?", tuple(facts), answers)):
         screen.start_tour()

@@ -17,9 +17,9 @@ from agent_tui.sessions.entries import MessageEntry
 TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
 
 _ACTIONS: tuple[Choice[TreeAction], ...] = (
-    Choice("go back", "go back to it, and say it otherwise", "b"),
-    Choice("summarise", "go back, with a summary of what came after", "s"),
-    Choice("fork", "go on from there in a copy of the session", "f"),
+    Choice("go back", "go back and rephrase it", "b"),
+    Choice("summarise", "go back, with a summary of what came after it", "s"),
+    Choice("fork", "continue from there in a copy of the session", "f"),
 )
 _BUSY = "Cannot go back while the agent works. Use /abort first."
 
@@ -37,12 +37,12 @@ async def tree(front: Front, _argument: str) -> None:
     """Go back to an earlier message."""
     runtime = front.runtime
     if not runtime.conversation.log.entries:
-        front.say("There is nothing to go back to yet.")
+        front.say("Nothing to go back to yet.")
         return
     picked = await front.pick(PickableEntries(runtime))
     if picked is None or isinstance(picked, str):
         return
-    action = picked.action or await front.ask(Question("What then?", (), _ACTIONS))
+    action = picked.action or await front.ask(Question("Go back or fork?", (), _ACTIONS))
     try:
         match action:
             case "go back":
@@ -63,7 +63,7 @@ async def tree(front: Front, _argument: str) -> None:
 
 @command(refusal="Cannot fork while the agent works. Use /abort first.")
 async def fork(front: Front, _argument: str) -> None:
-    """Go on in a copy of this session."""
+    """Continue in a copy of this session."""
     try:
         front.show_events(await front.runtime.branches.fork())
     except AgentTuiError as error:
@@ -88,8 +88,8 @@ class PickableEntries:
             for entry in reversed(tree.path)
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         ]
-        nothing = "You said nothing in this session that one could go back to."
-        title = "Go back to what you said"
+        nothing = "No message in this session to go back to."
+        title = "Go back to a message"
         if tree.unread:
             title, nothing = f"{title} ({tree.unread})", tree.unread
         return Listing(title, tuple(said), nothing)

@@ -22,26 +22,26 @@ _MAX_PATH_CHARS = 100
 _MAX_NAME_CHARS = 46
 
 _TRUST_ANSWERS: tuple[Choice[TrustAnswer], ...] = (
-    Choice("trust", "trust it, and what is below it, from now on", "y"),
-    Choice("this run", "only this time", "o"),
-    Choice("no", "go on without: nothing of it is obeyed", "n"),
+    Choice("trust", "trust it and its subfolders from now on", "y"),
+    Choice("this run", "trust it for this run only", "o"),
+    Choice("no", "no: ignore its instructions and settings", "n"),
 )
 _TRUST_STATES: Mapping[TrustState, str] = {
-    "trusted": "It is trusted now.",
-    "not trusted": "It is not trusted now.",
+    "trusted": "It is currently trusted.",
+    "not trusted": "It is currently not trusted.",
     "not asked": "Trust it only if you know who made it.",
 }
+_RUNS = "It runs with your permissions, unsupervised"
+_GETS_CALLS = "It receives the arguments of the calls the model makes."
 _SERVER_ANSWERS = (
-    Choice(True, "yes, from now on, until its command changes", "y"),
+    Choice(True, "yes, until its command changes", "y"),
     Choice(False, "no, never", "n"),
 )
 
 
-@command(
-    refusal="Cannot change what is trusted while the agent works. Use /abort first.", needs="person"
-)
+@command(refusal="Cannot change trust while the agent works. Use /abort first.", needs="person")
 async def trust(front: Front, _argument: str) -> None:
-    """Say whether this folder is obeyed."""
+    """Choose whether to trust this folder."""
     await ask_about_workspace(front, is_wanted=True)
 
 
@@ -58,7 +58,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
     question = await asyncio.to_thread(find, cwd)
     if question is None:
         if is_wanted:
-            front.say(f"{cwd} is too broad to be trusted. Work in one of the folders below.")
+            front.say(f"{cwd} is too broad to trust. Work in one of its subfolders.")
         await ask_about_started(front)
         return
     answer = await front.ask(trust_question(question))
@@ -72,7 +72,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
     if is_wanted:
         front.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
-        front.say("Its rules hold now, its other settings when agent-tui is started there.")
+        front.say("Its rules apply now, its other settings the next time agent-tui starts there.")
     await ask_about_started(front)
 
 
@@ -97,7 +97,7 @@ async def ask_about_hooks(front: Front, *, is_wanted: bool = False) -> None:
         if one.spec.is_projects and (is_wanted or one.is_allowed is None)
     ]
     if is_wanted and not specs:
-        front.say("This project has no hooks, or is not trusted: /trust.")
+        front.say("This project has no hooks, or is not trusted (see /trust).")
     for spec in specs:
         answer = await front.ask(hook_question(spec))
         if answer is None:
@@ -128,41 +128,45 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     """Whether a folder is trusted; short enough for the answers to stay in sight."""
     facts = [_short(str(question.folder), _MAX_PATH_CHARS), ""]
     if question.files:
-        facts.append("What would be obeyed:")
+        facts.append("These would take effect:")
         facts += [f"  {_shown(file, question)}" for file in question.files[:_MAX_FILES_SHOWN]]
         more = len(question.files) - _MAX_FILES_SHOWN
         facts += [f"  … and {more} more"] if more > 0 else []
     else:
-        facts.append("It holds no AGENTS.md, settings or commands of ours now.")
+        facts.append("It has no AGENTS.md, settings or commands for agent-tui yet.")
     if question.git_risk:
         doubt = question.git_risk.replace(f"{question.folder}/", "")
-        facts.append(_short(f"What git would obey: {doubt}", _MAX_PATH_CHARS))
+        facts.append(_short(f"Git risk: {doubt}", _MAX_PATH_CHARS))
     elif question.has_repository:
-        facts.append("Git would be asked which files a command changed.")
+        facts.append("agent-tui would run git here (a repository's git settings can run programs).")
     return Question(
         "Trust this folder?",
         (*facts, _TRUST_STATES[question.state]),
         _TRUST_ANSWERS,
         is_grave=True,
-        unanswered="go on without; it is asked again",
+        unanswered="continue without; asks again next time",
         marked=1,
     )
 
 
 def server_question(spec: ServerSpec) -> Question[bool]:
     """Whether a server that a project or an editor names may be started; all of it is told."""
-    verb = "Speak with" if spec.url else "Start"
-    does = "It is sent what the model calls it with." if spec.url else "It runs as you, unwatched."
+    verb = "Connect to" if spec.url else "Start"
+    does = (
+        "It receives the arguments of the calls the model makes."
+        if spec.url
+        else "It runs with your permissions, unsupervised."
+    )
     facts = (spec.command_line, *(f"with {extra}" for extra in spec.extras))
     return Question(
         f"{verb} this {spec.origin}'s MCP server {spec.name}?",
         tuple(
             safe_text(fact, keep_newlines=False)
-            for fact in (*facts, f"named in {spec.source}", does)
+            for fact in (*facts, f"defined in {spec.source}", does)
         ),
         _SERVER_ANSWERS,
         is_grave=True,
-        unanswered="not now; it is asked again",
+        unanswered="not now; asks again next time",
         marked=1,
     )
 
@@ -170,13 +174,17 @@ def server_question(spec: ServerSpec) -> Question[bool]:
 def hook_question(spec: "HookSpec") -> Question[bool]:
     """Whether a hook that a project names may be run; the command is told whole."""
     about = f" ({spec.matcher})" if spec.matcher else ""
-    facts = (spec.command, f"named in {spec.source}", "It runs as you, unwatched, every time.")
+    facts = (
+        spec.command,
+        f"defined in {spec.source}",
+        "It runs with your permissions, unsupervised, every time.",
+    )
     return Question(
         safe_text(f"Run this project's hook on {spec.event}{about}?", keep_newlines=False),
         tuple(safe_text(fact, keep_newlines=False) for fact in facts),
         _SERVER_ANSWERS,
         is_grave=True,
-        unanswered="not now; it is asked again",
+        unanswered="not now; asks again next time",
         marked=1,
     )
 

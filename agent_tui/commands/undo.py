@@ -17,11 +17,11 @@ from agent_tui.sessions.replay.file_changes import RestorePlan
 GoesBack: TypeAlias = Literal["talk", "files", "both"]
 
 _WAYS: Final[dict[GoesBack, str]] = {
-    "both": "what was said, and the files",
-    "talk": "only what was said; the files stay as they are",
-    "files": "only the files; the conversation goes on here",
+    "both": "the conversation and the files",
+    "talk": "only the conversation; the files stay unchanged",
+    "files": "only the files; the conversation stays",
 }
-_ONE_MORE = "one message more; the files stay as they are"
+_ONE_MORE = "one more message; the files stay unchanged"
 _BUSY = "Cannot go back while the agent works. Use /abort first."
 _SHOWN_FILES = 12
 
@@ -32,7 +32,7 @@ _SHOWN_FILES = 12
     completions=lambda _front: tuple(Completion(way, text) for way, text in _WAYS.items()),
 )
 async def undo(front: Front, argument: str) -> None:
-    """Take back the last message, what it changed in files, or both."""
+    """Undo the last message, its file changes, or both."""
     runtime = front.runtime
     ways: dict[str, GoesBack] = {way: way for way in _WAYS}
     wanted = ways.get(argument.lower())
@@ -47,11 +47,11 @@ async def undo(front: Front, argument: str) -> None:
             await _take_restore_back(front, back)
         elif said is None:
             tree = await runtime.branches.whole_tree()
-            front.say(tree.unread or "Nothing was said yet that could be taken back.")
+            front.say(tree.unread or "Nothing to undo yet.")
         else:
             await go_back(front, said, wanted, back if can_redo else None)
             if not front.can_ask and wanted != "files":
-                front.say("What was said last is taken back.")
+                front.say("Last message undone.")
     except AgentTuiError as error:
         front.say(str(error), "warning")
 
@@ -103,7 +103,7 @@ async def choose_files(
         await runtime.branches.check(place)  # else the files would go back alone
     if way in ("files", "both"):
         if plan.is_empty:
-            front.say("No file was changed since.")
+            front.say("No files have changed since.")
         return way, await runtime.files.carry_out(plan, tells_model=way == "files")
     if way == "talk" and not plan.restores:
         return way, runtime.files.told_of_left(plan)
@@ -113,12 +113,14 @@ async def choose_files(
 async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool = False) -> None:
     files = front.runtime.files
     going_on = await files.plan_going_on()
-    choices = [Choice(plan, f"yes: {counted(len(plan.restores), 'file')} as before that", "y")]
+    choices = [
+        Choice(plan, f"yes: {counted(len(plan.restores), 'file')} as before the restore", "y")
+    ]
     if going_on.restores:
         count = counted(len(going_on.restores), "file")
-        choices.append(Choice(going_on, f"go on with it: {count} are not put back yet", "g"))
+        choices.append(Choice(going_on, f"finish it: {count} not restored yet", "g"))
     question = Question(
-        "Take back that files were put back?",
+        "Undo the last restore of files?",
         _facts(front, plan, await files.differences(plan)),
         tuple(choices),
     )
@@ -132,7 +134,7 @@ async def _ask(
     front: Front, plan: RestorePlan, redo: RestorePlan | None
 ) -> GoesBack | Literal["redo"] | None:
     if not front.can_ask:
-        front.say("Files were changed since: say what goes back, as /undo both.", "warning")
+        front.say("Files have changed since. Say what to undo, for example /undo both.", "warning")
         return None
     differences = await front.runtime.files.differences(plan)
     choices: list[Choice[GoesBack | Literal["redo", "show"]]] = [
@@ -143,12 +145,12 @@ async def _ask(
         choices.append(Choice("files", _WAYS["files"], "f"))
     if redo is not None:
         count = counted(len(redo.restores), "file")
-        choices.append(Choice("redo", f"nothing more: {count} as before the last /undo", "r"))
+        choices.append(Choice("redo", f"redo: {count} as before the last /undo", "r"))
     if plan.restores:
-        choices.append(Choice("show", "show what changes in the files", "d"))
+        choices.append(Choice("show", "show the file changes", "d"))
     while True:
         answer = await front.ask(
-            Question("What goes back?", _facts(front, plan, differences), tuple(choices))
+            Question("What should go back?", _facts(front, plan, differences), tuple(choices))
         )
         if answer != "show":
             return answer

@@ -33,7 +33,7 @@ def _changes(diff: str) -> Iterator[tuple[str, str]]:
     for line in diff.removesuffix("\n").split("\n"):
         mark, text = line[:1], line[1:]
         if mark == "\\":
-            yield "Remark:", text.strip()
+            yield "Note:", text.strip()
         elif old < old_end or new < new_end:
             if mark == "+":
                 yield f"Line {new} added:", text
@@ -47,7 +47,7 @@ def _changes(diff: str) -> Iterator[tuple[str, str]]:
             old_name = line[4:]
         elif line.startswith("+++ "):
             name = line[4:]
-            yield "File:", name if name == old_name else f"{old_name} becomes {name}"
+            yield "File:", name if name == old_name else f"{old_name} renamed to {name}"
         elif line:
             yield "Also:", line
 

@@ -34,13 +34,13 @@ KEYS: tuple[Row, ...] = tuple(
     ("", sentence)
     for sentence in (
         "Type a message and press Enter to send it.",
-        "A backslash at the end of a line goes on in the next one; lines between two lines of "
+        "End a line with a backslash to continue on the next one. Lines between two lines of "
         "three double quotes are one message.",
-        "@ and a path attaches a file. ! and a command runs it into the conversation, !! beside "
-        "it.",
-        "A question takes the letter of an answer, or its number, and Enter.",
-        "Control C stops what runs and keeps what came; twice at the prompt it leaves. Control D "
-        "leaves.",
+        "@ and a path attach a file. ! and a command run it and add it to the conversation; with "
+        "!! it stays out.",
+        "Answer a question with the letter or number of a choice, then Enter.",
+        "Control C stops what is running and keeps the partial output; twice at the prompt, it "
+        "quits. Control D quits.",
     )
 )
 
@@ -191,7 +191,7 @@ def _opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
     """What was opened, and what was said last in it."""
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
     called = f" {printable_line(name)}" if name else ""
-    lines = [f"Session{called} is open, {counted(len(messages), 'message')}. Last in it:"]
+    lines = [f"Session{called} opened, {counted(len(messages), 'message')}. The last ones:"]
     asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
     replies = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage) and m.text)
     if asked:

@@ -114,9 +114,9 @@ class Narrator:
             case CompactionProgress():
                 self._progress.doing(_counted(f"Compacting: {event.phase}", event.summary_chars))
             case BranchSummaryProgress():
-                self._progress.doing(_counted(f"Summing up: {event.phase}", event.summary_chars))
+                self._progress.doing(_counted(f"Summarising: {event.phase}", event.summary_chars))
             case ScopeProgress():
-                self._progress.doing(_counted(f"Summing up: {event.phase}", event.summary_chars))
+                self._progress.doing(_counted(f"Summarising: {event.phase}", event.summary_chars))
             case TurnFinished():
                 self._say(turn_end_line(event))
             case RetryScheduled():

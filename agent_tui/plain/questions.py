@@ -22,7 +22,7 @@ _QUESTIONS = {
     "command": "run this command",
     "diff": "make this change",
     "text": "allow this",
-    "plan": "go by this plan",
+    "plan": "follow this plan",
 }
 _Choices: TypeAlias = tuple[tuple[str, str], ...]
 """Answers in their order, each with its letter and what it means."""
@@ -33,11 +33,11 @@ _BY_PARTS: Mapping[str, Literal["session", "project"]] = MappingProxyType(
 """Answers by rules for the parts of a command, and how long they hold."""
 
 _PLAN_CHOICES: _Choices = (
-    ("y", "and ask before each change"),
-    ("a", "and accept edits"),
-    ("g", "change it in the editor"),
+    ("y", "yes, asking before each change"),
+    ("a", "yes, accepting edits"),
+    ("g", "edit it first"),
     ("n", "no"),
-    ("e", "no and say what is missing"),
+    ("e", "no, and say what is missing"),
 )
 _INDENT = "    "
 """Before what is asked about, so that no line of it can pass for one of ours."""
@@ -80,9 +80,9 @@ class Asker:
                     answer = ApprovalAnswer("no", words) if words else None
                 if answer is not None:
                     return replace(answer, plan=request.body) if is_plan else answer
-                self.lines.line(f"{typed!r} is no answer. Type its letter or number, then Enter.")
+                self.lines.line(f"{typed!r} is not a choice. Type a letter or number, then Enter.")
         except EOFError:
-            self.lines.line("No answer can come any more: no.")
+            self.lines.line("Input ended, so the answer is no.")
             return ApprovalAnswer("no")
 
     def _changed_plan(self, request: ApprovalRequest) -> ApprovalRequest:
@@ -93,7 +93,7 @@ class Asker:
             self.lines.line(f"Error: {error}")
             return request
         if not (plan and plan.strip()) or plan == request.body:
-            self.lines.line("The plan is as it was.")
+            self.lines.line("The plan is unchanged.")
             return request
         changed = replace(request, body=plan)
         self.lines.lines(approval_lines(changed))
@@ -112,7 +112,7 @@ class Asker:
             while typed := self.keyboard.line(prompt).strip().lower():
                 if (letter := _letter(typed, choices)) in values:
                     return values[letter]
-                self.lines.line(f"{typed!r} is no answer. Type its letter or number, then Enter.")
+                self.lines.line(f"{typed!r} is not a choice. Type a letter or number, then Enter.")
         except (EOFError, KeyboardInterrupt):
             self.lines.line()
         return None
@@ -122,7 +122,7 @@ class Asker:
         self.lines.line(f"Question: {_one_line(question.title)}")
         if question.about:
             self.lines.line(f"{_INDENT}{_one_line(question.about)}")
-        empty = f"takes {question.present}" if question.present else question.empty_means
+        empty = f"keeps {question.present}" if question.present else question.empty_means
         try:
             return self.keyboard.line(f"Enter alone {empty}: ").strip() or question.present
         except (EOFError, KeyboardInterrupt):
@@ -155,7 +155,7 @@ class Asker:
     def _drop_typed_ahead(self) -> None:
         """What was typed before the question was shown cannot answer it."""
         if typed := self.keyboard.drop_typed():
-            self.lines.line(f"Typed before the question came, so not taken: {typed!r}")
+            self.lines.line(f"Ignored, as it was typed before the question: {typed!r}")
 
 
 def approval_lines(request: ApprovalRequest) -> list[str]:
@@ -175,10 +175,10 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
     if request.reason:
         lines.append(f"Why it asks: {_one_line(request.reason)}")
     if request.session_rule:
-        lines.append(f"With a or p, from then on allowed: {_one_line(request.session_rule)}")
+        lines.append(f"a or p also allows from now on: {_one_line(request.session_rule)}")
     if request.part_rules:
         rules = _one_line(granted(request.part_rules))
-        lines.append(f"With s or w, from then on allowed: {rules}")
+        lines.append(f"s or w also allows from now on: {rules}")
     return lines
 
 
@@ -189,7 +189,7 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
     rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
     by_parts = tuple((key, f"{lasts} by rule") for key, lasts in _BY_PARTS.items())
     by_parts = by_parts if request.part_rules else ()
-    return (("y", "once"), *rules, *by_parts, ("n", "no"), ("e", "no with words"))
+    return (("y", "once"), *rules, *by_parts, ("n", "no"), ("e", "no, with a comment"))
 
 
 def _offered(choices: _Choices) -> str:

@@ -36,14 +36,14 @@ from agent_tui.safe_text import printable_line
 ValueT = TypeVar("ValueT")
 
 _WAYS_TO_A_MODEL = (
-    "No model is chosen yet. The ways to one:",
-    "/model lists those that can be used at once, and takes the name of any.",
-    "Set a key before the start, such as ANTHROPIC_API_KEY or OPENAI_API_KEY.",
-    "agent-tui --plain --base-url URL -m NAME talks to a server of your own.",
-    "agent-tui --plain --local fetches a small model for this machine.",
-    "agent-tui --plain --demo is a tour without any model.",
+    "No model chosen yet. Ways to get one:",
+    "/model lists the models available now, and takes any model name.",
+    "Set an API key before you start, such as ANTHROPIC_API_KEY or OPENAI_API_KEY.",
+    "agent-tui --plain --base-url URL -m NAME connects to your own server.",
+    "agent-tui --plain --local downloads a small model to run on this machine.",
+    "agent-tui --plain --demo is a tour that needs no model.",
 )
-_LEAVE_HINT = "Press Control C again to leave, or go on typing."
+_LEAVE_HINT = "Press Control C again to quit, or keep typing."
 
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:
@@ -132,7 +132,7 @@ class Conversation:
             front.lines.lines((note, "Try:"))
             steps = first_steps(conversation.model_info, "agent-tui --plain --demo")
             front.lines.lines(f"{step}: {about}" for step, about in steps)
-        front.say("Type a message, or /help. Control D leaves.")
+        front.say("Type a message, or /help. Control D quits.")
         front.warm_up()
 
     def _open(self) -> None:
@@ -143,11 +143,11 @@ class Conversation:
         elif options.lists_sessions:
             self._take(TypedMessage("/resume"))
         elif not self._runtime.conversation.model.name:
-            front.say("Looking for models that can be used at once.")
+            front.say("Looking for available models.")
             if front.agent.wait(front.services.models.found()):
                 self._take(TypedMessage("/model"))
             else:
-                front.say("There are none: no key is set, and no model server answers here.")
+                front.say("None found: no API key is set and no local model server responds.")
         front.show_events(front.agent.wait(self._runtime.refresh_usage()))
         self._wait(self._begin_servers())
 
@@ -195,7 +195,7 @@ class Conversation:
         elif text.startswith("!") and not typed.is_pasted:
             command = text.lstrip("!").strip()
             if not command:
-                front.say("Write a command after the exclamation mark.")
+                front.say("Type a command after the exclamation mark.")
                 return
             in_context = not text.startswith("!!")
             self._wait(front.run(self._runtime.run_bash(command, in_context=in_context)))
@@ -224,7 +224,7 @@ class Conversation:
         try:
             self._history.add(Draft(text))
         except OSError as error:
-            self._front.say(f"{self._options.history_file} cannot be written: {error.strerror}.")
+            self._front.say(f"Cannot write {self._options.history_file}: {error.strerror}.")
 
     def _way_back(self) -> list[str]:
         log = self._runtime.conversation.log
@@ -234,4 +234,4 @@ class Conversation:
         short_id = log.header.id[:8]
         ref = short_id if is_found_by_id else shlex.quote(str(log.path))
         name = f" {printable_line(log.name)}" if log.name else ""
-        return [f"Session {short_id}{name} is kept. Go on with: agent-tui --plain -r {ref}"]
+        return [f"Session {short_id}{name} is saved. Resume it with: agent-tui --plain -r {ref}"]

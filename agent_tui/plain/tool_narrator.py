@@ -120,7 +120,7 @@ class ToolNarrator:
         elif message.exit_code is None:
             self._voice.say(message.output)
         elif message.exit_code:
-            self._voice.say(f"The command ended with exit code {message.exit_code}.")
+            self._voice.say(f"The command exited with code {message.exit_code}.")
 
 
 def _tool_line(message: ToolResultMessage, title: str, printed: CommandOutput | None) -> str:

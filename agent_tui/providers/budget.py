@@ -33,17 +33,17 @@ class Budget:
         if self.limit_usd is None or model.runs_here:
             return ""
         if info.input_price is None:
-            return f"What {model.name} costs is not known, so --max-cost cannot be kept."
+            return f"The price of {model.name} is unknown, so --max-cost cannot be enforced."
         if self.spent_usd < self.limit_usd:
             return ""
-        return f"${self.spent_usd:.4f} were spent, and --max-cost is ${self.limit_usd:g}."
+        return f"Stopped: ${self.spent_usd:.4f} spent, --max-cost is ${self.limit_usd:g}."
 
 
 class BudgetSpent(ProviderError):
     """Nothing was sent: the run may spend no more, or what it would spend is not known."""
 
     def __init__(self, why: str) -> None:
-        super().__init__("quota", why, "Start again with a larger one, or without it.")
+        super().__init__("quota", why, "Start again with a higher --max-cost, or without it.")
 
 
 class BudgetedProvider:

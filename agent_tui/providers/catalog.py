@@ -139,7 +139,7 @@ class ModelCatalog:
             return self._ref(name)
         if (best := self._best_match(name)) is not None:
             return self._ref(best)
-        raise ConfigError(f"No model is called {name!r}.", self._nearest(name))
+        raise ConfigError(f"No model named {name!r}.", self._nearest(name))
 
     def default_model(self) -> ModelRef | None:
         """The model to begin with.
@@ -336,7 +336,7 @@ class ModelCatalog:
         """A hint with the names that look most like `name`."""
         usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
         near = process.extract(name, usual, limit=_NEAR_MATCHES, score_cutoff=_NEAR_SCORE)
-        listed = "See all with agent-tui models."
+        listed = "List all with agent-tui models."
         return f"Nearest: {', '.join(match[0] for match in near)}. {listed}" if near else listed
 
     def _best_match(self, query: str) -> str | None:

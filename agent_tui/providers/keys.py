@@ -80,15 +80,15 @@ def secret_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -
 def what_is_wrong_with(key: str) -> str:
     """Why `key` cannot be a key as it stands, in words that tell nothing of it; empty if it can."""
     if key != key.strip():
-        return "has white space or a line break around it"
+        return "starts or ends with white space"
     if any(character.isspace() for character in key):
-        return "has white space or a line break in it"
+        return "contains white space"
     if key[0] in "\"'`" or key[-1] in "\"'`":
         return "has quotation marks around it"
     if not key.isascii() or not key.isprintable():
-        return "has characters in it that no key has"
+        return "contains characters that no key has"
     if key.startswith(("$", "<")):
-        return "looks like a placeholder that was not filled in"
+        return "looks like a placeholder"
     if key.lower().startswith("bearer"):
-        return "begins with the word Bearer"
+        return "starts with the word Bearer"
     return ""

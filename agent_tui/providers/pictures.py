@@ -19,8 +19,8 @@ from agent_tui.providers.base import (
 )
 
 _NAMES_IMAGES = re.compile(r"\b(?:image|picture|vision|multi-?modal|media.type)", re.IGNORECASE)
-_UNSEEN: Final = "[An image is left out here: this model is not known to see images.]"
-_REFUSED: Final = "[An image is left out here: the provider refused it.]"
+_UNSEEN: Final = "[Image omitted: this model is not known to accept images.]"
+_REFUSED: Final = "[Image omitted: the provider rejected it.]"
 
 
 class PictureProvider:

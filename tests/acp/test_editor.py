@@ -229,7 +229,7 @@ async def test_compacting_asks_where_it_frees_little_and_undo_leads_back_through
         await say(connection, begun.session_id, "Go on.")
         await say(connection, begun.session_id, "/compact")
         (about,) = editor.asked[0][0].content
-        assert "This would free about " in about.content.text
+        assert "This would free only about " in about.content.text
         assert "was compacted" not in editor.text()
         await say(connection, begun.session_id, "/compact")
         assert "was compacted" in editor.text()
@@ -237,10 +237,10 @@ async def test_compacting_asks_where_it_frees_little_and_undo_leads_back_through
         assert (place.work / "a.txt").read_text() == "two\n"
         await say(connection, begun.session_id, "/undo")
         assert (place.work / "a.txt").read_text() == "one\n"
-        assert "Taken back: Write again." in editor.text()
+        assert "Undone: Write again." in editor.text()
         await say(connection, begun.session_id, "/undo talk")
-        assert "Taken back: Go on." in editor.text()
+        assert "Undone: Go on." in editor.text()
         assert "This is the session before the compaction." in editor.text()
         await say(connection, begun.session_id, "/undo")
-        assert "Taken back: Write." in editor.text()
+        assert "Undone: Write." in editor.text()
     assert not (place.work / "a.txt").exists()

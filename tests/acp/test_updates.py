@@ -31,12 +31,10 @@ def told(*events: AgentEvent) -> list[str]:
 def test_how_a_turn_ended_is_told_once():
     failed = TurnFinished("error", "The key was refused.", can_continue=True)
     reply = AssistantMessage(content=(), stop_reason="error", error_message=failed.error)
-    assert told(failed) == ["Error: The key was refused. /retry goes on."]
+    assert told(failed) == ["Error: The key was refused. /retry continues."]
     assert told(ReplyFinished("r", reply), failed) == told(failed)
-    assert told(TurnFinished("limit", "3 requests were made.")) == [
-        "Stopped. 3 requests were made."
-    ]
-    assert told(TurnFinished("length")) == ["The reply was cut off at the model's limit."]
+    assert told(TurnFinished("limit", "3 requests were made.")) == ["3 requests were made."]
+    assert told(TurnFinished("length")) == ["The reply was cut off at the model's output limit."]
     assert told(TurnFinished("done")) == []
 
 
@@ -52,7 +50,7 @@ def test_why_a_summary_has_no_model_and_what_else_goes_on_is_told():
         "e", "manual", "s", 9_000, 2_000, "", is_fallback=True, note="No key."
     )
     assert told(compacted, LoopAdvanced(2, 3)) == [
-        "*The context was compacted: 9,000 tokens before, 2,000 after. No key.*",
+        "*Context compacted from 9,000 to 2,000 tokens. No key.*",
         "*Round 2 of 3.*",
     ]
 
@@ -61,7 +59,7 @@ def test_waiting_for_words_is_told_beside_the_answer():
     (update,) = Updates(cast(Any, SimpleNamespace())).of(ReplyAwaited(125.0, False))
     assert isinstance(update, AgentThoughtChunk)
     assert told(ReplyAwaited(125.0, False)) == [
-        "*Nothing has come from the model's server for 2m 05s. Still waiting.*"
+        "*No data from the model's server for 2m 05s. Still waiting.*"
     ]
 
 
@@ -81,5 +79,5 @@ def test_a_session_that_is_loaded_says_why_a_summary_has_no_model():
     )
     (update,) = replayed([entry], Path("/w"))
     assert cast(Any, update).content.text.strip("\n*") == (
-        "The context was compacted: 9,000 tokens before, 2,000 after. No key."
+        "Context compacted from 9,000 to 2,000 tokens. No key."
     )

@@ -128,7 +128,7 @@ def test_set_writes_and_says_what_is_stronger(own, monkeypatch, capsys):
         (["set", "thinking", "deep"], 1, "off, low, medium, high"),
         (["set", "theme", "no-such-theme"], 1, "agent-dark"),
         (["set", "permissions.deny", "bash(rm"], 1, "Write it like bash(git status)"),
-        (["set", "model", "nosuchmodel-xyzzy-000"], 1, "No model is called"),
+        (["set", "model", "nosuchmodel-xyzzy-000"], 1, "No model named"),
         (["set", "modle", "x"], 2, "did you mean model"),
         (["unset", "no such"], 2, "is not the name of a setting"),
         (["show", "nothing.there"], 2, "no such setting"),

@@ -73,7 +73,7 @@ def test_what_went_wrong_is_one_line(github: AccountServer, capsys: pytest.Captu
     github.answers["/ACCESS_TOKEN"] = [{"error": "expired_token"}]
     assert run(["login", "copilot"]) == 1
     told = capsys.readouterr().err
-    assert told == "agent-tui: The code ran out before it was entered. Try again.\n"
+    assert told == "agent-tui: The code expired before it was entered. Try again.\n"
 
 
 @pytest.mark.thorough
@@ -152,7 +152,7 @@ def test_without_a_keyring_nobody_is_asked_for_a_key(
         assert run(["login", "openai", "--keyring"]) == 1
     finally:
         keyring.set_keyring(before)
-    assert "has no keyring" in capsys.readouterr().err
+    assert "no usable keyring" in capsys.readouterr().err
     assert stdin.tell() == 0
     assert run(["login", "copilot", "--keyring"]) == 2
 

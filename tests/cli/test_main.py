@@ -148,7 +148,10 @@ def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
     [
         (("--allow", "bahs(ls)"), "'bahs(ls)' never applies: there is no tool bahs."),
         (("--deny", "bash("), "is not a rule"),
-        (("-m", "openai/nobody-knows", "--max-cost", "1"), "costs is not known"),
+        (
+            ("-m", "openai/nobody-knows", "--max-cost", "1"),
+            "price of openai/nobody-knows is unknown",
+        ),
     ],
 )
 def test_a_rule_or_limit_that_cannot_hold_refuses_to_start(tmp_path, environ, arguments, told):

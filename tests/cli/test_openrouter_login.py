@@ -62,7 +62,7 @@ async def test_what_was_not_allowed_is_said(server: AccountServer):
 
 async def test_a_code_that_gives_no_key_is_said(server: AccountServer):
     server.answers["/api/v1/auth/keys"] = [403]
-    with pytest.raises(AgentTuiError, match=r"gives no key \(status 403\)"):
+    with pytest.raises(AgentTuiError, match=r"returned no key \(status 403\)"):
         await openrouter_key(OpenRouterSignIn(server.url), browser("code=x", []), NO_TERMINAL)
 
 

@@ -11,7 +11,7 @@ TINY = ModelInfo("local/smollm2", 8_192, 2_048, is_tiny=True)
 
 
 def test_a_tiny_model_is_offered_what_it_can_do_and_said_to_be_for_trying():
-    assert trial_note(TINY).startswith("local/smollm2 is for trying the program.")
+    assert trial_note(TINY).startswith("local/smollm2 is only for trying the program")
     assert [step for step, _ in first_steps(TINY)] == ["/tour", "What does @FILE say?", "/model"]
     assert first_steps(TINY, "agent-tui --demo")[0][0] == "agent-tui --demo"
 

@@ -36,18 +36,18 @@ def test_a_key_several_keys_and_none(tmp_path: Path):
     ("line", "problem"),
     [
         ('fnd = "f5"', "2 keys.fnd: no such setting; did you mean find?"),
-        ('find = "ctrl+wrong"', "2 keys.find: there is no key called wrong"),
-        ('find = "strg+f"', "2 keys.find: strg+f: strg is no modifier of keys"),
-        ('find = "x"', "2 keys.find: x is needed for writing"),
-        ('find = "enter"', "2 keys.find: enter is needed for writing"),
-        ('find = "shift+x"', "2 keys.find: shift+x is needed for writing"),
-        ('find = "ctrl+i"', "2 keys.find: to a terminal ctrl+i is the same as tab"),
-        ('find = "ctrl+c"', "2 keys.find: ctrl+c always stops, clears the prompt and leaves"),
-        ('find = "ctrl+t"', "2 keys.find: ctrl+t is the key of toggle_thinking; give"),
-        ('find = "f5"\nmouse = "f5"', "3 keys.mouse: f5 is the key of find already"),
-        ('submit = ""', "2 keys.submit: this cannot be without a key"),
-        ('interrupt = ""', "2 keys.interrupt: this cannot be without a key"),
-        ("clear_or_leave = []", "2 keys.clear_or_leave: this cannot be without a key"),
+        ('find = "ctrl+wrong"', "2 keys.find: there is no key named wrong"),
+        ('find = "strg+f"', "2 keys.find: strg+f: strg is not a modifier"),
+        ('find = "x"', "2 keys.find: x is needed for typing"),
+        ('find = "enter"', "2 keys.find: enter is needed for typing"),
+        ('find = "shift+x"', "2 keys.find: shift+x is needed for typing"),
+        ('find = "ctrl+i"', "2 keys.find: terminals cannot tell ctrl+i from tab"),
+        ('find = "ctrl+c"', "2 keys.find: ctrl+c is reserved"),
+        ('find = "ctrl+t"', "2 keys.find: ctrl+t is bound to toggle_thinking; give"),
+        ('find = "f5"\nmouse = "f5"', "3 keys.mouse: f5 is already bound to find"),
+        ('submit = ""', "2 keys.submit: this action needs a key"),
+        ('interrupt = ""', "2 keys.interrupt: this action needs a key"),
+        ("clear_or_leave = []", "2 keys.clear_or_leave: this action needs a key"),
         ("find = 5", "2 keys.find: "),
     ],
 )
@@ -77,7 +77,7 @@ def test_keys_may_be_swapped(tmp_path: Path):
 
 def test_layers_are_judged_together(tmp_path: Path):
     loaded = load(tmp_path, 'find = "f5"\n', AGENT_TUI_KEYS__MOUSE="f5")
-    assert told(loaded) == ["0 keys.mouse: f5 is the key of find already"]
+    assert told(loaded) == ["0 keys.mouse: f5 is already bound to find"]
     assert loaded.problems[0].source == "AGENT_TUI_KEYS__MOUSE"
     assert loaded.settings.keys.key_map.keys("mouse") == ("alt+m",)
 

@@ -78,7 +78,7 @@ REFUSALS: Mapping[str, Row] = {
     "401": row(
         bad_key(),
         anthropic_failure(401, "authentication_error", "invalid x-api-key"),
-        "refused the key",
+        "API key rejected",
         "THE_KEY",
         "/model",
     ),
@@ -93,13 +93,13 @@ REFUSALS: Mapping[str, Row] = {
     "404": row(
         no_such_model(),
         anthropic_failure(404, "not_found_error", "model: claude-nope"),
-        "does not know the model",
+        "not found",
         "/model",
     ),
     "429 for quota": row(
         out_of_quota(),
         anthropic_failure(429, "rate_limit_error", "You have reached your monthly spending limit."),
-        "no quota",
+        "No quota",
         "billing",
         "/model",
     ),
@@ -111,7 +111,7 @@ REFUSALS: Mapping[str, Row] = {
             "Your credit balance is too low to access the Anthropic API. Please go to Plans & "
             "Billing to upgrade or purchase credits.",
         ),
-        "no quota",
+        "No quota",
         "billing",
     ),
     "400": refused(
@@ -119,7 +119,7 @@ REFUSALS: Mapping[str, Row] = {
         "tools: unknown field",
         "invalid_request_error",
         "tools.0.custom.input_schema: Field required",
-        "refused the request",
+        "rejected the request",
         "tools",
         "/model",
     ),
@@ -139,30 +139,28 @@ PASSING: Mapping[str, Row] = {
             "minute.",
             retry_after="7",
         ),
-        "limits how often",
+        "Rate limit",
         delay_s=7.0,
     ),
     "429 for a day": refused(
-        429, "Too fast.", "rate_limit_error", "Too fast.", "limits", retry_after="86400"
+        429, "Too fast.", "rate_limit_error", "Too fast.", "Rate limit", retry_after="86400"
     ),
     "429 by date": refused(
-        429, "Too fast.", "rate_limit_error", "Too fast.", "limits", retry_after=_TOMORROW
+        429, "Too fast.", "rate_limit_error", "Too fast.", "Rate limit", retry_after=_TOMORROW
     ),
-    "429 without a time": refused(429, "Slow down.", "rate_limit_error", "Slow down.", "limits"),
+    "429 without a time": refused(
+        429, "Slow down.", "rate_limit_error", "Slow down.", "Rate limit"
+    ),
     "408": refused(408, "Request timeout.", "timeout_error", "Request timeout.", "408"),
-    "500": refused(
-        500, "Internal error.", "api_error", "Internal server error", "failed with status 500"
-    ),
+    "500": refused(500, "Internal error.", "api_error", "Internal server error", "returned 500"),
     "502 in html": alike(bad_gateway(), "502 Bad Gateway"),
     "503": refused(503, "No capacity.", "api_error", "No capacity.", "overloaded", retry_after="5"),
     "504": refused(504, "Gateway timeout.", "timeout_error", "Gateway timeout.", "504"),
     "529": row(
         overloaded(), anthropic_failure(529, "overloaded_error", "Overloaded"), "overloaded"
     ),
-    "an empty 500": alike(Failure(500, ""), "failed with status 500"),
-    "reset before the first token": alike(
-        NoHeaders(reset=True), "cannot be reached", "the connection was lost"
-    ),
+    "an empty 500": alike(Failure(500, ""), "returned 500"),
+    "reset before the first token": alike(NoHeaders(reset=True), "Cannot reach", "connection lost"),
 }
 """Waited out and asked again, three times at most."""
 
@@ -242,6 +240,6 @@ OVERFLOW = row(
     anthropic_failure(
         400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"
     ),
-    "larger than",
+    "too long for",
     "/compact",
 )

@@ -34,7 +34,7 @@ async def test_a_reply_without_end_is_given_up_and_not_asked_for_again(
     }
     events = await talk.say("hello", endless[kind])
     error = failed(events)
-    assert ("more than 256 tool calls" if kind == "calls" else "a reply without end") in error
+    assert ("more than 256 tool calls" if kind == "calls" else "an endless reply") in error
     assert of_kind(events, RetryScheduled) == []
     assert of_kind(events, ToolFinished) == []
     assert len(shown_text(events)) <= MAX_REPLY_CHARS

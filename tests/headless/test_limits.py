@@ -54,7 +54,7 @@ async def test_no_request_is_made_once_the_budget_is_spent(stage: Stage):
     runtime = stage.runtime(provider, model=ModelRef(PRICED.name), is_interactive=False)
     code, _, err = await run(runtime, "text")
     assert code == ExitCode.LIMIT
-    assert "$0.3000 were spent, and --max-cost is $0.2." in err
+    assert "$0.3000 spent, --max-cost is $0.2." in err
     assert len(script.requests) == 1
 
 

@@ -164,8 +164,8 @@ async def test_a_compaction_is_told_of_and_who_wrote_its_summary(stage):
     code, out, err = await compacted(stage, "text")
     assert (code, out) == (ExitCode.DONE, "Fine.\n")
     first = err.splitlines()[0]
-    assert first.startswith("- The context was compacted: ")
-    assert " after. Summary written without a model: scripted/test: " in first
+    assert first.startswith("- Context compacted ")
+    assert "tokens. Summary written without a model: scripted/test: " in first
 
 
 async def test_every_event_of_a_compaction_is_a_line_of_json(stage):

@@ -55,6 +55,6 @@ async def test_a_missing_argument_is_said_and_nothing_sent(stage, servers):
 async def test_a_prompt_takes_no_file_along_that_the_person_did_not_name(stage, servers):
     sent, said = await printed(stage, servers, "/srv:key-thief x")
     assert sent == []
-    assert f"it mentions @{servers.notes_file()}" in said
+    assert f"it would attach @{servers.notes_file()}" in said
     sent, _ = await printed(stage, servers, f"/srv:key-thief @{servers.notes_file()}")
     assert len(sent) == 1

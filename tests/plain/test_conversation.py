@@ -23,7 +23,7 @@ WRITE = call("c1", "write", path="a.txt", content="one\n")
 def test_a_turn_is_told_after_the_line_that_began_it(stage):
     text = talk(stage, stage.runtime([Reply("Hello. It works.")]), "hi", "/exit")
     assert "] > hi\nagent-tui: Hello. It works.\n[ctx: " in text
-    assert "is kept. Go on with: agent-tui --plain -r " in text
+    assert "is saved. Resume it with: agent-tui --plain -r " in text
 
 
 def test_what_is_sent_is_in_the_history_of_the_screen(stage):
@@ -51,7 +51,7 @@ def test_what_is_not_agreed_to_is_not_done_and_the_turn_ends(stage, typed, told)
     script = [Reply(tool_calls=(WRITE,)), Reply("never")]
     text = talk(stage, stage.runtime(script, mode="ask"), "go", typed)
     assert f"Tool write, {told}: create a.txt." in text
-    assert "Stopped. What came so far is kept. /retry goes on.\n[ctx: " in text
+    assert "Stopped. The partial reply is kept. /retry continues.\n[ctx: " in text
     assert not (stage.workspace / "a.txt").exists()
 
 
@@ -71,12 +71,12 @@ def test_a_cut_reply_is_read_once_whether_a_later_try_is_whole_or_none_is(stage)
     told = talk(stage, runtime, "why?", "why then?")
     first, second = told.split("] > why then?")
     assert (first.count("The sky is"), first.count("agent-tui: blue.")) == (1, 1)
-    assert (first.count("broke off"), first.count("Error")) == (1, 0)
+    assert (first.count("cut off"), first.count("Error")) == (1, 0)
     assert second.count("The sky is") == 1
-    assert second.count(" of 10 in ") == 9
+    assert second.count(" of 10)") == 9
     (error,) = [line for line in second.splitlines() if line.startswith("Error: ")]
-    assert "broke off" in error
-    assert error.endswith("/retry goes on.")
+    assert "cut off" in error
+    assert error.endswith("/retry continues.")
 
 
 def test_an_error_is_a_line_and_the_talk_goes_on(stage):
@@ -97,9 +97,9 @@ def test_compacting_and_taking_it_back(stage):
     talk_long(runtime.conversation.log, 14)
     typed = ("/compact --preview", "/compact", "/context", "/uncompact", "/uncompact")
     text = talk(stage, runtime, *typed)
-    assert "3  a summary instead: " in text
-    assert "The context was compacted: " in text
-    assert "Compaction summary: " in text
+    assert "3  write a summary: " in text
+    assert "Context compacted from " in text
+    assert "Summary of what was compacted: " in text
     assert "Undone: back in the session from before /compact, about " in text
     assert "was not compacted" in text
 
@@ -119,8 +119,8 @@ def test_undo_leads_through_a_compaction_with_the_files(stage):
     talk_long(runtime.conversation.log, 13)
     typed = ("Write 1.", "/compact", "Write 2.", "/undo", "b", "/undo", "b", "/status")
     text = talk(stage, runtime, *typed)
-    (before, after) = text.split("Back at an earlier place. Taken back: Write 1.\n")
-    assert "Back at an earlier place. Taken back: Write 2.\n" in before
+    (before, after) = text.split("Back at an earlier message. Undone: Write 1.\n")
+    assert "Back at an earlier message. Undone: Write 2.\n" in before
     assert "This is the session before the compaction. /resume " in after
     assert not (stage.workspace / "a.txt").exists()
 
@@ -133,9 +133,9 @@ def test_an_earlier_session_that_cannot_be_read_is_said(stage):
     gone.unlink()
     text = talk(stage, runtime, "/tree", "", *["/undo"] * (MESSAGES + 2))
     told = f"The session before the compaction is gone or cannot be read: {gone}"
-    assert f"Go back to what you said ({told}):\n" in text
+    assert f"Go back to a message ({told}):\n" in text
     assert text.count(f"{told}\n") == 1
-    assert "Taken back: q1-24\n" in text, "what was kept of it"
+    assert "Undone: q1-24\n" in text, "what was kept of it"
 
 
 def test_an_earlier_session_that_is_open_elsewhere_is_said(stage):
@@ -158,7 +158,7 @@ def test_compact_that_frees_next_to_nothing_asks_unless_forced(stage, typed, ses
     talk_long(runtime.conversation.log, 1)
     text = talk(stage, runtime, *typed)
     assert ("Question: Compact anyway?" in text) == (len(typed) > 1)
-    assert ("This would free about " in text) == (len(typed) > 1)
+    assert ("This would free only about " in text) == (len(typed) > 1)
     assert len(list(stage.sessions.rglob("*.jsonl"))) == sessions
 
 
@@ -172,11 +172,11 @@ def test_a_session_is_left_and_resumed_from_the_list(stage):
     script = [Reply("One."), Reply("Two.")]
     typed = ("first", "/name Greeting", "/new", "second", "/resume", "7", "1", "/cost")
     text = talk(stage, stage.runtime(script), *typed)
-    assert "A new session has begun" in text
+    assert "New session started" in text
     assert "1. Greeting, 2 messages" in text
     assert "There is no number 7." in text
     assert (
-        "Session Greeting is open, 2 messages. Last in it:\nYou: first\nagent-tui: One.\n" in text
+        "Session Greeting opened, 2 messages. The last ones:\nYou: first\nagent-tui: One.\n" in text
     )
     assert "/cost\n" in text
 
@@ -184,7 +184,7 @@ def test_a_session_is_left_and_resumed_from_the_list(stage):
 def test_commands_of_the_person_run_with_their_output(stage):
     text = talk(stage, stage.runtime([]), "!echo out; exit 3", "!!echo beside", "/output")
     assert "out\n" in text
-    assert "The command ended with exit code 3." in text
+    assert "The command exited with code 3." in text
     assert text.count("\nbeside\n") == 2
 
 
@@ -204,9 +204,9 @@ def test_a_model_is_chosen_by_number_or_name(stage):
 def test_a_first_model_is_offered_by_number_where_one_can_be_used(stage):
     runtime = stage.runtime([Reply("Hi.")], model=ModelRef(""))
     text = talk(stage, runtime, "", "hello", "/retry", "/loop 2 hi", "/model", "1", "hello")
-    assert "No model is chosen yet. The ways to one:" in text
-    assert text.count("No model is chosen. Use /model.") == 2
-    assert "There is nothing to go on with yet." in text
+    assert "No model chosen yet. Ways to get one:" in text
+    assert text.count("No model chosen. Use /model.") == 2
+    assert "Nothing to continue yet." in text
     assert "1. scripted/one, " in text
     assert "agent-tui: Hi." in text
 
@@ -215,7 +215,7 @@ def test_a_rule_made_by_an_answer_can_be_taken_back(stage):
     script = [Reply(tool_calls=(WRITE,)), Reply("Done.")]
     typed = ("go", "a", "/permissions remove x", "/permissions remove write(a.txt)")
     text = talk(stage, stage.runtime(script, mode="ask"), *typed, "/permissions")
-    assert "No rule x. Those that can be removed: write(a.txt)." in text
+    assert "No such rule: x. You can remove: write(a.txt)." in text
     assert "Removed: write(a.txt)\n" in text
     assert "allow: write(a.txt)" not in text
 
@@ -224,10 +224,10 @@ def test_what_can_be_looked_up_and_set(stage):
     typed = ("/permissions plan", "/permissions", "/permissions x", "/thinking high", "/tools")
     text = talk(stage, stage.runtime([]), *typed, "/memory", "/export", "/help")
     assert "● plan: reads only" in text
-    assert "No mode x: use one of ask, accept-edits, plan, full." in text
+    assert "Unknown mode x. Use one of ask, accept-edits, plan, full." in text
     assert "Thinking: high" in text
     assert "bash: Run " in text
-    assert "There is nothing to export yet." in text
+    assert "Nothing to export yet." in text
     assert "/compact [focus] [--preview] [--force] [--strategy NAME]: Summarise" in text
 
 
@@ -235,14 +235,14 @@ def test_a_conversation_is_exported_once_under_a_name(stage):
     typed = ("hi", "/export out.md", "/export out.md")
     text = talk(stage, stage.runtime([Reply("Hello.")]), *typed)
     assert f"Exported to {stage.workspace / 'out.md'}" in text
-    assert "out.md exists already; name another file." in text
+    assert "out.md already exists. Choose another name." in text
     assert "Hello." in (stage.workspace / "out.md").read_text()
 
 
 def test_ctrl_c_at_the_prompt_leaves_only_the_second_time_in_a_row(stage):
     keys = (KeyboardInterrupt, "/cost", KeyboardInterrupt, KeyboardInterrupt, "never")
     text = talk(stage, stage.runtime([]), *keys)
-    assert text.count("Press Control C again to leave, or go on typing.") == 2
+    assert text.count("Press Control C again to quit, or keep typing.") == 2
     assert "never" not in text
 
 
@@ -288,8 +288,8 @@ def test_a_session_whose_folder_is_gone_goes_on_where_the_person_wants(stage, tm
     moved = path.with_name("moved.jsonl")
     moved.write_text(path.read_text().replace(str(stage.workspace), "/gone/away"))
     text = talk(stage, stage.runtime([Reply("Two.")]), "x", "c", "go", resume=str(moved))
-    assert "It worked in /gone/away, which does not exist now." in text
-    assert "'x' is no answer." in text
+    assert "It worked in /gone/away." in text
+    assert "'x' is not a choice." in text
     assert f"in {stage.workspace}" in text
     assert "agent-tui: Two." in text
 
@@ -304,8 +304,8 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
 
     monkeypatch.setattr(runtime.sessions, "status", status)
     text = talk(stage, runtime, "", f"/resume {path}", "f", "go", resume=str(path))
-    assert text.count("It is open in another agent-tui (pid 1); only one can write to it.") == 2
-    assert "It goes on in a copy of the session." in text
+    assert text.count("It is open in another agent-tui (pid 1). Only one") == 2
+    assert "Continuing in a copy of the session." in text
     assert "agent-tui: Two." in text
     assert len(list(stage.sessions.rglob("*.jsonl"))) == 2
 
@@ -322,8 +322,8 @@ def test_a_session_that_another_host_left_locked_is_taken_over_after_a_question(
 
     monkeypatch.setattr(runtime.sessions, "status", status)
     text = talk(stage, runtime, "t", "go", resume=str(path))
-    assert "It is open in another agent-tui (pid 1 on node3); only one can write to it." in text
-    assert "take it over: it no longer runs on node3" in text
+    assert "It is open in another agent-tui (pid 1 on node3). Only one" in text
+    assert "take over: it no longer runs on node3" in text
     assert "agent-tui: Two." in text
     assert not marker.exists()
     assert runtime.conversation.log.path == path
@@ -334,6 +334,6 @@ def test_the_greeting_offers_what_a_tiny_model_can_do(stage):
     models = ListedModels(infos={tiny.name: tiny})
     text = talk(stage, stage.runtime([], models=models))
     note, _, steps = text.partition("\nTry:\n")
-    assert "scripted/test is for trying the program." in note
+    assert "scripted/test is only for trying the program" in note
     assert steps.startswith("agent-tui --plain --demo: five steps")
     assert "What does @FILE say?: " in steps

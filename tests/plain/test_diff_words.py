@@ -21,12 +21,12 @@ def test_lines_that_look_like_headers_are_told_as_what_they_are():
 
 def test_a_missing_newline_at_the_end_is_told():
     lines = diff_words(unified_diff("a\n", "a", "a.txt").text)
-    assert lines[-1] == "Remark: No newline at end of file"
+    assert lines[-1] == "Note: No newline at end of file"
 
 
 def test_a_file_that_gets_another_name_and_what_is_no_diff_are_told():
     assert diff_words("--- a.txt\n+++ b.txt\nBinary files differ") == [
-        "a.txt becomes b.txt: 0 lines added, 0 lines removed.",
+        "a.txt renamed to b.txt: 0 lines added, 0 lines removed.",
         "Also: Binary files differ",
     ]
 

@@ -43,7 +43,7 @@ def test_each_undo_goes_one_message_back_with_the_files(stage: Stage):
         shutil.rmtree(stage.sessions, ignore_errors=True)
         (stage.workspace / "a.txt").unlink(missing_ok=True)
         text = talk(stage, at_work(stage), *SAID, *["/undo both"] * back)
-        seen.append((text.rpartition("Taken back: ")[2][:8], file_of(stage)))
+        seen.append((text.rpartition("Undone: ")[2][:8], file_of(stage)))
     assert seen == [("Write 3.", "2"), ("And? Ple", "2"), ("Write 2.", "1"), ("Write 1.", "")]
 
 
@@ -58,7 +58,7 @@ def test_the_place_that_was_gone_back_to_is_kept(stage: Stage, chain: list[Path]
     told = "You had gone back to this message. /tree shows what came after it."
     text = went_on(stage, chain[1], "/undo both", "/tree", "")
     assert told in text
-    assert "Taken back: Write 2." in text
+    assert "Undone: Write 2." in text
     assert file_of(stage) == "1"
     assert told not in went_on(stage, chain[2]), "the session that was left opens at its end"
     went_on(stage, chain[1], "Otherwise.")

@@ -143,9 +143,9 @@ def test_the_end_of_a_turn_is_told_in_a_sentence():
 def test_an_error_is_told_once_and_with_the_way_on():
     ended = TurnFinished("error", "The server is away.", can_continue=True)
     assert told(reply("The server is away."), ended) == [
-        "Error: The server is away. /retry goes on."
+        "Error: The server is away. /retry continues."
     ]
-    assert told(ReplyDiscarded(), ended) == ["Error: The server is away. /retry goes on."]
+    assert told(ReplyDiscarded(), ended) == ["Error: The server is away. /retry continues."]
 
 
 def test_why_it_is_tried_again_is_told_once():
@@ -156,17 +156,17 @@ def test_why_it_is_tried_again_is_told_once():
         RetryScheduled(1, 9, 2.0, "It is away."),
     )
     assert lines == [
-        "It is busy. Try 2 of 10 in 2 s.",
-        "Try 3 of 10 in 4 s.",
-        "It is away. Try 4 of 10 in 8 s.",
-        "It is away. Try 2 of 10 in 2 s.",
+        "It is busy. Retrying in 2 s (2 of 10).",
+        "Retrying in 4 s (3 of 10).",
+        "It is away. Retrying in 8 s (4 of 10).",
+        "It is away. Retrying in 2 s (2 of 10).",
     ]
 
 
 def test_what_no_longer_counts_is_told_where_it_was_read_already():
     assert told(ReplyDiscarded()) == []
     words = TextDelta("Hi.")
-    assert "begins anew" in told(words, ReplyDiscarded(was_shown=True))[1]
+    assert "starting over" in told(words, ReplyDiscarded(was_shown=True))[1]
 
 
 def test_a_reply_that_comes_by_several_tries_is_read_once():
@@ -190,8 +190,8 @@ def test_a_reply_that_comes_by_several_tries_is_read_once():
         reply(),
     ) == [
         "agent-tui: The sky is ",
-        "It broke off. Try 2 of 10 in 2 s.",
-        "It broke off. Try 2 of 10 in 2 s.",
+        "It broke off. Retrying in 2 s (2 of 10).",
+        "It broke off. Retrying in 2 s (2 of 10).",
         "agent-tui: blue.",
     ]
 
@@ -206,12 +206,11 @@ def test_what_else_happens_is_a_line_each():
         TurnFinished("length"),
     )
     assert lines == [
-        "Too many requests. Try 2 of 6 in 2 s.",
-        "The context was compacted: 9,000 tokens before, 2,000 after. "
-        "The summary was written without a model.",
+        "Too many requests. Retrying in 2 s (2 of 6).",
+        "Context compacted from 9,000 to 2,000 tokens. The summary was written without a model.",
         "Saved.",
-        "Stopped. What came so far is kept. /retry goes on.",
-        "The reply was cut off at the model's limit.",
+        "Stopped. The partial reply is kept. /retry continues.",
+        "The reply was cut off at the model's output limit.",
     ]
 
 
@@ -223,17 +222,17 @@ def test_lines_of_the_persons_command_come_as_they_are_whole():
     assert out.getvalue() == "100%\none\n"
     ended = BashExecutionMessage(command="make", output="whole", exit_code=2)
     narrator.tell(BashFinished("e1", "c1", ended))
-    assert out.getvalue() == "100%\none\ntw\nThe command ended with exit code 2.\n"
+    assert out.getvalue() == "100%\none\ntw\nThe command exited with code 2.\n"
     assert narrator.last_output == "whole"
 
 
 def test_a_filling_context_is_told_of_where_the_person_can_do_something():
     usage = ContextUsage(81, 100, is_estimate=False)
     alone = (ContextWarning(usage, "warn", 85), ContextWarning(usage, "trigger", 85))
-    by_itself = "Room is made by itself at 85%; /compact does it now."
-    assert told(*alone) == [f"The context fills 81% of the window. {by_itself}"]
+    by_itself = "Compacts automatically at 85%; /compact does it now."
+    assert told(*alone) == [f"Context window 81% full. {by_itself}"]
     asked = (ContextWarning(usage, "warn"), ContextWarning(usage, "trigger"))
-    assert told(*asked) == ["The context fills 81% of the window. /compact makes room."] * 2
+    assert told(*asked) == ["Context window 81% full. /compact frees space."] * 2
 
 
 def test_long_work_is_told_of_while_nothing_else_comes():
@@ -261,5 +260,5 @@ def test_words_that_are_long_in_coming_are_told():
     waits = (ReplyStarted("m"), ReplyAwaited(125.0, True), ReplyAwaited(185.0, False))
     assert told(*waits) == [
         "The model has been thinking for 2m 05s; its server is connected.",
-        "Nothing has come from the model's server for 3m 05s. Still waiting.",
+        "No data from the model's server for 3m 05s. Still waiting.",
     ]

@@ -26,7 +26,7 @@ def test_a_question_says_what_would_happen_and_why_it_is_asked():
         "Question: run this command?",
         "    make all",
         "Why it asks: not known",
-        "With a or p, from then on allowed: bash(make *)",
+        "a or p also allows from now on: bash(make *)",
     ]
 
 
@@ -68,8 +68,8 @@ def test_what_an_answer_means(typed, answer):
 def test_where_no_rule_may_be_made_none_is_offered_or_taken():
     ask, out = asker("a", "p", "y")
     assert ask.approval(with_body("rm -r build")) == ApprovalAnswer("once")
-    assert "y once, n no, e no with words: " in out.getvalue()
-    assert out.getvalue().count("is no answer") == 2
+    assert "y once, n no, e no, with a comment: " in out.getvalue()
+    assert out.getvalue().count("is not a choice") == 2
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_answer_can_be_given_by_its_number(
 ):
     ask, out = asker("0", "9", number)
     assert ask.approval(request_) == answer
-    assert out.getvalue().count("is no answer") == 2
+    assert out.getvalue().count("is not a choice") == 2
 
 
 def test_a_question_of_a_command_takes_numbers_too():
@@ -98,7 +98,7 @@ def test_a_question_of_a_command_takes_numbers_too():
 def test_an_unknown_answer_asks_again_and_words_are_asked_for():
     ask, out = asker("what", "e", "", "e", "use make")
     assert ask.approval(COMMAND) == ApprovalAnswer("no", "use make")
-    assert "'what' is no answer. Type its letter or number, then Enter." in out.getvalue()
+    assert "'what' is not a choice. Type a letter or number, then Enter." in out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_rules_for_the_parts_of_a_command_are_one_answer(
     ask, out = asker(typed)
     given = ask.approval(replace(COMMAND, part_rules=rules))
     assert given == ApprovalAnswer(lasts, rules=rules)
-    assert "With s or w, from then on allowed: make * · write(a.txt)\n" in out.getvalue()
+    assert "s or w also allows from now on: make * · write(a.txt)\n" in out.getvalue()
     ask, out = asker("s", "w", "n")
     assert ask.approval(COMMAND) == ApprovalAnswer("no")
     assert "With s" not in out.getvalue()
@@ -125,7 +125,7 @@ def test_what_was_typed_before_the_question_is_told_and_does_not_answer_it():
     ask, out = asker("n", pending="y")
     assert ask.approval(COMMAND) == ApprovalAnswer("no")
     first, second = out.getvalue().splitlines()[:2]
-    assert first == "Typed before the question came, so not taken: 'y'"
+    assert first == "Ignored, as it was typed before the question: 'y'"
     assert second == "Question: run this command?"
 
 
@@ -158,9 +158,9 @@ def test_the_question_about_a_folder_names_what_would_be_obeyed():
     assert ask.question(question) == "this run"
     assert out.getvalue().startswith(
         "Question: Trust this folder?\n    /home/me/project\n"
-        "    What would be obeyed:\n    AGENTS.md\n"
+        "    These would take effect:\n    AGENTS.md\n"
     )
-    assert "'maybe' is no answer." in out.getvalue()
+    assert "'maybe' is not a choice." in out.getvalue()
     for leaves in ("", EOFError, KeyboardInterrupt):
         assert asker(leaves)[0].question(question) is None
 
@@ -169,7 +169,7 @@ def test_what_was_typed_before_a_grave_question_does_not_answer_it():
     question = Question("Start it?", (), (Choice(True, "yes", "y"),), is_grave=True)
     ask, out = asker("", pending="y")
     assert ask.question(question) is None
-    assert "Typed before the question came, so not taken: 'y'" in out.getvalue()
+    assert "Ignored, as it was typed before the question: 'y'" in out.getvalue()
 
 
 def test_a_plan_is_approved_with_or_without_edits():
@@ -177,8 +177,8 @@ def test_a_plan_is_approved_with_or_without_edits():
     ask, out = asker("p", "a")
     assert ask.approval(plan) == ApprovalAnswer("session", plan="1. Do it")
     shown = out.getvalue().splitlines()
-    assert shown[:2] == ["Question: go by this plan? Shout", "    1. Do it"]
-    assert "a and accept edits" in out.getvalue()
+    assert shown[:2] == ["Question: follow this plan? Shout", "    1. Do it"]
+    assert "a yes, accepting edits" in out.getvalue()
     assert "Why it asks" not in out.getvalue()
 
 
@@ -191,7 +191,7 @@ def test_a_plan_is_changed_in_the_editor_and_asked_about_again(tmp_path: Path, m
     plan = ApprovalRequest("r1", "c1", "plan", "Shout", "1. Do it", "plan", "", "")
     ask, out = asker("g", "y")
     assert ask.approval(plan) == ApprovalAnswer("once", plan="1. Do it\n2. Test it")
-    assert out.getvalue().count("Question: go by this plan?") == 2
+    assert out.getvalue().count("Question: follow this plan?") == 2
 
 
 def test_a_plan_stays_as_it_was_where_the_editor_fails(monkeypatch):
@@ -199,7 +199,7 @@ def test_a_plan_stays_as_it_was_where_the_editor_fails(monkeypatch):
     plan = ApprovalRequest("r1", "c1", "plan", "Shout", "1. Do it", "plan", "", "")
     ask, out = asker("g", "e", "the docs")
     assert ask.approval(plan) == ApprovalAnswer("no", "the docs", plan="1. Do it")
-    assert "The plan is as it was." in out.getvalue()
+    assert "The plan is unchanged." in out.getvalue()
     assert "What is missing? " in out.getvalue()
 
 
@@ -210,4 +210,4 @@ def test_a_line_of_text_is_asked_for(typed, answer):
     asking, out = asker(typed)
     assert asking.text(TextQuestion("srv: Your name", "Takes: text", "Eve", "asks again")) == answer
     assert "Question: srv: Your name" in out.getvalue()
-    assert "Enter alone takes Eve" in out.getvalue()
+    assert "Enter alone keeps Eve" in out.getvalue()

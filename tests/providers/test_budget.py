@@ -28,7 +28,7 @@ async def test_the_request_that_reaches_the_budget_is_the_last():
     provider = BudgetedProvider(script, lambda _: PRICED, budget)
     await asked(provider)
     await asked(provider)
-    with pytest.raises(BudgetSpent, match=r"\$0\.1200 were spent, and --max-cost is \$0\.1"):
+    with pytest.raises(BudgetSpent, match=r"\$0\.1200 spent, --max-cost is \$0\.1"):
         await asked(provider)
     assert len(script.requests) == 2
 
@@ -46,7 +46,7 @@ async def test_a_request_that_is_given_up_counts_what_was_told():
 async def test_what_has_no_price_is_not_asked_and_costs_nothing_without_a_limit():
     unpriced = dataclasses.replace(PRICED, input_price=None)
     script = ScriptedProvider([costing(0.0)])
-    with pytest.raises(BudgetSpent, match="openai/some costs is not known"):
+    with pytest.raises(BudgetSpent, match="price of openai/some is unknown"):
         await asked(BudgetedProvider(script, lambda _: unpriced, Budget(1.0)))
     assert await asked(BudgetedProvider(script, lambda _: unpriced, Budget()))
 

@@ -324,12 +324,12 @@ def test_the_detail_loses_class_names_and_html() -> None:
 @pytest.mark.parametrize(
     ("cause", "kind", "words"),
     [
-        ("ClientConnectorDNSError", "network", "its name was not found"),
+        ("ClientConnectorDNSError", "network", "host name not found"),
         ("SSLCertVerificationError", "address", "certificate"),
         ("ClientConnectorSSLError", "address", "TLS"),
-        ("ConnectionRefusedError", "network", "refused the connection"),
-        ("ConnectTimeout", "network", "did not answer in time"),
-        ("ConnectionResetError", "network", "connection was lost"),
+        ("ConnectionRefusedError", "network", "connection refused"),
+        ("ConnectTimeout", "network", "connection timed out"),
+        ("ConnectionResetError", "network", "connection lost"),
     ],
 )
 def test_a_connection_that_fails_is_told_in_our_words(
@@ -347,7 +347,7 @@ def test_a_connection_that_fails_is_told_in_our_words(
 
 @pytest.mark.parametrize("text", ["", "null", "Error code: 500", "litellm.APIError: b''", "b''."])
 def test_an_answer_without_words_is_said_to_give_no_reason(text: str) -> None:
-    assert plain_detail(text) == "it gave no reason."
+    assert plain_detail(text) == "no reason given."
 
 
 def test_litellms_advice_to_programmers_is_left_out() -> None:

@@ -231,7 +231,6 @@ async def test_a_refusal_has_its_kind_and_is_not_retried_behind_our_back(
     server.play(answer)
     received, error = await failing(host, request_to(server))
     assert (error.kind, received) == (kind, [])
-    assert server.base_url in error.message or "larger than" in error.message
     assert "some-model" in error.message
     assert error.hint
     assert "litellm" not in str(error)

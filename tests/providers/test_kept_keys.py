@@ -111,7 +111,7 @@ def test_a_keyring_that_stays_locked_is_told_of_and_the_rest_is_used(
     environ: dict[str, str] = {}
     (problem,) = keys.fill(environ).problems
     assert problem == (
-        "The key of gemini was not read. The system's keyring cannot be used: Prompt dismissed."
+        "Cannot read the key of gemini. Cannot use the system keyring: Prompt dismissed."
     )
     assert environ == {"OPENAI_API_KEY": KEY}
     keys.keep("gemini", KEY, in_keyring=False)
@@ -140,7 +140,7 @@ def test_a_key_that_somebody_took_out_of_the_keyring_is_told_of(
 
 @pytest.mark.parametrize(
     ("backend", "said"),
-    [(fail.Keyring(), "has no keyring"), (null.Keyring(), "keeps nothing")],
+    [(fail.Keyring(), "no usable keyring"), (null.Keyring(), "did not store")],
 )
 def test_a_machine_without_a_keyring_is_told_in_one_sentence(
     keys: KeptKeys, ring: MemoryKeyring, backend: KeyringBackend, said: str

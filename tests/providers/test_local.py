@@ -137,7 +137,7 @@ async def test_a_request_without_the_right_key_is_refused(
 async def test_a_model_nobody_knows_is_named_with_the_way_to_get_one(local: LocalProvider) -> None:
     _, error = await failing(local, ask("big"))
     assert error.kind == "not_found"
-    assert "No local model is called big." in str(error)
+    assert "No local model named big." in str(error)
     assert "agent-tui models list" in str(error)
 
 
@@ -223,11 +223,11 @@ async def test_reading_ahead_of_a_model_that_does_not_load_says_nothing(
     ("load", "kind", "words", "starts"),
     [
         ("refused", "bad_request", ("tensor 'x' is not there", "bad.gguf", "pull or add"), 1),
-        ("starved", "bad_request", ("too little memory", "smaller context"), 1),
+        ("starved", "bad_request", ("Not enough memory", "smaller context"), 1),
         ("missing", "not_found", (install_command("local"),), 1),
         ("abort", "bad_request", ("GGML_ASSERT(n_layer > 0) failed", "bad.gguf"), 1),
         ("mute", "bad_request", ("status 3", "log"), 1),
-        ("babble", "bad_request", ("what is no answer",), 1),
+        ("babble", "bad_request", ("an invalid answer",), 1),
     ],
 )
 async def test_a_model_that_does_not_load_says_why(
@@ -255,7 +255,7 @@ async def test_a_file_that_was_damaged_since_is_told_in_our_words(
     bad.model.path.write_bytes(content)
     provider = local_provider(host, tmp_path / "log", bad)
     _, error = await failing(provider, ask("bad"))
-    assert error.message.startswith("local/bad cannot be loaded: ")
+    assert error.message.startswith("Cannot load local/bad: ")
     assert words in error.message
     assert error.hint == "Restore the file, or remove the model: agent-tui models remove bad"
     await provider.aclose()
@@ -269,7 +269,7 @@ async def test_a_server_that_cannot_be_started_is_an_error_of_the_model(
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", no_process)
     provider = local_provider(host, tmp_path / "log", model)
-    with pytest.raises(ProviderError, match="local/small cannot be started"):
+    with pytest.raises(ProviderError, match="Cannot start the server of local/small"):
         await provider.served("small")
     await provider.aclose()
 

@@ -92,7 +92,7 @@ async def test_one_that_sees_none_gets_a_line_of_text_for_each():
     await send(over(server, sees=False), asking(ONE, TWO))
     for message in server.requests[0].messages[:2]:
         assert images_of(message) == []
-        assert text_of(message).count("not known to see images") == 2
+        assert text_of(message).count("not known to accept images") == 2
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ async def test_what_is_refused_for_its_images_is_sent_again_without_them(error: 
     server = Server(ONE, error)
     provider = over(server)
     assert await send(provider, asking(ONE)) == [FinishChunk("stop")]
-    assert "the provider refused it" in text_of(server.requests[1].messages[0])
+    assert "the provider rejected it" in text_of(server.requests[1].messages[0])
     await send(provider, asking(ONE, TWO))
     assert images_of(server.requests[2].messages[0]) == [TWO]
     assert len(server.requests) == 3

@@ -70,7 +70,7 @@ async def test_a_redirect_to_another_server_is_named_and_gets_no_key(
     assert server.requests == []
     assert (error.kind, most_retries(error)) == ("address", 0)
     assert f"it redirects to {server.base_url}/chat/completions." in error.message
-    assert error.hint == f"If that is the server, set base_url to {server.base_url}."
+    assert error.hint == f"If that is your server, set base_url to {server.base_url}."
 
 
 async def test_a_redirect_that_would_change_the_request_is_named(

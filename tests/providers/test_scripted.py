@@ -126,7 +126,7 @@ def test_a_refused_step_ends_the_tour_honestly() -> None:
     messages = tour_up_to_the_command("The person did not allow this.", is_error=True)
     reply = demo_reply(request(*messages))
     assert reply.tool_calls == ()
-    assert "did not go as the script expects" in reply.text
+    assert "did not go as scripted" in reply.text
     assert "The person did not allow this." in reply.text
 
 

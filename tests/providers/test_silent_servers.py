@@ -82,7 +82,7 @@ async def test_what_only_ever_gives_signs_is_given_up(
     server.play(Reply(text="never", signs=(sign,) * 10_000))
     _, error = await failing(listening_host, asking(server, name, limits(PATIENCE_S, 1)))
     assert error.kind == "timeout"
-    assert "nothing but signs of life came for 1 s" in error.message
+    assert "only keep-alives for 1 s" in error.message
     assert await asyncio.to_thread(server.wait_for_disconnects)
     assert len(server.chats) == 1
 
@@ -115,7 +115,7 @@ async def test_a_first_byte_that_never_comes_ends_the_request(
     server.play(NoHeaders())
     _, error = await failing(listening_host, asking(server, name, limits(1, PATIENCE_S)))
     assert error.kind == "timeout"
-    assert "nothing came for 1 s" in error.message
+    assert "no data for 1 s" in error.message
     assert len(server.chats) == 1
 
 
@@ -167,6 +167,6 @@ async def test_a_process_that_cannot_work_is_told_with_its_last_words(
     environ = {**worker_environ, "PYTHONPATH": str(tmp_path)}
     host = ProviderHost(log_path=tmp_path / "log", environ=environ)
     _, error = await failing(host, request_to(server))
-    assert "ended with exit status 3: no room for" in error.message
+    assert "exited with status 3: no room for" in error.message
     assert SECRET not in error.message
     await host.aclose()

@@ -170,9 +170,7 @@ def test_images_of_results_follow_all_results_as_the_users() -> None:
 def test_an_image_type_no_service_takes_becomes_words() -> None:
     tiff = ImageContent(data="aGk=", mime_type="image/tiff")
     written = openai_messages("", [UserMessage(content=(tiff,))])
-    assert written == [
-        {"role": "user", "content": "[an image of type image/tiff that cannot be sent]"}
-    ]
+    assert written == [{"role": "user", "content": "[An image of type image/tiff cannot be sent.]"}]
 
 
 def test_signed_thinking_goes_back_to_anthropic_and_to_nobody_else() -> None:

@@ -119,21 +119,28 @@ def sending(raw: bytes) -> Callable[[Path], AbstractContextManager[str]]:
 
 
 PLACES = {
-    "a port where nobody listens": (nobody, 3, "it refused the connection. Is the server running?"),
-    "a name that is not found": (no_such_name, 3, "its name was not found. Check base_url"),
-    "one that hangs up": (sending(b""), 3, "the connection was lost. Is the server running?"),
-    "TLS asked without": (tls_asked_without, 3, "the connection was lost."),
+    "a port where nobody listens": (
+        nobody,
+        3,
+        "connection refused. Check that the server",
+    ),
+    "a name that is not found": (no_such_name, 3, "host name not found. Check base_url"),
+    "one that hangs up": (sending(b""), 3, "connection lost. Check that the server is running"),
+    "TLS asked without": (tls_asked_without, 3, "connection lost."),
     "another protocol": (
         sending(b"\x15\x03\x01\x00\x02\x02\x70"),  # an alert of TLS
         1,
-        "does not speak HTTP. Check base_url: the port may be another, or want https://.",
+        "does not speak HTTP. Check the port in base_url, or use https:// there.",
     ),
-    "no TLS": (no_tls, 1, "it does not speak TLS, or not as it should. Set base_url to http://"),
+    "no TLS": (
+        no_tls,
+        1,
+        "TLS handshake failed. If the server does not use TLS, set base_url to http://",
+    ),
     "a certificate that is not trusted": (
         untrusted,
         1,
-        "its certificate is not one that this machine trusts. If you trust it, name the file of "
-        "its authority in SSL_CERT_FILE.",
+        "its certificate is not trusted. If you trust it, set SSL_CERT_FILE to",
     ),
 }
 """How often is asked at first, and what is said."""
@@ -159,7 +166,7 @@ async def test_a_place_without_a_server_is_told_after_few_tries(
 async def test_what_is_no_address_is_said_at_once(host: ProviderHost, base_url: str) -> None:
     _, error = await failing(host, request_at(base_url))
     assert (error.kind, most_retries(error)) == ("address", 0)
-    assert "is no web address" in error.message
+    assert "is not a web address" in error.message
     assert "http://" in error.hint
 
 
@@ -174,30 +181,38 @@ def refusal(status: int, message: str) -> Failure:
     return Failure(status, json.dumps({"error": {"message": message}}))
 
 
-CHECK = "Check base_url: for most servers it ends in /v1."
+CHECK = "Check base_url: most end in /v1."
 WELCOME = page(200, "Welcome to nginx!")
 EMPTY = Failure(200, "")
 ANSWERS = {
-    "a web page": (WELCOME, 1, f"it sent a web page: “Welcome to nginx!”. {CHECK}"),
+    "a web page": (WELCOME, 1, f"it returned a web page: “Welcome to nginx!”. {CHECK}"),
     "a text": (
         Failure(200, "Ollama is running", content_type="text/plain"),
         1,
-        f"it sent a text that is no reply: “Ollama is running”. {CHECK}",
+        f"it returned text that is not a reply: “Ollama is running”. {CHECK}",
     ),
-    "another object": (Failure(200, '{"status": "ok"}'), 1, "it sent a text that is no reply"),
+    "another object": (Failure(200, '{"status": "ok"}'), 1, "text that is not a reply"),
     "LM Studio": (
         Failure(200, '{"error": "Unexpected endpoint or method. (POST /x)"}'),
         1,
         "Unexpected endpoint",
     ),
-    "a page that is not there": (page(404, "404"), 1, f"it has nothing there (404). {CHECK}"),
-    "a path that is not there": (Failure(404, '{"detail":"Not Found"}'), 1, "nothing there (404)"),
-    "nothing at all": (Failure(404, ""), 1, "it has nothing there (404)"),
-    "a text for a path": (Failure(404, "404 page not found"), 1, "nothing there (404)"),
-    "files alone": (page(405, "405"), 1, f"it takes no requests there (405). {CHECK}"),
-    "a route for reading": (Failure(405, '{"detail":"Method Not Allowed"}'), 1, "no requests"),
-    "a refusal of tools": (refusal(405, "No tools here"), 1, "No tools here. Choose another"),
-    "http.server": (page(501, "Unsupported method"), 1, "it takes no requests there (501)"),
+    "a page that is not there": (page(404, "404"), 1, f"nothing found there (404). {CHECK}"),
+    "a path that is not there": (
+        Failure(404, '{"detail":"Not Found"}'),
+        1,
+        "nothing found there (404)",
+    ),
+    "nothing at all": (Failure(404, ""), 1, "nothing found there (404)"),
+    "a text for a path": (Failure(404, "404 page not found"), 1, "nothing found there (404)"),
+    "files alone": (page(405, "405"), 1, f"it does not accept requests there (405). {CHECK}"),
+    "a route for reading": (
+        Failure(405, '{"detail":"Method Not Allowed"}'),
+        1,
+        "not accept requests",
+    ),
+    "a refusal of tools": (refusal(405, "No tools here"), 1, "No tools here. Switch models"),
+    "http.server": (page(501, "Unsupported method"), 1, "it does not accept requests there (501)"),
     "a server of embeddings": (refusal(501, "No completions here"), 1, "No completions here."),
     "an answer without a word": (EMPTY, 3, "it sent no reply."),
     "a stream without a word": (
@@ -213,7 +228,7 @@ ANSWERS = {
     "a stream of something else": (
         Failure(200, "data: hello\n\n", content_type="text/event-stream"),
         3,
-        "it sent something that is not valid JSON.",
+        "its reply is not valid JSON.",
     ),
     "an error that nobody knows": (Failure(200, '{"error": "no such route"}'), 3, "no such route"),
     "a bad gateway": (page(502, "502 Bad Gateway"), 10, "502 Bad Gateway"),

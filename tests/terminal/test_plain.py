@@ -14,7 +14,7 @@ from tests.support.pty_program import PtyProgram
 
 PLAIN = [sys.executable, "-m", "agent_tui", "--plain"]
 PROMPT = "] > "
-QUESTION = "e no with words: "
+QUESTION = "e no, with a comment: "
 
 
 class Talk:
@@ -57,21 +57,21 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.after("agent-tui: Hello!")
         talk.after("Question: run this command?")
         talk.after(QUESTION, "perhaps\n")
-        talk.after("is no answer")
+        talk.after("is not a choice")
         talk.after(QUESTION, "y\n")
         talk.after("Tool bash failed: sh run-tests.sh")
         talk.after("Line 6 removed:")
-        talk.interrupt(QUESTION, "Stopped. What came so far is kept.")
+        talk.interrupt(QUESTION, "Stopped. The partial reply is kept.")
         talk.after(PROMPT, "/compact\n")
-        talk.after("The context was compacted")
+        talk.after("Context compacted")
         talk.after(PROMPT, "/resume\n")
         talk.after("1. begin, ")
         talk.after("for none: ", "1\n")
         talk.after("You: begin")
-        talk.interrupt(PROMPT, "again to leave")
+        talk.interrupt(PROMPT, "again to quit")
         talk.after(PROMPT, "\x04")
         assert program.wait_until_end() == 0
-        assert "Go on with: agent-tui --plain -r " in program.text
+        assert "Resume it with: agent-tui --plain -r " in program.text
         assert_only_lines(program.output)
 
 
@@ -87,14 +87,14 @@ def test_what_is_in_force_is_asked_first_and_ways_to_a_model_are_told(environ, t
     with PtyProgram([*PLAIN[:-1]], environ=environ, cwd=folder) as program:
         talk = Talk(program)
         talk.after("Question: Trust this folder?")
-        talk.after("What would be obeyed:")
+        talk.after("These would take effect:")
         talk.after("    AGENTS.md")
         talk.after("it is asked again: ", "n\n")
         talk.after("Not read: AGENTS.md (the folder is not trusted).")
-        talk.after("No model is chosen yet.")
+        talk.after("No model chosen yet.")
         talk.after("Looking for models that can be used at once.")
         talk.after(PROMPT, "hello\n")
-        talk.after("No model is chosen.")
+        talk.after("No model chosen.")
         talk.after(PROMPT)
         os.kill(program.process.pid, signal.SIGTERM)
         assert program.wait_until_end() == 128 + signal.SIGTERM
@@ -118,6 +118,6 @@ def test_ctrl_c_works_below_a_shell_that_ignores_it(demo, environ, tmp_path):
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *demo, "--plain"]
     with PtyProgram(argv, environ={**environ, "TERM": "dumb"}, cwd=tmp_path) as program:
         talk = Talk(program)
-        talk.interrupt(PROMPT, "again to leave")
+        talk.interrupt(PROMPT, "again to quit")
         talk.after(PROMPT, "\x04")
         assert program.wait_until_end() == 0

@@ -800,7 +800,7 @@ async def test_the_first_screen_offers_what_a_tiny_model_can_do(tmp_path: Path):
         ui.runtime.set_model(ModelRef("local/tiny"))
         ui.app.view.status.refresh()
         await ui.settle()
-        assert "local/tiny is for trying the program." in ui.drawn_chat
+        assert "local/tiny is only for trying the program" in ui.drawn_chat
         assert "/tour" in ui.drawn_chat
         assert "What does this project do?" not in ui.drawn_chat
 
@@ -809,5 +809,5 @@ async def test_choosing_a_tiny_model_says_that_it_is_for_trying(tmp_path: Path):
     infos = {LOCAL.name: ModelInfo(LOCAL.name, 8_192, 2_048, is_tiny=True)}
     async with running_app(tmp_path, models=ListedModels(infos=infos)) as ui:
         await ui.send(f"/model {LOCAL.name}")
-        told = f"{LOCAL.name} is for trying the program."
+        told = f"{LOCAL.name} is only for trying the program"
         assert any(notice.startswith(told) for notice in ui.notices)

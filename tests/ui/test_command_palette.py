@@ -66,7 +66,7 @@ async def test_a_command_that_needs_an_argument_goes_into_the_prompt(tmp_path: P
         await ui.write("queue")
         assert palette.present_row is not None
         choice: PaletteChoice = palette.present_row.value
-        assert choice.description.startswith("Say something")
+        assert choice.description.startswith("Send a message")
         await ui.pilot.press("enter")
         await ui.settle()
         assert ui.text == "/queue "

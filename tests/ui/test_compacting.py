@@ -95,7 +95,7 @@ async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_
 async def test_an_unknown_option_compacts_nothing(tmp_path: Path):
     async with at_work(tmp_path) as ui:
         await ui.send("/compact --preveiw")
-        told = "/compact has no option --preveiw, only --preview, --force and --strategy."
+        told = "Unknown option --preveiw. /compact takes --preview, --force and --strategy."
         assert ui.notices == [told]
         assert summaries(ui) == []
 
@@ -130,8 +130,8 @@ async def test_a_focus_beside_a_strategy_reaches_the_model(tmp_path: Path):
 @pytest.mark.parametrize(
     ("typed", "notice"),
     [
-        ("--strategy magic", "'magic' is not a strategy; there are tiered, hybrid, agent."),
-        ("--strategy", "--strategy needs a name; there are tiered, hybrid, agent."),
+        ("--strategy magic", "'magic' is not a strategy. Available: tiered, hybrid, agent."),
+        ("--strategy", "--strategy needs a name. Available: tiered, hybrid, agent."),
     ],
 )
 async def test_a_strategy_that_there_is_not_compacts_nothing(
@@ -211,7 +211,7 @@ async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Pa
             f"would leave {expected.tokens_after:,} tokens (▸); its target is 22,200 (37%)",
             "Never touch anything below vendor/.",
             "src/parser.py",
-            "Read files (31)",
+            "Files read (31)",
             "+26 more",
             "1 failed, 61 passed",
             "Write it up",
@@ -240,7 +240,7 @@ async def test_what_the_preview_says_is_what_comes_of_it(tmp_path: Path):
 async def test_a_focus_beside_the_preview_is_left_out_with_a_word(tmp_path: Path):
     async with at_work(tmp_path) as ui:
         await opened(ui, "/compact --preview the api", "as it is")
-        assert ui.notices == ["A focus changes the summary alone, so --preview leaves it out."]
+        assert ui.notices == ["--preview ignores the focus, which affects only the summary."]
 
 
 async def test_the_preview_says_why_there_would_be_no_summary(tmp_path: Path):
@@ -275,7 +275,7 @@ async def test_context_shows_the_map_and_what_could_go(tmp_path: Path):
         await opened(ui, "/context", f"{old_outputs.freed:,}")
         shown = page_text(ui)
         assert "Your messages" in shown
-        assert "▸ 2  old outputs" in shown
+        assert "▸ 2  cut old outputs" in shown
         assert "read src/generated/schema_0.py" in shown
         await ui.pilot.press("escape")
         await ui.settle()
@@ -301,9 +301,7 @@ async def test_uncompact_in_place_says_how_large_the_context_is_again(tmp_path: 
         await ui.send("/compact --strategy tiered")
         assert ui.status.usage.label != label
         await ui.send("/uncompact")
-        assert ui.notices == [
-            f"Undone: the context is as it was before, about {before:,} tokens again."
-        ]
+        assert ui.notices == [f"Compaction undone: the context is back to about {before:,} tokens."]
         assert ui.status.usage.label == label
 
 
@@ -316,9 +314,8 @@ async def test_uncompact_after_compact_shows_the_session_from_before(tmp_path: P
         assert ui.path == path
         shown = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
         assert shown[-2:] == ["yes, go with the table", "said since"]
-        assert ui.notices[-1] == (
-            f"Undone: back in the session from before /compact, about {ui.usage.used:,} tokens."
-        )
+        size = f"about {ui.usage.used:,} tokens"
+        assert ui.notices[-1] == f"Compaction undone: back in the session before /compact, {size}."
         assert ui.usage.used > before, "what was said since came along"
 
 
@@ -340,7 +337,7 @@ async def test_compact_that_frees_next_to_nothing_asks_before_a_new_session_begi
         await ui.submit("/compact")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         asked = "\n".join(str(widget.render()) for widget in ui.app.screen.query("Static"))
-        assert "This would free about" in asked
+        assert "This would free only about" in asked
         await ui.pilot.press(*answers)
         await ui.settle()
         await ui.until(lambda: bool(summaries(ui)) == ("y" in answers))

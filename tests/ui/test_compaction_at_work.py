@@ -99,7 +99,9 @@ async def test_a_turn_is_compacted_on_its_way_and_that_can_be_undone(tmp_path: P
         assert "message" in live[0].summary
 
         await screen.send("/uncompact")
-        await screen.until(lambda: screen.last_notice.startswith("Undone: the context is as it"))
+        await screen.until(
+            lambda: screen.last_notice.startswith("Compaction undone: the context is")
+        )
         assert runtime.conversation.usage.used > small
         assert screen.bar == runtime.conversation.usage.label
 
@@ -118,6 +120,6 @@ async def test_compact_moves_the_bar_and_undoing_it_moves_it_back(tmp_path: Path
         assert screen.bar != before
 
         await screen.send("/uncompact")
-        await screen.until(lambda: screen.last_notice.startswith("Undone: back in the session"))
+        await screen.until(lambda: screen.last_notice.startswith("Compaction undone: back in"))
         assert screen.app.runtime.conversation.log.path == path
         assert screen.bar == before

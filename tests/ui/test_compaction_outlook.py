@@ -28,10 +28,10 @@ def test_a_request_s_cost_is_said_with_what_a_compaction_saves():
     preview = replace(PREVIEW, tokens_before=100_000, tokens_after=20_000)
     assert request_cost(preview, 0.000001) == (
         "Each request reads 100,000 tokens ($0.1000); "
-        "a compaction would save 80,000 tokens ($0.0800) of it."
+        "compacting now would save 80,000 tokens ($0.0800)."
     )
     assert request_cost(replace(preview, tokens_after=100_000), 0) == (
-        "Each request reads 100,000 tokens; a compaction would save nothing now."
+        "Each request reads 100,000 tokens; compacting now would save nothing."
     )
 
 
@@ -55,7 +55,7 @@ def test_an_unknown_window_has_no_percent_to_divide_by():
 def test_only_lists_with_something_in_them_are_shown_and_each_is_bounded():
     assert kept_facts(Ledger()) == ()
     (section,) = kept_facts(Ledger(modified_files=tuple(f"{n}.py" for n in range(1_000))))
-    assert section.heading == "Changed files (1,000)"
+    assert section.heading == "Files changed (1,000)"
     assert section.rows[0] == ("·", "0.py")
     assert section.rows[-1] == ("", "+992 more")
     assert len(section.rows) == 9

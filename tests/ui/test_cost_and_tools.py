@@ -19,7 +19,7 @@ def lines(spending: Spending, cost: float, *unpriced: str) -> list[str]:
 def test_one_model_takes_one_line():
     assert lines(Spending((BIG,), Spent(), None), 0.6) == [
         "This session: 7,200 tokens in (200 from the cache), 100 out, $0.6000, 2 requests.",
-        "At list prices; what you are billed may differ.",
+        "At list prices; your bill may differ.",
     ]
 
 
@@ -31,19 +31,19 @@ def test_several_models_summaries_and_what_came_since_have_lines_of_their_own():
         "  my/own: 5,000 tokens in, 10 out, 1 request",
         "  summaries: 700 tokens in, 70 out, $0.0200, 1 request",
         "Since the last compaction: 300 tokens in, 10 out, 1 request.",
-        "The price of my/own is not known, so not counted.",
+        "The price of my/own is unknown and not counted.",
     ]
 
 
 def test_a_price_that_is_not_known_is_no_zero():
     first, second = lines(Spending((OWN,), Spent(), None), 0.0, "my/own")
     assert "$" not in first
-    assert second == "The price of my/own is not known, so not counted."
+    assert second == "The price of my/own is unknown and not counted."
 
 
 def test_estimates_are_said():
     spent = Spent("a/big", 1, 10, 0, 10, 0.1, has_estimates=True)
-    assert "our own estimate" in lines(Spending((spent,), Spent(), None), 0.1)[-1]
+    assert "are estimates" in lines(Spending((spent,), Spent(), None), 0.1)[-1]
 
 
 async def test_the_tools_are_listed_with_what_they_take_of_every_request(tmp_path: Path):
@@ -51,6 +51,4 @@ async def test_the_tools_are_listed_with_what_they_take_of_every_request(tmp_pat
         await ui.send("/tools")
         await ui.until(lambda: bool(ui.app.screen.query("#page-title")))
         title = str(ui.app.screen.query_one("#page-title", Static).content)
-        assert re.fullmatch(
-            r"Tools the model has · about [1-9][\d,]* tokens of every request", title
-        )
+        assert re.fullmatch(r"The model's tools · about [1-9][\d,]* tokens per request", title)

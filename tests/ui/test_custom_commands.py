@@ -79,7 +79,7 @@ async def test_what_is_gone_or_no_longer_in_force_is_not_sent(tmp_path, user, pr
         await ui.until(lambda: "review.md" in "".join(ui.notices))
         ui.stage.trust.decide(ui.workspace, "not trusted")
         await ui.send("/ship")
-        await ui.until(lambda: "There is no /ship any more" in ui.notices[-1])
+        await ui.until(lambda: "/ship no longer exists" in ui.notices[-1])
         assert ui.sent == []
 
 
@@ -92,7 +92,7 @@ async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user
     async with running_app(tmp_path, stage=Stage(tmp_path, is_trusted=False)) as ui:
         await ui.until(lambda: len(ui.notices) == 4)
         assert ui.notices[0] == f"{user}/bad0.md is binary, not text."
-        assert ui.notices[3].startswith("3 more prompt files cannot be used: /help says")
+        assert ui.notices[3].startswith("3 more prompt files cannot be used; /help")
         await ui.write("/rev")
         await ui.until(lambda: offered(ui) == {"/review": "user · [red]Look[/red] $1"})
         assert len(ui.notices) == 4

@@ -89,9 +89,9 @@ async def test_what_was_changed_before_a_compaction_is_there_too(tmp_path: Path)
 async def test_where_nothing_was_changed_it_says_so(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/diff")
-        assert ui.notices[-1] == "No file was changed in this conversation."
+        assert ui.notices[-1] == "No files changed in this conversation."
         await ui.send("/diff x.py")
-        assert "No file like x.py" in ui.notices[-1]
+        assert "No file changed in this conversation matches x.py" in ui.notices[-1]
 
 
 async def test_a_diff_is_printed_for_scripts(tmp_path: Path):

@@ -93,4 +93,4 @@ async def test_the_page_says_how_to_have_a_hook(tmp_path: Path):
         assert ".agent-tui/hooks.json" in rows(ui)
         await ui.pilot.press("escape")
         await ui.send("/hooks ask")
-        assert ui.notices[-1] == "This project has no hooks, or is not trusted: /trust."
+        assert ui.notices[-1] == "This project has no hooks, or is not trusted (see /trust)."

@@ -28,11 +28,11 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
         await ui.send("/init")
         assert ui.notices[-1].startswith("Cannot write AGENTS.md while the agent works")
         await ui.finish()
-        assert ui.notices[-1] == "AGENTS.md is in force from the next message on."
+        assert ui.notices[-1] == "AGENTS.md takes effect with your next message."
         assert "Mine." in ui.system_prompt
         await ui.send("/init")
         assert "so improve it" in ui.sent[1]
-        assert ui.notices[-1] == "AGENTS.md is in force from the next message on."
+        assert ui.notices[-1] == "AGENTS.md takes effect with your next message."
         assert len(ui.notices) == 2, "nothing changed, so nothing is said"
 
 
@@ -45,12 +45,12 @@ async def test_init_says_when_what_was_written_is_not_obeyed_and_writes_nothing_
     async with running_app(tmp_path, **options) as ui:
         await ui.send("/permissions plan")
         await ui.send("/init")
-        assert ui.notices[-1].startswith("In plan mode nothing can be written")
+        assert ui.notices[-1].startswith("Plan mode cannot write files")
         assert ui.sent == []
         await ui.send("/permissions ask")
         await ui.send("/init")
         await allow(ui)
-        await ui.until(lambda: "not in force" in ui.notices[-1])
+        await ui.until(lambda: "not in effect" in ui.notices[-1])
         assert ui.notices[-1] == (
-            "AGENTS.md is not in force: the folder is not trusted. /trust changes that."
+            "AGENTS.md is not in effect: the folder is not trusted. /trust changes that."
         )

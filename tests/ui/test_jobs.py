@@ -85,7 +85,7 @@ async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
     runtime = free(stage, *begin("echo printed; sleep 76701"), *begin(nap(76702), "c2"))
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.send("/jobs")
-        assert ui.notices == ["Nothing runs in the background."]
+        assert ui.notices == ["No background jobs."]
         await ui.send("start it")
         await ui.send("and another")
         assert ui.status.jobs == 2
@@ -97,7 +97,7 @@ async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
         await ui.pilot.press("o")
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
         assert "printed" in await drawn(ui)
-        assert "all of it" in await drawn(ui)
+        assert "full output" in await drawn(ui)
         await ui.pilot.press("escape")
         await ui.send("/jobs")
         await ui.pilot.press("down", "enter")
@@ -114,13 +114,13 @@ async def test_jobs_are_named_by_their_ids(tmp_path: Path):
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.send("start it")
         await ui.send("/jobs kill 1")
-        assert ui.notices[-1] == "/jobs takes an id, or stop and an id, not kill 1."
+        assert ui.notices[-1] == "/jobs takes ID or stop ID, not kill 1."
         await ui.send("/jobs stop 4")
-        assert ui.notices[-1] == "There is no job 4. There are: 1."
+        assert ui.notices[-1] == "No job 4. Jobs: 1."
         await ui.send("/jobs stop 1")
         await ui.until(lambda: ui.status.jobs == 0)
         await ui.send("/jobs stop 1")
-        assert ui.notices[-1].startswith("Job 1 has ended: stopped after")
+        assert ui.notices[-1].startswith("Job 1 has already ended: stopped after")
         await ui.send("/jobs 1")
         assert isinstance(ui.app.screen, PageScreen)
 

@@ -95,7 +95,7 @@ async def test_the_round_is_shown_no_second_loop_begins_and_esc_drops_the_rest(t
         screen.app.prompt.area.load_text("/loop 2 again")
         await screen.pilot.pause()
         await screen.pilot.press("enter")
-        await screen.until(lambda: "Cannot begin a loop" in screen.last_notice)
+        await screen.until(lambda: "Cannot start a loop" in screen.last_notice)
 
         await screen.pilot.press("escape")
         await screen.until(lambda: not screen.app.controller.turns.is_running)
@@ -116,7 +116,7 @@ async def test_a_failed_summary_can_be_made_with_retry(tmp_path: Path):
         assert [block.summary for block in screen.compactions] == [SUMMARY]
 
         await screen.send("/uncompact")
-        await screen.until(lambda: screen.last_notice.startswith("Undone"))
+        await screen.until(lambda: screen.last_notice.startswith("Compaction undone"))
         assert LONG in [m.text for m in screen.app.runtime.conversation.request().messages]
 
 

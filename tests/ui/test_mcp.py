@@ -82,7 +82,7 @@ async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage
         await ui.send("/mcp off other")
         await ui.send("/mcp jump")
         assert ui.notices[-3:] == [
-            "MCP server good is off until the program ends.",
+            "MCP server good is off for this run.",
             "There is no MCP server 'other'. Servers: good, bad.",
             "/mcp takes restart, on, off or ask, not jump.",
         ]
@@ -143,7 +143,7 @@ def test_the_page_shows_command_source_tools_and_notes():
     assert section.heading == "github: ready, 1 tool"
     assert section.rows == (
         ("command", "npx -y 'a b'"),
-        ("named in", "~/config.toml"),
+        ("defined in", "~/config.toml"),
         ("tools", "one"),
         ("note", "tool x left out: y"),
     )
@@ -153,8 +153,8 @@ def test_the_question_shows_the_whole_command_and_nothing_that_steers():
     assert [*server_question(SPEC).facts] == [
         "npx -y 'a b'",
         "with A=${B}",
-        "named in /home/me/config.toml",
-        "It runs as you, unwatched.",
+        "defined in /home/me/config.toml",
+        "It runs with your permissions, unsupervised.",
     ]
     tricky = replace(SPEC, argv=("sh", "-c", "\x1b[2J\u202e; rm\n" + " " * 3_000 + "evil"))
     shown = "\n".join(server_question(tricky).facts)

@@ -30,14 +30,14 @@ def test_the_page_shows_what_is_in_force_what_is_not_and_why():
     )
     in_force, fitting, changed, withheld, how = page.sections
     assert in_force.rows == (
-        ("/proj/AGENTS.md", "about 1,200 tokens, 2 lines, cut: it is too long"),
+        ("/proj/AGENTS.md", "about 1,200 tokens, 2 lines, cut: too long"),
         ("AGENTS.md", "about 800 tokens, 1 line"),
-        ("together", "about 2,000 tokens, 20.0% of the window"),
+        ("total", "about 2,000 tokens, 20.0% of the window"),
     )
     assert fitting.rows == (("", "To fit this window: cut."),)
     assert changed.rows == (("AGENTS.md", "changed since it was read"),)
     assert withheld.rows == (("CLAUDE.md", "the folder is not trusted"),)
-    assert "counts from the next message on" in how.rows[-1][1]
+    assert "applies from your next message" in how.rows[-1][1]
 
 
 def test_the_page_names_what_is_not_taken_along_and_what_counts_below():
@@ -45,7 +45,7 @@ def test_the_page_names_what_is_not_taken_along_and_what_counts_below():
     pin = Pin(kind="instructions", name="web", path=str(CWD / "web/AGENTS.md"))
     page = memory_page((FileInForce(file, 2),), (), (), CWD, window=0, fit_note="", below=[pin])
     assert [section.rows for section in page.sections[1:3]] == [
-        ((".env", "it is not in the trusted folder, or may hold keys"),),
+        ((".env", "outside the trusted folder, or may hold keys"),),
         (("web/", str(CWD / "web/AGENTS.md")),),
     ]
 
@@ -82,13 +82,13 @@ async def test_a_line_is_added_to_the_project_s_file_or_the_person_s(tmp_path: P
     async with running_app(tmp_path, stage=stage) as ui:
         await ui.send("/memory add Two.")
         await ui.until(lambda: ui.notices)
-        assert ui.notices[-1] == "Added to AGENTS.md, in force from the next message on: Two."
+        assert ui.notices[-1] == "Added to AGENTS.md, in effect from your next message: Two."
         await ui.send("/memory add --user  Be brief.")
         await ui.until(lambda: "Be brief." in ui.notices[-1])
-        assert ui.notices[-1].startswith(f"Made {stage.config}/AGENTS.md, in force")
+        assert ui.notices[-1].startswith(f"Created {stage.config}/AGENTS.md, in effect")
         assert told(ui) == ["- Be brief.\n", "# Rules\n\n- One.\n- Two.\n"]
         await ui.send("/memory add --user")
-        assert ui.notices[-1].startswith("What should be remembered?")
+        assert ui.notices[-1].startswith("Add the text to remember")
 
 
 async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path: Path):
@@ -97,10 +97,10 @@ async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         await ui.pilot.press("escape")
         await ui.until(lambda: ui.notices)
-        assert ui.notices[-1] == "Made AGENTS.md, not in force (/memory says why): Use tabs."
+        assert ui.notices[-1] == "Created AGENTS.md, not in effect (/memory says why): Use tabs."
         await ui.send("/memory add More.")
         await ui.until(lambda: len(ui.notices) > 1)
-        assert "is not obeyed: the folder is not trusted. Use /trust" in ui.notices[-1]
+        assert "is not in effect: the folder is not trusted. Use /trust" in ui.notices[-1]
         assert (ui.workspace / "AGENTS.md").read_text() == "- Use tabs.\n"
 
 
@@ -109,18 +109,18 @@ async def test_while_a_turn_runs_a_line_is_kept_and_counts_later(tmp_path: Path)
         await ui.send("go")
         await ui.send("/memory add Use tabs.")
         await ui.until(lambda: ui.notices)
-        assert "/memory reload when the turn is done" in ui.notices[-1]
+        assert "/memory reload once the turn ends" in ui.notices[-1]
         await ui.send("/memory edit")
         assert ui.notices[-1].startswith("Cannot open an editor while the agent works")
         await ui.send("/memory reload")
-        assert ui.notices[-1].startswith("Cannot read them again while the agent works")
+        assert ui.notices[-1].startswith("Cannot read the files again while the agent works")
         assert told(ui) == []
         await ui.finish()
         await ui.send("/memory reload")
-        assert ui.notices[-1] == "In force from the next message on: AGENTS.md."
+        assert ui.notices[-1] == "In effect from your next message: AGENTS.md."
         assert told(ui) == ["- Use tabs.\n"]
         await ui.send("/memory reload")
-        assert ui.notices[-1] == "Read again, nothing changed: AGENTS.md."
+        assert ui.notices[-1] == "Read again, no changes: AGENTS.md."
 
 
 async def test_files_are_opened_in_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -130,16 +130,16 @@ async def test_files_are_opened_in_the_editor(tmp_path: Path, monkeypatch: pytes
         opened = edit_with(monkeypatch, "Two.")
         await ui.send("/memory edit")
         await ui.until(lambda: ui.notices)
-        assert ui.notices[-1] == "Changed CLAUDE.md, in force from the next message on."
+        assert ui.notices[-1] == "Changed CLAUDE.md, in effect from your next message."
         await ui.send("/memory edit ../workspace/CLAUDE.md")
-        await ui.until(lambda: ui.notices[-1] == "CLAUDE.md is as it was.")
+        await ui.until(lambda: ui.notices[-1] == "CLAUDE.md is unchanged.")
         await ui.send("/memory edit --user")
         await ui.until(lambda: len(opened) == 3)
         await ui.settle()
         assert opened[1:] == [stage.workspace / "CLAUDE.md", stage.config / "AGENTS.md"]
         assert told(ui) == ["Two.", "Two."]
         await ui.send("/memory edit ~nobody-here/notes.txt")
-        assert "is none of AGENTS.override.md, AGENTS.md," in ui.notices[-1]
+        assert "is not one of AGENTS.override.md, AGENTS.md," in ui.notices[-1]
         edit_with(monkeypatch, None)
         count = len(ui.notices)
         await ui.send("/memory edit")

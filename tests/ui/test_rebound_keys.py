@@ -75,7 +75,7 @@ async def test_pages_palette_and_hints_name_them(tmp_path: Path):
     async with running_app(tmp_path, settings=settings) as ui:
         rows = {row.title: row.columns for row in palette_rows(ACTIONS, keys_in_force())}
         assert rows["Search the chat"] == ("f3",)
-        assert rows["Take queued messages back into the prompt"] == ("",)
+        assert rows["Move queued messages back to the prompt"] == ("",)
         told = [row for section in ui.app.controller.front.help().keys for row in section.rows]
         assert ("f3", "search the chat") in told
         assert ("—", "take queued messages back") in told

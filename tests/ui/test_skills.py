@@ -43,8 +43,8 @@ async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
         assert "Pinned skills and instructions" in shown
         await ui.pilot.press("escape")
         await ui.send("/skills drop review")
-        await ui.until(lambda: ui.notices[-1] == "No skill review is in use. In use: release.")
+        await ui.until(lambda: ui.notices[-1] == "Skill review is not in use. In use: release.")
         await ui.send("/skills drop release")
-        await ui.until(lambda: ui.notices[-1] == "Skill release is out of the context.")
+        await ui.until(lambda: ui.notices[-1] == "Skill release removed from the context.")
         await ui.send("Go on")
         await ui.until(lambda: ui.answers[-1] == "Well.")

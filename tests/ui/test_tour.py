@@ -95,6 +95,6 @@ async def test_its_texts_name_the_keys_that_are_in_force(tmp_path: Path):
     settings = Settings.model_validate(keys)
     async with running_app(tmp_path, is_demo=True, settings=settings) as ui:
         tour = ui.app.view.widgets.tour
-        assert "Press f5, and the message below is sent." in str(tour.render())
+        assert "Press f5 to send the message below." in str(tour.render())
         assert "(f5 sends this)" in str(ui.app.prompt.area.placeholder)
-        assert TOUR[1].shown.endswith("n refuses, ctrl+x stops it all.")
+        assert TOUR[1].shown.endswith("n to refuse, ctrl+x to stop.")

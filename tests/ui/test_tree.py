@@ -163,7 +163,7 @@ async def test_in_an_empty_conversation_there_is_nothing_to_go_back_to(tmp_path:
         await ui.settle()
         assert not isinstance(ui.app.screen, TreeScreen)
         await ui.send("/tree")
-        assert ui.notices == ["There is nothing to go back to yet."]
+        assert ui.notices == ["Nothing to go back to yet."]
 
 
 async def test_the_tree_waits_for_the_end_of_a_turn(opened: Open):

@@ -25,7 +25,7 @@ def test_the_question_names_the_folder_and_what_would_be_obeyed():
     facts = facts_of(question(FOLDER / "AGENTS.md", FOLDER / "src" / "CLAUDE.md"))
     assert facts.startswith("/home/person/proj\n")
     assert "  AGENTS.md\n  src/CLAUDE.md\n" in facts
-    assert "Git would be asked" in facts
+    assert "agent-tui would run git" in facts
 
 
 def test_a_folder_of_prompt_files_is_named_without_what_is_in_it():
@@ -35,7 +35,7 @@ def test_a_folder_of_prompt_files_is_named_without_what_is_in_it():
 
 def test_what_git_would_obey_is_said_without_repeating_the_folder():
     facts = facts_of(question(doubt=f"{FOLDER}/.git/config:2: core.fsmonitor could run a program"))
-    assert "What git would obey: .git/config:2: core.fsmonitor could run a program" in facts
+    assert "Git risk: .git/config:2: core.fsmonitor could run a program" in facts
 
 
 def test_names_cannot_add_lines_or_steer_the_terminal():

@@ -56,7 +56,7 @@ async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
         assert present(tmp_path) == BEFORE
         assert ui.notices[-1] == "2 files restored: old.txt, new.txt. /undo reverts that."
         await ui.pilot.press("ctrl+u")
-        assert "yes: 2 files as before that" in await question(ui, "/undo")
+        assert "yes: 2 files as before the restore" in await question(ui, "/undo")
         await ui.pilot.press("y")
         await ui.until(lambda: present(tmp_path) == AFTER)
 
@@ -123,7 +123,7 @@ async def test_what_somebody_else_changed_is_named_before_and_after(tmp_path: Pa
 async def test_the_way_may_be_named(tmp_path: Path):
     async with changing(tmp_path) as ui:
         await ui.send("/undo")
-        assert ui.notices[-1] == "Nothing was said yet that could be taken back."
+        assert ui.notices[-1] == "Nothing to undo yet."
         await ui.send("Change them")
         await ui.send("/undo everything")
         assert ui.notices[-1] == "/undo takes both, talk, files, not everything."

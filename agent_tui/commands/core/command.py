@@ -84,9 +84,9 @@ class Command:
             case "screen" if front.screen is None:
                 return f"/{self.name} needs the screen: start agent-tui without {front.name}."
             case "person" if not front.can_ask:
-                return f"/{self.name} asks what you want, and nobody answers with {front.name}."
+                return f"/{self.name} asks a question, which nobody can answer with {front.name}."
             case "list" if not front.can_pick:
-                return f"/{self.name} has you pick from a list, which cannot be with {front.name}."
+                return f"/{self.name} needs a list to pick from, which {front.name} cannot show."
             case _:
                 return ""
 

@@ -9,8 +9,8 @@ def trial_note(info: ModelInfo) -> str:
     if not info.is_tiny:
         return ""
     return (
-        f"{info.name} is for trying the program. It is too small for real work, "
-        "and makes up what it does not know."
+        f"{info.name} is only for trying the program: it is too small for real work and makes "
+        "things up."
     )
 
 
@@ -23,13 +23,13 @@ def first_steps(info: ModelInfo, tour: str = "/tour") -> tuple[tuple[str, str], 
     """
     if info.is_tiny:
         return (
-            (tour, "five steps with real tools; the replies are written ahead"),
-            ("What does @FILE say?", "a question about one short file, which @ attaches"),
+            (tour, "five steps with real tools and scripted replies"),
+            ("What does @FILE say?", "asks about one short file, attached with @"),
             ("/model", "chooses a model for real work"),
         )
-    found = ("every command and key", keys_in_force().hint("palette", "finds any"))
+    found = ("every command and key", keys_in_force().hint("palette", "finds them"))
     return (
-        ("What does this project do?", "it looks for itself"),
-        ("@ and a file's name", "attaches it to what you ask"),
+        ("What does this project do?", "it reads the code to find out"),
+        ("@ and a file's name", "attaches the file to your message"),
         ("/help", "; ".join(filter(None, found))),
     )

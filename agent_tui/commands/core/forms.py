@@ -33,7 +33,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
     async def fill(asked: Elicitation) -> "JsonObject":
         if asked.url:
             front.say(
-                f"MCP server {asked.server} wants you to open a page, which is declined: "
+                f"Declined: MCP server {asked.server} wants you to open a page. "
                 f"{asked.message} {asked.url}",
                 "warning",
             )
@@ -41,7 +41,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
         if fill_whole is not None:
             return await fill_whole(asked)
         facts = (f"It says: {asked.message}", *(f"- {each.title}" for each in asked.fields))
-        title = f"The MCP server {asked.server} asks you something. Answer it?"
+        title = f"MCP server {asked.server} has a question. Answer it?"
         if not await front.ask(Question(title, facts, _ANSWERS, is_grave=True, unanswered="no")):
             return DECLINED
         values: dict[str, JsonValue] = {}
@@ -52,7 +52,7 @@ def form_filler(front: Front, fill_whole: FormFiller | None = None) -> FormFille
             if typed:
                 values[field.name] = field.value(typed)
         shown = tuple(f"{name}: {value}" for name, value in values.items())
-        title = f"Send this to the MCP server {asked.server}?"
+        title = f"Send this to MCP server {asked.server}?"
         is_sent = await front.ask(Question(title, shown, _SEND, is_grave=True, unanswered="no"))
         return accepted(values) if is_sent else DECLINED
 

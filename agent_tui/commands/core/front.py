@@ -231,5 +231,5 @@ class Front(Protocol):
 async def has_model(front: Front) -> bool:
     """Whether a model is chosen; where none is, the person is offered the ways to one."""
     if not front.runtime.conversation.model.name and not await front.set_up_model():
-        front.say("No model is chosen. Use /model.", "warning")
+        front.say("No model chosen. Use /model.", "warning")
     return bool(front.runtime.conversation.model.name)

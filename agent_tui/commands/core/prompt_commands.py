@@ -75,7 +75,7 @@ class PromptFileCommands:
         for one in news[:_MOST_TOLD]:
             self._tell(f"{self._shown(one)} {one.why}.")
         if (more := len(news) - _MOST_TOLD) > 0:
-            self._tell(f"{more:,} more prompt files cannot be used: /help says which and why.")
+            self._tell(f"{more:,} more prompt files cannot be used; /help lists them.")
 
     def _shown(self, one: LeftOut) -> str:
         return shown_file(one.path, self._cwd())
@@ -102,7 +102,7 @@ class _SendPromptFile:
         name, cwd = self.file.name, front.runtime.conversation.cwd
         text = await asyncio.to_thread(self.library.message, name, argument, cwd)
         if text is None:
-            where = f"{self.file.path} is gone, or no longer in force here"
-            front.say(f"There is no /{name} any more: {where}.", "warning")
+            where = f"{self.file.path} was deleted or is not in effect here"
+            front.say(f"/{name} no longer exists: {where}.", "warning")
         elif await has_model(front):
             await front.send(text)

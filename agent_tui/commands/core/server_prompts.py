@@ -46,8 +46,8 @@ class _SendServerPrompt:
             if mention not in by_person:
                 # What a server writes must not have files of the person's go along unasked.
                 front.say(
-                    f"/{self.prompt.name} is not sent: it mentions @{mention.written}, which would "
-                    "go along with it. Name that file yourself if it is to.",
+                    f"/{self.prompt.name} not sent: it would attach @{mention.written}. Name that "
+                    "file yourself to attach it.",
                     "warning",
                 )
                 return

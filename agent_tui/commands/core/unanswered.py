@@ -17,7 +17,7 @@ class UnansweredFront(ABC):
     nobody_answers: ClassVar[str]
     """Why, behind what was asked."""
 
-    instead: ClassVar[str] = "Give the command what it is to take."
+    instead: ClassVar[str] = "Give the command its argument."
     """What to do."""
 
     @abstractmethod

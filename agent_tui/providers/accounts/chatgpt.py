@@ -56,8 +56,8 @@ class ChatGptService:
         )
         if not (code.user_code and code.device_id):
             raise SignInError(
-                f"ChatGPT gives no code (status {response.status_code}).",
-                "Signing in with a code may have to be allowed in its settings, under security.",
+                f"ChatGPT returned no code (status {response.status_code}).",
+                "You may have to allow device code sign-in in its security settings.",
             )
         return code
 
@@ -81,7 +81,7 @@ class ChatGptService:
         )
         given = answered(exchanged)
         if not all(text_at(given, name) for name in _TOKENS):
-            raise SignInError(f"ChatGPT gives no token (status {exchanged.status_code}).")
+            raise SignInError(f"ChatGPT returned no token (status {exchanged.status_code}).")
         return given
 
     def keep(self, tokens: JsonObject) -> None:

@@ -63,7 +63,7 @@ class CopilotService:
             count_at(given, "expires_in") if "expires_in" in given else _USUAL_LIFE_S,
         )
         if not (code.user_code and code.page and code.device_id):
-            raise SignInError(f"GitHub gives no code (status {response.status_code}).")
+            raise SignInError(f"GitHub returned no code (status {response.status_code}).")
         return code
 
     async def tokens(self, http: "httpx.AsyncClient", code: DeviceCode) -> JsonObject | Pending:
@@ -84,13 +84,13 @@ class CopilotService:
             case "slow_down":
                 return Pending(wants_slower=True)
             case "expired_token":
-                raise SignInError("The code ran out before it was entered.", "Try again.")
+                raise SignInError("The code expired before it was entered.", "Try again.")
             case "access_denied":
-                raise SignInError("It was refused on GitHub's page.")
+                raise SignInError("You refused access on GitHub's page.")
             case why:
                 why = text_at(given, "error_description") or why
                 raise SignInError(
-                    f"GitHub gives no token: {why or f'status {response.status_code}'}."
+                    f"GitHub returned no token: {why or f'status {response.status_code}'}."
                 )
 
     def keep(self, tokens: JsonObject) -> None:
@@ -106,8 +106,8 @@ class CopilotService:
         )
         if response.status_code in (401, 403, 404):
             raise SignInError(
-                "This GitHub account may not use Copilot.",
-                "See its plan at https://github.com/settings/copilot.",
+                "This GitHub account cannot use Copilot.",
+                "Check its plan at https://github.com/settings/copilot.",
             )
 
 

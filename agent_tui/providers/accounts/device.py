@@ -97,7 +97,7 @@ async def sign_in(service: DeviceService, show: Callable[[DeviceCode], object]) 
             async with asyncio.timeout(code.expires_in_s):
                 tokens = await _entered(service, http, code)
         except TimeoutError as error:
-            raise SignInError("The code ran out before it was entered.", "Try again.") from error
+            raise SignInError("The code expired before it was entered.", "Try again.") from error
     service.keep(tokens)
 
 
@@ -121,7 +121,7 @@ async def _entered(
 def unreachable(error: "httpx.HTTPError") -> SignInError:
     """What a request that failed means."""
     host = error.request.url.host
-    return SignInError(f"{host} cannot be reached: {error or type(error).__name__}.", "Try again.")
+    return SignInError(f"Cannot reach {host}: {error or type(error).__name__}.", "Try again.")
 
 
 def answered(response: "httpx.Response") -> JsonObject:

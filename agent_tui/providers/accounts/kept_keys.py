@@ -100,14 +100,14 @@ class KeptKeys:
             try:
                 key = self._key(provider)
             except KeyringError as error:
-                problems.append(f"The key of {provider} was not read. {error}")
+                problems.append(f"Cannot read the key of {provider}. {error}")
                 continue
             if key:
                 environ[KEEPABLE[provider]] = key
                 found[KEEPABLE[provider]] = place
             else:
-                again = f"Keep it again: agent-tui login {provider} --keyring"
-                problems.append(f"The keyring has no key of {provider} any more. {again}")
+                again = f"Store it again: agent-tui login {provider} --keyring"
+                problems.append(f"The keyring no longer has a key for {provider}. {again}")
         return FilledIn(found, tuple(problems))
 
     def _key(self, provider: str) -> str:

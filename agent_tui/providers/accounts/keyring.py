@@ -63,7 +63,7 @@ class SystemKeyring:
             self._module = cast(_Module, importlib.import_module("keyring"))
         except ModuleNotFoundError as error:
             raise KeyringError(
-                "The system's keyring needs the package keyring.", install_command("keyring")
+                "Using the system keyring requires the package keyring.", install_command("keyring")
             ) from error
         self.read(_PROBE)
 
@@ -75,7 +75,7 @@ class SystemKeyring:
         """See `Keyring.write`."""
         _asked(lambda: self._module.set_password(_SERVICE, name, text))
         if self.read(name) != text:
-            raise KeyringError("The system's keyring keeps nothing that it is given.")
+            raise KeyringError("The system keyring did not store the key.")
 
     def remove(self, name: str) -> None:
         """See `Keyring.remove`."""
@@ -89,7 +89,7 @@ def _asked(ask: Callable[[], _T]) -> _T:
     except Exception as error:  # backends let their own through: of D-Bus, of the Keychain
         if type(error).__name__ == "NoKeyringError":
             raise KeyringError(
-                "This machine has no keyring (Keychain, Secret Service, KWallet) that can be used."
+                "This machine has no usable keyring (Keychain, Secret Service, KWallet)."
             ) from error
         why = str(error) or type(error).__name__
-        raise KeyringError(f"The system's keyring cannot be used: {why}.") from error
+        raise KeyringError(f"Cannot use the system keyring: {why}.") from error

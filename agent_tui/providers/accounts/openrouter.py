@@ -55,4 +55,6 @@ class OpenRouterSignIn:
                 raise unreachable(error) from error
         if key := text_at(answered(response), "key"):
             return key
-        raise SignInError(f"OpenRouter gives no key (status {response.status_code}).", "Try again.")
+        raise SignInError(
+            f"OpenRouter returned no key (status {response.status_code}).", "Try again."
+        )

@@ -16,7 +16,13 @@ from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.overflow import is_context_overflow
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.litellm.protocol import Fault
-from agent_tui.providers.servers.error_texts import loading_delay_s, server_title, server_words
+from agent_tui.providers.servers.error_texts import (
+    LOST,
+    interrupted_words,
+    loading_delay_s,
+    server_in_text,
+    server_words,
+)
 
 _MAX_RETRY_AFTER_S = 60.0
 """A server that asks for more is not waited for that long; the person may retry by hand."""
@@ -95,7 +101,10 @@ _NO_MODEL_SERVER = frozenset({"BadAddressError", "NotHttpError", "PageError", "R
 _NO_REPLY = frozenset({"EmptyReply", "MalformedReplyError", "NoStreamError"})
 """Answers that say all is well and hold nothing of a reply, or nothing that can be read."""
 _MAX_DETAIL_CHARS = 400
-_NO_REASON = "it gave no reason."
+_NO_REASON = "no reason given."
+_SWITCH = "Switch models with /model"
+_OR_SWITCH = "switch models with /model"
+_KEPT = "The partial reply is kept."
 
 _PREFIXES = re.compile(
     r"^(?:litellm\.)?(?:[A-Za-z_]*(?:Error|Exception|Timeout)(?: Timeout)?(?:: | - |:$)"
@@ -107,14 +116,14 @@ _AS_BYTES = re.compile(r"b(['\"])(.*)\1\.?", re.S)
 _NOTHING = re.compile(r"(?:Error code: \d+|null|None|\{\})?\.?")
 
 _CAUSES = (
-    (("ClientConnectorDNSError", "gaierror"), "its name was not found."),
+    (("ClientConnectorDNSError", "gaierror"), "host name not found."),
     (
         ("ClientConnectorCertificateError", "SSLCertVerificationError"),
-        "its certificate is not one that this machine trusts.",
+        "its certificate is not trusted.",
     ),
-    (("ClientConnectorSSLError", "SSLError"), "it does not speak TLS, or not as it should."),
-    (("ConnectionRefusedError",), "it refused the connection."),
-    (("ConnectTimeout", "ConnectionTimeoutError"), "it did not answer in time."),
+    (("ClientConnectorSSLError", "SSLError"), "TLS handshake failed."),
+    (("ConnectionRefusedError",), "connection refused."),
+    (("ConnectTimeout", "ConnectionTimeoutError"), "connection timed out."),
     (
         (
             "BrokenPipeError",
@@ -127,9 +136,9 @@ _CAUSES = (
             "TransferEncodingError",
             "WriteError",
         ),
-        "the connection was lost.",
+        LOST,
     ),
-    (("JSONDecodeError",), "it sent something that is not valid JSON."),
+    (("JSONDecodeError",), "its reply is not valid JSON."),
 )
 """Classes of exceptions, and what they mean; the first that fits counts."""
 
@@ -277,53 +286,56 @@ def _has_network_cause(fault: Fault) -> bool:
 
 def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple[str, str]:
     """The message and the hint for the person."""
-    name, where = model.name, _where(model)
+    name = model.name
     match kind:
         case "auth":
-            if fault.name == "NotSignedInError":
-                return f"{name} needs an account: {detail}", _key_hint(model)
-            return f"{where} refused the key for {name}: {detail}", _key_hint(model)
+            if fault.name in ("MissingKeyError", "NotSignedInError"):
+                return _with(f"Cannot use {name}", detail), _key_hint(model)
+            return _with(f"API key rejected for {name}", detail), _key_hint(model)
         case "not_found":
-            hint = "Choose another with /model."
-            return f"{where} does not know the model {name}: {detail}", hint
+            return _with(f"Model {name} not found", detail), f"{_SWITCH}."
         case "rate_limit":
-            return f"{where} limits how often {name} may be asked: {detail}", "Try again later."
+            return _with(f"Rate limit reached for {name}", detail), "Try again later."
         case "quota":
-            hint = "Check the plan and billing of the account, or choose another with /model."
-            return f"{where} says that no quota is left for {name}: {detail}", hint
+            hint = f"Check your plan and billing, or {_OR_SWITCH}."
+            return _with(f"No quota left for {name}", detail), hint
         case "overloaded":
-            hint = "Try again later, or choose another with /model."
-            return f"{where} is overloaded ({name}): {detail}", hint
+            return _with(f"{name} is overloaded", detail), f"Try again later, or {_OR_SWITCH}."
         case "server":
-            status = f" with status {fault.status}" if _was_answered(fault) else ""
-            return f"{where} failed{status} ({name}): {detail}", "Try again later."
+            failed = f"returned {fault.status}" if _was_answered(fault) else "failed"
+            return _with(f"{name} {failed}", detail), "Try again later."
         case "network":
-            hint = "Check the network connection."
-            return f"{where} cannot be reached ({name}): {detail}", hint
+            return _with(f"Cannot reach {name}", detail), "Check your network connection."
         case "address":
-            return f"{where} cannot be used ({name}): {detail}", _address_hint(model, fault)
+            return _with(f"Cannot use {_where(model)}", detail), _address_hint(model, fault)
         case "timeout":
             hint = "Try again, or raise request_idle_timeout_s in the settings."
-            return f"{where} went silent ({name}): {detail}", hint
+            return _with(f"{name} stopped responding", detail), hint
         case "interrupted":
-            return f"The reply of {name} broke off: {detail}", "Try again, or ask it to go on."
+            return interrupted_words(name, detail), "Try again."
         case "context_overflow":
-            hint = "Make the conversation smaller with /compact, or choose a larger /model."
-            return f"The conversation is larger than {name} can take: {detail}", hint
+            hint = "Shorten it with /compact, or switch to a model with a larger context window."
+            return _with(f"The conversation is too long for {name}", detail), hint
         case "content_filter":
-            hint = "Put it in other words, or choose another with /model."
-            return f"{where} refused the content ({name}): {detail}", hint
+            return _with(f"{name} refused the content", detail), f"Rephrase it, or {_OR_SWITCH}."
         case "bad_request":
-            return f"{where} refused the request to {name}: {detail}", "Choose another with /model."
+            return _with(f"{name} rejected the request", detail), f"{_SWITCH}."
         case "endless":
-            hint = "What came is kept. Choose another model with /model."
-            return f"{where} sent a reply without end ({name}): {detail}", hint
+            return _with(f"{name} sent an endless reply", detail), f"{_KEPT} {_SWITCH}."
         case "crashed":
-            return f"The provider process ended ({name}): {detail}", "Try again."
+            return _with(f"{name}: the provider process ended", detail), "Try again."
+
+
+def _with(message: str, detail: str) -> str:
+    """`message` with the server's own words behind it, where there are any."""
+    return f"{message}." if detail == _NO_REASON else f"{message}: {detail}"
 
 
 def _where(model: ModelRef) -> str:
-    return server_title(model) if model.base_url else model.provider or "The provider"
+    """What is at the address of `model`, and which model was asked for."""
+    if not model.base_url:
+        return model.name
+    return f"{server_in_text(model)} ({model.name})"
 
 
 def _address_detail(fault: Fault) -> str:
@@ -331,16 +343,16 @@ def _address_detail(fault: Fault) -> str:
     if fault.name == "RedirectError":
         return plain_detail(f"it redirects to {shown_address(fault.text)}")
     if fault.status == 404:
-        return "it has nothing there (404)."
+        return "nothing found there (404)."
     if fault.status in (405, 501):
-        return f"it takes no requests there ({fault.status})."
+        return f"it does not accept requests there ({fault.status})."
     if fault.name == "NotHttpError":
         return plain_detail(fault.text)
     if fault.name != "PageError":
         return ""
     said = plain_detail(fault.text).removesuffix(".")
-    what = "a web page" if _PAGE.search(fault.text) else "a text that is no reply"
-    return f"it sent {what}: “{said}”."
+    what = "a web page" if _PAGE.search(fault.text) else "text that is not a reply"
+    return f"it returned {what}: “{said}”."
 
 
 def _address_hint(model: ModelRef, fault: Fault) -> str:
@@ -349,35 +361,33 @@ def _address_hint(model: ModelRef, fault: Fault) -> str:
     if fault.name == "RedirectError":
         home = _ENDPOINT.sub("", shown_address(fault.text))
         is_new = _ENDPOINT.search(shown_address(fault.text)) and home != model.base_url
-        return f"If that is the server, set base_url to {home}." if is_new else "Check base_url."
+        return f"If that is your server, set base_url to {home}." if is_new else "Check base_url."
     if fault.name == "NotHttpError":
-        return "Check base_url: the port may be another, or want https://."
+        return "Check the port in base_url, or use https:// there."
     if fault.name == "BadAddressError":
-        where = "base_url" if model.base_url else "OPENAI_BASE_URL or its like"
-        return f"Set {where} to an address that begins with http:// or https://."
+        where = "base_url" if model.base_url else "the base URL (such as OPENAI_BASE_URL)"
+        return f"Set {where} to a URL that starts with http:// or https://."
     if causes & {"SSLCertVerificationError", "ClientConnectorCertificateError"}:
-        return "If you trust it, name the file of its authority in SSL_CERT_FILE."
+        return "If you trust it, set SSL_CERT_FILE to the file of its CA certificate."
     if causes & _UNTRUSTED:
-        return "Set base_url to http:// if it is a plain server."
+        return "If the server does not use TLS, set base_url to http://."
     if model.base_url:
-        return "Check base_url: for most servers it ends in /v1."
-    return "Check the network: it may ask for a login."
+        return "Check base_url: most end in /v1."
+    return "Check your network: it may require a login."
 
 
 def _key_hint(model: ModelRef) -> str:
     if (account := ACCOUNTS.get(model.provider)) is not None and not model.base_url:
-        return f"Sign in with {login_command(account)}, or choose another with /model."
+        return f"Sign in with {login_command(account)}, or {_OR_SWITCH}."
     variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
     if variable and variable == KEEPABLE.get(model.provider):
-        return (
-            f"The key comes from {variable} or agent-tui login {model.provider}: "
-            "set it anew, or choose another with /model."
-        )
+        ways = f"in {variable} or with agent-tui login {model.provider}"
+        return f"Set a valid key {ways}, or {_OR_SWITCH}."
     if variable:
-        return f"The key comes from {variable}: set it anew, or choose another with /model."
+        return f"Set a valid key in {variable}, or {_OR_SWITCH}."
     if model.base_url:
         return "Name the variable that holds its key with --api-key-env."
-    return "Set the provider's key in the environment, or choose another with /model."
+    return f"Set the provider's key in the environment, or {_OR_SWITCH}."
 
 
 def _number(text: str) -> float | None:
@@ -397,7 +407,7 @@ def plain_detail(text: str) -> str:
         first = quoted[2]
     if _PAGE.search(first):
         title = re.search(r"<title>(.*?)</title>", first, re.I | re.S)
-        first = title[1] if title else "a page of HTML instead of an answer"
+        first = title[1] if title else "an HTML page instead of a reply"
     first = " ".join(first.split())
     if _NOTHING.fullmatch(first):
         return _NO_REASON

@@ -77,7 +77,7 @@ async def framed_events(
             for frame in frames:
                 yield _event(frame.headers, frame.payload)
         except (eventstream.ParserError, ValueError) as error:
-            raise MalformedReplyError("a frame of its stream is broken") from error
+            raise MalformedReplyError("its stream holds a malformed frame") from error
 
 
 def _event(headers: Mapping[str, str], payload: bytes) -> JsonObject:

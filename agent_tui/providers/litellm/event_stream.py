@@ -90,7 +90,7 @@ class HttpClient:
                 "POST", address.url, content=content, headers=headers
             )
         except httpx.InvalidURL as error:
-            raise BadAddressError(f"{address.url} is no web address") from error
+            raise BadAddressError(f"{address.url} is not a web address") from error
         try:
             response = await self._answer(request, in_time, may_follow=not address.aws_region)
             try:
@@ -100,7 +100,7 @@ class HttpClient:
             finally:
                 await response.aclose()
         except httpx.UnsupportedProtocol as error:
-            raise BadAddressError(f"{address.url} is no web address") from error
+            raise BadAddressError(f"{address.url} is not a web address") from error
         except httpx.HTTPError as error:
             raise LostConnectionError(str(error)) from error
 
@@ -123,7 +123,7 @@ class HttpClient:
                 if "location header" in str(error):
                     raise RedirectError("no address") from error
                 if str(error).startswith("illegal "):
-                    raise NotHttpError("what listens there does not speak HTTP") from error
+                    raise NotHttpError("it does not speak HTTP") from error
                 raise
             target = response.headers.get("location", "")
             if not (response.is_redirect and target):
@@ -191,7 +191,7 @@ async def _whole(pieces: AsyncIterator[bytes], in_time: InTime) -> bytes:
 
 def _require_bounded(size_bytes: int) -> None:
     if size_bytes > MAX_EVENT_BYTES:
-        raise MalformedReplyError(f"it sent more than {MAX_EVENT_BYTES:,} bytes without an end")
+        raise MalformedReplyError(f"it sent an event of more than {MAX_EVENT_BYTES:,} bytes")
 
 
 async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:
@@ -266,7 +266,7 @@ def _objects(block: _Block) -> Iterator[JsonObject]:
             values = [_value(line) for line in block.data if line.strip()]
         except (ValueError, RecursionError):
             if not block.is_error:
-                raise MalformedReplyError("an event of its stream is broken") from error
+                raise MalformedReplyError("its stream holds a malformed event") from error
             values = [whole.decode("utf-8", "replace").strip()]
     for value in values:
         if block.is_error and value is not STREAM_END:

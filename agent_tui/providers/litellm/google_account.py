@@ -40,7 +40,7 @@ class GoogleAccount:
         try:
             self._credentials: Any = _named(given) if given else auth.default(scopes=_SCOPES)[0]
         except (auth.exceptions.GoogleAuthError, OSError, ValueError) as error:
-            raise MissingKeyError(f"{_ELSE} Google knows no account: {error}") from error
+            raise MissingKeyError(f"{_ELSE} no Google account was found: {error}") from error
         self._error: type[Exception] = auth.exceptions.GoogleAuthError
 
     def headers(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ class GoogleAccount:
             try:
                 self._credentials.refresh(self._request)
             except self._error as error:
-                raise MissingKeyError(f"{_ELSE} Google gives no token: {error}") from error
+                raise MissingKeyError(f"{_ELSE} Google returned no token: {error}") from error
         return {"authorization": f"Bearer {self._credentials.token}"}
 
 

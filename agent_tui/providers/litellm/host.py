@@ -239,15 +239,15 @@ class ProviderHost:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_after_s / _CHECKS):
                     return await events.get()
-        stuck = f"was stuck: it gave no sign of life for {self._stuck_after_s:g} s and was ended"
+        stuck = f"did not respond for {self._stuck_after_s:g} s and was killed"
         worker.kill(stuck)
         raise WorkerDiedError(stuck)
 
     def _crashed(self, request: ModelRequest, error: WorkerDiedError) -> ProviderError:
         return ProviderError(
             "crashed",
-            f"The provider process {error}. It was asking {request.model.name}.",
-            f"See {self._log_path}, or try again.",
+            f"{request.model.name}: the provider process {error}.",
+            f"Try again, or see {self._log_path}.",
         )
 
 

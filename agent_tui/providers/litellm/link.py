@@ -183,7 +183,7 @@ def _renew_token(account: Account) -> None:
     module: Any = importlib.import_module(f"litellm.llms.{account.provider}.authenticator")
 
     ended = NotSignedInError(
-        f"{account.title} gives no new token: the sign-in ended, or it cannot be reached"
+        f"the {account.title} sign-in has expired, or its server cannot be reached"
     )
 
     def refuse(*_arguments: object, **_named: object) -> Never:

@@ -83,8 +83,8 @@ class Listener:
     def _problem(self) -> str:
         byte_s, word_s = self._limit.byte_s, self._limit.word_s
         if byte_s is not None and self._now >= self._byte_at + byte_s:
-            return f"nothing came for {byte_s:g} s"
-        return f"nothing but signs of life came for {word_s:g} s"
+            return f"no data for {byte_s:g} s"
+        return f"only keep-alives for {word_s:g} s"
 
 
 listening: Final[ContextVar[Listener | None]] = ContextVar("listening", default=None)

@@ -90,7 +90,7 @@ class Refusals:
             return ""
         if field := _refused_field(way, error):
             lessons.refused_fields += (field,)
-            return f"{model.name} does not take {field!r}: it is left out. {error.detail}"
+            return f"{model.name} does not accept {field!r}; leaving it out. {error.detail}"
         if error.kind != "bad_request" or not _ABOUT_THINKING.search(error.detail):
             return None
         return self._learn_of_thinking(way.request, error)
@@ -100,10 +100,10 @@ class Refusals:
         replies = (m for m in request.messages if isinstance(m, AssistantMessage))
         if seals := {seal for reply in replies for seal in _seals(reply)}:
             self._refused_thoughts |= seals
-            return f"{name} refused its earlier thinking, which is left out. {error.detail}"
+            return f"{name} rejected its earlier thinking; leaving it out. {error.detail}"
         if request.thinking != "off":
             self._unthinking.add(request.model)
-            return f"{name} is not asked to think any more. {error.detail}"
+            return f"Thinking is now off for {name}. {error.detail}"
         return None
 
     def _heeded(self, request: ModelRequest) -> ModelRequest:

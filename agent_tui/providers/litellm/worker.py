@@ -134,8 +134,8 @@ class _Worker:
                 async for chunk in chunks:
                     received += size_of(chunk)
                     if received > MAX_REPLY_CHARS:
-                        given_up = f"it was given up after {MAX_REPLY_CHARS:,} characters"
-                        raise EndlessReplyError(given_up)
+                        stopped = f"stopped after {MAX_REPLY_CHARS:,} characters"
+                        raise EndlessReplyError(stopped)
                     if is_part_of_reply(chunk):
                         listener.understand()
                     outbox.put(chunk)

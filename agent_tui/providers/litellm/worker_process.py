@@ -96,7 +96,7 @@ class WorkerProcess:
         if self._is_alive:
             self._process.stdin.write(line)
 
-    def kill(self, why: str = "was ended") -> None:
+    def kill(self, why: str = "was killed") -> None:
         """End it at once; it takes no more commands. `why` is what `ending` says then."""
         self._is_alive = False
         self._why_killed = self._why_killed or why
@@ -116,10 +116,10 @@ class WorkerProcess:
         if status < 0:
             return f"was killed by signal {-status} ({_signal_name(-status)})"
         if status == 0:
-            return "ended"
+            return "exited"
         await self._log.finish()
         said = self._log.last_line[:_SAID_CHARS].rstrip(".")
-        return f"ended with exit status {status}" + (f": {said}" if said else "")
+        return f"exited with status {status}" + (f": {said}" if said else "")
 
     async def aclose(self) -> None:
         """End it: by closing its stdin and, if that does not help, by force."""
@@ -141,7 +141,7 @@ class WorkerProcess:
                 if (queue := self._queues.get(request_id)) is not None:
                     queue.put_nowait(event)
         except ValueError:  # no event, or a line beyond the limit: the process is not itself
-            self.kill("sent a line that could not be read, and was ended")
+            self.kill("sent an unreadable line and was killed")
         finally:
             self._is_alive = False
             for queue in self._queues.values():

@@ -57,14 +57,14 @@ class LocalCatalog:
             raise ConfigError(error.message, error.hint) from error
         if model is None:
             names = ", ".join(f"{LOCAL}/{m.name}" for m in self._models())
-            there = f"There are: {names}. " if names else ""
+            there = f"Available: {names}. " if names else ""
             raise ConfigError(
-                f"No model on this machine is called {name!r}.",
-                f"{there}See agent-tui models list, and get one with agent-tui models pull.",
+                f"No local model named {name!r}.",
+                f"{there}agent-tui models list lists all, agent-tui models pull downloads one.",
             )
         if not model.is_there:
             raise ConfigError(
-                f"The file of {LOCAL}/{name} is gone: {model.path}.",
+                f"The file of {LOCAL}/{name} is missing: {model.path}.",
                 model.recovery_hint,
             )
         return ModelRef(f"{LOCAL}/{name}")

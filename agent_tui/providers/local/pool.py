@@ -137,7 +137,7 @@ class LocalServers:
 
     def _server_for(self, model: LocalModel) -> _Server:
         if self._is_closed:
-            raise ProviderError("crashed", "The servers of local models have been stopped.")
+            raise ProviderError("crashed", "The local model servers have been stopped.")
         usable = (s for s in self._servers if s.model == model and not s.is_over)
         server = next(usable, None)
         if server is None:
@@ -156,7 +156,7 @@ class LocalServers:
                 await asyncio.to_thread(_refuse_damaged, model)
             raise _load_error(model, failure, self._log_path) from error
         except OSError as error:
-            message = f"The server of local/{server.model.name} cannot be started: {error}."
+            message = f"Cannot start the server of local/{server.model.name}: {error}."
             raise ProviderError("bad_request", message) from error
 
     def _stop_unwanted(self) -> None:
@@ -178,7 +178,7 @@ class LocalServers:
         except LoadError as error:
             if error.failure.reason != "killed":
                 raise
-            self.note(f"local/{model.name} was ended while it loaded: {error.failure.detail}")
+            self.note(f"local/{model.name} was killed while loading: {error.failure.detail}")
         return await self._start(model)
 
     async def _start(self, model: LocalModel) -> LocalServerProcess:
@@ -203,17 +203,17 @@ def _refuse_damaged(model: LocalModel) -> None:
     try:
         refuse_unusable(model.path, read_gguf(model.path))
     except ModelFileError as error:
-        message = f"local/{model.name} cannot be loaded: {error.message}"
+        message = f"Cannot load local/{model.name}: {error.message}"
         raise ProviderError("bad_request", message, model.recovery_hint) from error
 
 
 def _no_such_model(name: str, model: LocalModel | None) -> ProviderError:
     """The error for a model that is not in the library, or whose file (`model`) is gone."""
     if model is None:
-        message = f"No local model is called {name}."
-        hint = "See which there are with agent-tui models list, or get one with models pull."
+        message = f"No local model named {name}."
+        hint = "List them with agent-tui models list, or download one with agent-tui models pull."
     else:
-        message = f"The file of local/{name} is gone: {model.path}."
+        message = f"The file of local/{name} is missing: {model.path}."
         hint = model.recovery_hint
     return ProviderError("not_found", message, hint)
 
@@ -223,20 +223,20 @@ def _load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> Prov
     name, detail = f"local/{model.name}", failure.detail
     match failure.reason:
         case "missing":
-            message = f"{name} needs xllamacpp, which cannot be imported: {detail}."
+            message = f"{name} needs xllamacpp, which failed to import: {detail}."
             return ProviderError("not_found", message, f"Install it: {install_command('local')}")
         case "killed":
-            message = f"The server of {name} was ended while it loaded ({detail}), twice."
-            hint = f"Too little memory? {_smaller()} See {log_path}."
+            message = f"The server of {name} was killed twice while loading ({detail})."
+            hint = f"It may lack memory. {_smaller()} See {log_path}."
         case "refused" | "broke" if any(word in detail for word in _MEMORY_WORDS):
-            message = f"There is too little memory for {name}: {detail}."
+            message = f"Not enough memory for {name}: {detail}."
             hint = _smaller()
         case _:
             message = f"llama.cpp cannot load {name} from {model.path}: {detail}."
-            hint = "The file may be damaged or of a newer kind: pull or add it again, or choose "
-            hint += f"another with /model. See {log_path}."
+            hint = "The file may be damaged or too new: pull or add it again, or switch models "
+            hint += f"with /model. See {log_path}."
     return ProviderError("bad_request", message, hint)
 
 
 def _smaller() -> str:
-    return "Set a smaller context under [local] in the settings, or choose a smaller model."
+    return "Set a smaller context under [local] in the settings, or use a smaller model."

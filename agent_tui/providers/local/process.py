@@ -134,7 +134,7 @@ async def _answer(process: Process, order: LoadOrder) -> LoadAnswer | None:
     try:
         return _ANSWER.validate_json(line)
     except ValueError:
-        return NotServed("refused", "its server said what is no answer")
+        return NotServed("refused", "its server sent an invalid answer")
 
 
 async def _ends_within(process: Process, limit_s: float) -> bool:

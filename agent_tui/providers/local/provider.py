@@ -103,12 +103,12 @@ class LocalProvider:
                 except ProviderError as error:
                     if not await _is_its_death(error, server):
                         raise
-                    self.servers.note(f"the server of {request.model.name} ended: {error.message}")
+                    self.servers.note(f"the server of {request.model.name} exited: {error.message}")
                     if has_begun or is_last_attempt:
                         raise ProviderError(
                             "crashed",
-                            "The local model's server ended while answering; it is started again "
-                            "with the next request.",
+                            "The local model's server exited mid-reply. The next request starts it "
+                            "again.",
                         ) from error
 
     def _ask(

@@ -128,20 +128,20 @@ def _step(results: Sequence[ToolResultMessage]) -> Reply:
     match len(results):
         case 1 if not last.is_error:
             return Reply(
-                text="First I read the file.",
+                text="First I'll read the file.",
                 tool_calls=(_call(2, "read", path="greet.py"),),
             )
         case 2 if _BUGGY_LINE.strip() in last.text:
             return Reply(
                 thinking="The docstring promises a greeting for an empty name. The code has none.",
-                text="The docstring speaks of an empty name, but the code does not. I run the "
+                text="The docstring mentions an empty name, but the code ignores it. I'll run the "
                 "test to be sure. Running a command needs your approval:",
                 tool_calls=(_call(3, "bash", command=_TEST_COMMAND),),
             )
         case 3 if "FAIL:" in last.text:
             change: dict[str, object] = {"old": _BUGGY_LINE, "new": _MENDED_LINE}
             return Reply(
-                text="It fails, as expected. The fix is one line; you see the change as a diff:",
+                text="It fails, as expected. The fix is one line; here is the diff:",
                 tool_calls=(_call(4, "edit", path="greet.py", edits=[change]),),
             )
         case 4 if not last.is_error:
@@ -172,24 +172,24 @@ def _plan_call(number: int, *, done: int) -> ToolCall:
 def _stopped(last: ToolResultMessage) -> str:
     lines = last.text.strip().splitlines() or ["no output"]
     return (
-        f"That step did not go as the script expects (`{last.tool_name}`: {lines[0][:200]}), and "
-        "since no model is at work here I cannot find another way. Nothing else was done. Type "
-        "`help` to see what you can try, or start the tour afresh with `agent-tui --demo`."
+        f"That step did not go as scripted (`{last.tool_name}`: {lines[0][:200]}). No model is "
+        "running here, so I cannot find another way. Nothing else was done. Type `help` to see "
+        "what you can try, or restart the tour with `agent-tui --demo`."
     )
 
 
 _WELCOME = """\
-Hello! This is a **scripted tour**: these words were written ahead, **no model is being called** \
-and nothing leaves your machine. The tools, the files and the session are real, though, and I \
-work in a scratch folder, not in your project.
+Hello! This is a **scripted tour**: my replies are prepared, **no model is being called** and \
+nothing leaves your machine. The tools, files and session are real. I work in a scratch folder, \
+not in your project.
 
 I will fix a small bug in `greet.py`. First, a plan:"""
 
 _FAREWELL = """\
 The test passes. What happened:
 
-- `greet("")` gave `Hello, !`, because an empty name was put into the text as it was.
-- Now the name falls back to the world:
+- `greet("")` returned `Hello, !`, because the empty name was used unchanged.
+- Now an empty name falls back to the world:
 
 ```python
 return f"Hello, {name or 'world'}!"
@@ -198,15 +198,15 @@ return f"Hello, {name or 'world'}!"
 Every step is in the session file, so you can leave now and come back with `agent-tui -c`. \
 Some things to try:
 
-| type | and see |
+| type | what it does |
 |---|---|
-| `/compact --preview` | what a compaction would do, and what it would keep |
-| `/compact` | the conversation becomes a summary; `[ctx: N%]` drops |
-| `/uncompact` | it is all there again |
-| `/context` | what fills the context window |
-| `/resume` | your sessions; the one before the compaction is still there |
-| `!cat greet.py` | run a command yourself |
-| `/model` | choose a real model |
+| `/compact --preview` | shows what a compaction would do and keep |
+| `/compact` | replaces the conversation with a summary; `[ctx: N%]` drops |
+| `/uncompact` | brings all of it back |
+| `/context` | shows what fills the context window |
+| `/resume` | lists your sessions; the one before the compaction is still there |
+| `!cat greet.py` | runs a command |
+| `/model` | chooses a real model |
 
 You can also just type something. The answers stay scripted until you choose a model."""
 
@@ -216,33 +216,33 @@ _REMARK = "*(This answer is scripted; no model was called.)*"
 _ANSWERS: tuple[tuple[str, str], ...] = (
     (
         r"\bcompact|\bsummar|\bcontext\b",
-        "`/compact` turns the conversation into a structured summary and goes on in a new "
-        "session; `/compact focus on the tests` tells the summary what matters, `/compact "
-        "--preview` shows beforehand what would go and what stays, and `/uncompact` takes it "
-        "back. `/context` shows what fills the window, and the bar at the bottom right how full "
-        "it is.",
+        "`/compact` replaces the conversation with a structured summary and continues in a new "
+        "session. `/compact focus on the tests` tells the summary what matters, `/compact "
+        "--preview` shows first what would go and what would stay, and `/uncompact` undoes it. "
+        "`/context` shows what fills the context window; the bar at the bottom right shows how "
+        "full it is.",
     ),
     (
         r"\bresume|\bsession|\bcontinue\b|\bhistory",
         "Every message is in a session file. `/resume` lists the sessions of this folder, "
-        "`agent-tui -c` opens the newest one, and `/name` gives this one a name.",
+        "`agent-tui -c` opens the newest one, and `/name` names this one.",
     ),
     (
         r"\bmodel|\bkey\b|\bclaude|\bgpt|\bgemini|\bollama|\blocal\b",
         "`/model` lists every model whose key is in the environment (such as "
-        "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`) and the servers that run on this machine "
-        "(Ollama, LM Studio, llama.cpp, vLLM). Any server that speaks OpenAI's protocol works "
-        "with `--base-url`. Choose one, and I am real.",
+        "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`) and the servers running on this machine "
+        "(Ollama, LM Studio, llama.cpp, vLLM). Any OpenAI-compatible server works with "
+        "`--base-url`. Choose one, and my replies are no longer scripted.",
     ),
     (
         r"\bapprov|\bpermission|\bsafe|\ballow",
-        "Reading is free; writing files and running commands ask first. You can allow a call "
+        "Reading needs no approval; writing files and running commands do. You can allow a call "
         "once, for the session, or always in this project. `/permissions` shows the rules.",
     ),
     (
         r"\bhelp\b|\bcommands?\b|what can|\?$",
         "Type `/` for all commands: `/compact`, `/context`, `/resume`, `/model`, `/export` and "
-        "more. `!ls` runs a command, `@` names a file, Shift+Enter makes a new line and Esc "
+        "more. `!ls` runs a command, `@` attaches a file, Shift+Enter inserts a newline and Esc "
         "interrupts me.",
     ),
     (
@@ -251,14 +251,14 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"\bhello\b|\bhi\b|\bhey\b",
-        "Hello again! Type `help` to see what can be tried here.",
+        "Hello again! Type `help` to see what you can try here.",
     ),
 )
 
 _WOULD_DO = (
-    "With a model behind me I would now look for the files this concerns, make a plan, change "
-    "the code and run the tests, asking you before anything is written or run. Here I can only "
-    "talk about it. `/model` chooses a real model; `help` lists what can be tried without one."
+    "With a real model I would now find the relevant files, make a plan, change the code and run "
+    "the tests, asking you before I write or run anything. Here I can only describe it. `/model` "
+    "chooses a real model; `help` lists what you can try without one."
 )
 
 
@@ -290,10 +290,10 @@ def _summary_of(prompt: str) -> str:
             f"## Constraints & Preferences\n{_NONE}",
             "## Progress",
             "### Done\n" + ("\n".join(f"- [x] {item}" for item in done) or _NONE),
-            "### In Progress\n- [ ] Look at what the person types next",
+            "### In Progress\n- [ ] Look at what the user types next",
             f"### Blocked\n{_NONE}",
             "## Key Decisions\n- **Scripted answers**: no model is chosen in the tour",
-            "## Next Steps\n1. Answer the person, or let them choose a model with /model",
+            "## Next Steps\n1. Answer the user, or let them choose a model with /model",
             "## Critical Context\n" + "\n".join(facts),
         )
     )
@@ -314,7 +314,7 @@ def _seven_sections(goal: str, done: list[str], facts: list[str]) -> str:
             f"## ERRORS\n{_NONE}",
             "## DECISIONS\n" + "\n".join(facts),
             f"## USER GUIDANCE\n{_NONE}",
-            "## NEXT STEPS\n1. Answer the person, or let them choose a model with /model",
+            "## NEXT STEPS\n1. Answer the user, or let them choose a model with /model",
         )
     )
 

@@ -113,9 +113,7 @@ class ScriptedProvider:
             if reply.error is not None:
                 raise reply.error
             if reply.cut:
-                raise ProviderError(
-                    "interrupted", "The scripted reply broke off.", "Ask it to go on."
-                )
+                raise ProviderError("interrupted", "The scripted reply was cut off.", "Try again.")
             yield UsageChunk(reply.usage or _estimated_usage(request, reply))
             yield FinishChunk(reply.finish or ("toolUse" if reply.tool_calls else "stop"))
         finally:
@@ -126,8 +124,8 @@ class ScriptedProvider:
         if not self._remaining:
             raise ProviderError(
                 "bad_request",
-                f"The script for {request.model.name} is over: {len(self.requests)} requests came.",
-                "Give it another reply.",
+                f"The script for {request.model.name} ended after {len(self.requests)} requests.",
+                "Add another reply to it.",
             )
         return self._remaining.popleft()
 

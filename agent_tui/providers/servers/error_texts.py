@@ -6,13 +6,15 @@ from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.providers.base import FaultKind, ModelRef
 from agent_tui.providers.servers.kinds import kind_at, name_at_server, start_command
 
+LOST = "connection lost."
+"""Why a request failed whose connection ended."""
 LOADING_RETRY_S = 15.0
 """How long a server that is loading its model is left alone: with all retries, most load in it."""
 
 _LOADING = re.compile(r"loading model|model is (?:still )?(?:being )?load(?:ing|ed)", re.I)
 _TO_PULL = re.compile(r"try pulling it|ollama pull", re.I)
 _NOT_LOADED = re.compile(r"no models? (?:is |are )?loaded|failed to load model|lms load", re.I)
-_ANOTHER = "choose another model with /model"
+_SWITCH = "switch models with /model"
 
 
 def loading_delay_s(kind: FaultKind, text: str) -> float | None:
@@ -30,31 +32,28 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
     """
     name, where = name_at_server(model), server_title(model)
     match kind:
-        case "network" if detail.startswith("its name"):
-            hint = f"Check base_url and the network, or {_ANOTHER}."
-            return f"{where} cannot be reached ({name}): {detail}", hint
         case "network":
             start = start_command(model.base_url)
-            hint = f"Start it with `{start}`" if start else "Is the server running? Start it"
-            return f"{where} cannot be reached ({name}): {detail}", f"{hint}, or {_ANOTHER}."
+            hint = f"Start it with `{start}`" if start else "Check that the server is running"
+            if detail.startswith("host name"):
+                hint = "Check base_url and your network"
+            reached = f"Cannot reach {server_in_text(model)} ({name}): {detail}"
+            return reached, f"{hint}, or {_SWITCH}."
         case "server" if detail.startswith("it sent no reply"):
-            hint = "Try again later, or check base_url: for most servers it ends in /v1."
+            hint = "Try again later, or check base_url: most end in /v1."
             return f"{where} failed ({name}): {detail}", hint
         case "overloaded" if _LOADING.search(detail):
-            hint = f"Try again in a moment, or {_ANOTHER}."
+            hint = f"Try again in a moment, or {_SWITCH}."
             return f"{where} is still loading {name}: {detail}", hint
         case "timeout" if is_loopback(model.base_url):
-            hint = (
-                "It may be loading the model: try again, raise loopback_idle_timeout_s in the "
-                f"settings, or {_ANOTHER}."
-            )
-            return f"{where} went silent ({name}): {detail}", hint
+            hint = "It may be loading: try again, or raise loopback_idle_timeout_s in the settings."
+            return f"{where} stopped responding ({name}): {detail}", hint
         case "interrupted":
-            hint = "Look whether it still runs; then try again, or ask the model to go on."
-            return f"The reply of {name} broke off at {_in_text(where)}: {detail}", hint
+            hint = "Check that the server is running, then try again."
+            return interrupted_words(name, detail), hint
         case "not_found":
-            hint = f"{_get_command(name, detail)}, or {_ANOTHER}."
-            return f"{where} does not know the model {name}: {detail}", hint
+            hint = f"{_get_command(name, detail)}, or {_SWITCH}."
+            return f"Model {name} not found ({server_in_text(model)}): {detail}", hint
         case _:
             return None
 
@@ -64,8 +63,17 @@ def server_title(model: ModelRef) -> str:
     return f"{kind_at(model.base_url) or 'The server'} at {shown_address(model.base_url)}"
 
 
-def _in_text(title: str) -> str:
+def server_in_text(model: ModelRef) -> str:
+    """`server_title` within a sentence."""
+    title = server_title(model)
     return title[0].lower() + title[1:] if title.startswith("The ") else title
+
+
+def interrupted_words(name: str, detail: str) -> str:
+    """What is said of a reply of the model `name` that ended too early, and why it did."""
+    if detail == LOST:
+        return f"Connection lost mid-reply ({name})."
+    return f"{name} stopped mid-reply: {detail}"
 
 
 def _get_command(name: str, detail: str) -> str:
@@ -73,4 +81,4 @@ def _get_command(name: str, detail: str) -> str:
         return f"Get it with `ollama pull {name}`"
     if _NOT_LOADED.search(detail):
         return f"Load it in the server (LM Studio: `lms load {name}`)"
-    return "Check the name and the address"
+    return "Check its name and base_url"

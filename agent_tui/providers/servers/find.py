@@ -102,5 +102,5 @@ def _found(
 
 def _problem(server: ServerClient) -> str:
     if server.wants_key:
-        return "wants a key: name its variable with --base-url and --api-key-env"
+        return "needs an API key: name its variable with --base-url and --api-key-env"
     return "is loading its model" if server.is_loading else ""

@@ -31,9 +31,9 @@ To use a tool, end your reply with one call, in this form:
 {CALL_BEGIN}
 {{"name": "TOOL", "arguments": {{"ARGUMENT": "VALUE"}}}}
 {CALL_END}
-Then stop: the result comes in the next message, in <tool_response>. Never write results \
-yourself. To show a call without making it, put it between backticks.
-The tools (? marks what may be left out; text unless a type is named):"""
+Then stop: the next message has the result in <tool_response>. Never write results yourself. \
+To show a call without making it, put it between backticks.
+The tools (? marks optional arguments; those without a type are strings):"""
 
 _CLOSES_RESPONSE = re.compile(r"</(?=tool_response)", re.I)
 _Turn: TypeAlias = UserMessage | AssistantMessage

@@ -90,8 +90,8 @@ class WrittenReply:
 
 
 _MAY_BE_AN_EXAMPLE = (
-    "it stood in the text as an example would. To make a call, write it alone, without words "
-    "before or after it"
+    "it looked like an example. To call the tool, write the call alone, with no text before or "
+    "after it"
 )
 
 

@@ -147,7 +147,7 @@ class MissingKeyError(Exception):
     status_code = 401
 
     def __init__(self, variable: str) -> None:
-        super().__init__(f"no key is set in {variable}")
+        super().__init__(f"no API key in {variable}")
 
 
 class NotSignedInError(Exception):

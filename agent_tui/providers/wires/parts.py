@@ -19,9 +19,9 @@ from agent_tui.messages import (
 from agent_tui.text import repair_text
 
 NO_OUTPUT: Final = "(no output)"
-CONTINUE: Final = "(The conversation goes on.)"
+CONTINUE: Final = "(The conversation continues.)"
 """Stands where a protocol demands a user message and there is none to send."""
-GO_ON: Final = "Go on."
+GO_ON: Final = "Continue."
 """Follows a reply that was cut: many models refuse a request that ends with their own words."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -49,7 +49,7 @@ def is_sendable(part: UserContent) -> bool:
 def text_of(part: UserContent) -> str:
     """The text of `part`, or a word for an image that cannot be sent."""
     if isinstance(part, ImageContent):
-        return f"[an image of type {repair_text(part.mime_type) or 'unknown'} that cannot be sent]"
+        return f"[An image of type {repair_text(part.mime_type) or 'unknown'} cannot be sent.]"
     return repair_text(part.text)
 
 

@@ -252,7 +252,7 @@ def test_what_cannot_be_asked_for_is_a_usage_error(
 
 
 def test_a_model_that_does_not_exist_is_a_usage_error(session: Path) -> None:
-    with pytest.raises(UsageError, match="No model is called 'nonesuch'"):
+    with pytest.raises(UsageError, match="No model named 'nonesuch'"):
         run_command([str(session), "--model", "nonesuch"])
 
 
@@ -315,7 +315,7 @@ def test_a_trusted_project_names_the_model_and_another_is_not_obeyed(
     assert "nonesuch" not in capsys.readouterr().err
     trust(["add", str(Path.cwd())])
     assert run_command([str(session), "--dry-run"]) == 0
-    assert "No model is called 'nonesuch'" in capsys.readouterr().err
+    assert "No model named 'nonesuch'" in capsys.readouterr().err
 
 
 def test_the_command_builds_no_conversation_and_loads_no_network_libraries() -> None:

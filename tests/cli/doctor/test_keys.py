@@ -37,7 +37,7 @@ def test_a_kept_key_that_cannot_be_read_is_a_warning(environment, find, home):
     finally:
         keyring.set_keyring(before)
     assert check.state == "warning"
-    assert "The key of openai was not read." in check.found
+    assert "Cannot read the key of openai." in check.found
     assert "agent-tui login" in check.advice
 
 
@@ -53,9 +53,9 @@ def test_every_provider_is_spoken_of(environment, monkeypatch):
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        (f" {CANARY}", "around it"),
-        (f"{CANARY}\n", "line break"),
-        (f"{CANARY} x", "in it"),
+        (f" {CANARY}", "ends with white space"),
+        (f"{CANARY}\n", "ends with white space"),
+        (f"{CANARY} x", "contains white space"),
         (f'"{CANARY}"', "quotation marks around it"),
         (f"{CANARY}'", "quotation marks around it"),
         (f"Bearer-{CANARY}", "Bearer"),

@@ -96,7 +96,7 @@ def test_a_server_that_wants_a_key_says_so(environment, find, config):
         config.write_text(f'base_url = "{server.base_url}"\n')
         check = find(models.check_base_urls(environment()))["base_url"]
     assert check.state == "warning"
-    assert "wants a key" in check.found
+    assert "needs an API key" in check.found
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://host:port/v1", "ftp://x/v1", "http://:80"])

@@ -93,7 +93,7 @@ async def test_a_call_that_may_be_an_example_is_answered_with_how_to_make_one(
     events = await collect(stage.runtime(writing(script)).submit("Say hi."))
     told = only(events, ToolFinished).message
     assert told.is_error
-    assert "write it alone" in told.text
+    assert "write the call alone" in told.text
     assert "JSON" not in told.text
 
 

@@ -43,7 +43,7 @@ async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
     """
     account = ACCOUNTS.get(start.model.partition("/")[0])
     if account is not None and not account.is_signed_in(link.environ):
-        raise NotSignedInError(f"nobody is signed in to {account.title}")
+        raise NotSignedInError(f"not signed in to {account.title}")
     litellm, known = await link.litellm(), await link.known(start.model)
     if account is not None:
         await link.in_time(link.renew_token(account))
