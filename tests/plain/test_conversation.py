@@ -99,7 +99,7 @@ def test_compacting_and_taking_it_back(stage):
     text = talk(stage, runtime, *typed)
     assert "3  write a summary: " in text
     assert "Context compacted from " in text
-    assert "Summary of what was compacted: " in text
+    assert "Compaction summary: " in text
     assert "Undone: back in the session from before /compact, about " in text
     assert "was not compacted" in text
 
