@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Literal, TypeAlias
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
@@ -55,12 +54,6 @@ def diff_stat(diff: str) -> tuple[int, int]:
     """Numbers of added and removed lines."""
     kinds = [row.kind for row in _rows(diff, is_whole=False)]
     return kinds.count("added"), kinds.count("removed")
-
-
-def diff_width(rows: Sequence[DiffRow]) -> int:
-    """Cells that `rows` take with no line wrapped."""
-    longest = max((cell_len(safe_text(row.text, keep_newlines=False)) for row in rows), default=0)
-    return _digits(rows) + len(" + ") + longest
 
 
 def diff_lines(

@@ -36,13 +36,11 @@ from agent_tui.ui.transcript.blocks import (
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.markdown import MarkdownPainter
+from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
-_MAX_MEASURE = 100
-"""Columns of text on a wide screen: longer lines are hard to read."""
 
 _MARGIN = 3
 """Columns before the text: blank, mark, blank."""
@@ -64,10 +62,10 @@ class BlockPainter:
         self.width = width
         self.show_thinking = show_thinking
         self._parser = parser
-        self._room = max(10, width - _MARGIN - 2)
-        self._measure = min(self._room, _MAX_MEASURE)
+        self._room = max(10, width - _MARGIN - 1)
+        self._measure = min(self._room, MAX_MEASURE)
         self._code = CodePainter(palette)
-        self._markdown = MarkdownPainter(palette, self._code, self._measure, _MARGIN)
+        self._markdown = MarkdownPainter(palette, self._code, self._room, _MARGIN)
         self._dimmed: BlockPainter | None = None
 
     @property
@@ -274,7 +272,7 @@ def estimate_rows(block: Block, width: int) -> int:
     """A guess of how many rows a block takes, without drawing it."""
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
-            measure = max(10, min(width - _MARGIN - 2, _MAX_MEASURE))
+            measure = max(10, min(width - _MARGIN - 1, MAX_MEASURE))
             pictures = len(block.images) if isinstance(block, UserBlock) else 0
             return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():

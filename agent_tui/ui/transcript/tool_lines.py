@@ -12,7 +12,7 @@ from agent_tui.commands.core.short_words import counted, short_time
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_output, safe_text
-from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, diff_width, parse_diff
+from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, parse_diff
 from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
@@ -152,14 +152,13 @@ def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
 def _diff(
     diff: str, palette: Palette, inks: Inks, measures: Measures, *, is_expanded: bool
 ) -> list[Line]:
-    """A diff in the column of text, or as wide as its longest line where the screen has room."""
+    """A diff as wide as the chat."""
     rows = parse_diff(diff)
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
     limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
     shown = rows if len(rows) <= limit + 1 else rows[:limit]
-    width = max(measures.column, diff_width(shown))
-    width = max(10, min(width, measures.width - 4))
+    width = max(10, measures.width - 4)
     lines = prefixed(diff_lines(shown, width, palette, inks), [_BODY])
     if len(shown) < len(rows):
         lines.append(_fold(len(rows) - len(shown), palette, is_expanded=is_expanded))

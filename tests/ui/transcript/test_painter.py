@@ -272,12 +272,14 @@ def test_text_keeps_to_one_column_on_a_wide_screen():
     assert {max(map(len, rows(block, 200))) // 10 for block in blocks} == {10}
 
 
-@pytest.mark.parametrize(("longest", "width"), [(10, 103), (140, 147), (400, 199)])
-def test_a_diff_is_as_wide_as_the_column_or_its_longest_line(longest: int, width: int):
+@pytest.mark.parametrize("longest", [10, 400])
+def test_a_diff_ends_where_all_else_does(longest: int):
     diff = f"@@ -0,0 +1,2 @@\n+a\n+{'x' * longest}\n"
-    painter = BlockPainter(PALETTE, PARSER, 200, show_thinking=False)
-    lines = painter.paint(ToolBlock("1", "write", "w", "ok", diff=diff), is_expanded=True)
-    assert max(line.cells for line in lines) == width
+    painter = BlockPainter(PALETTE, PARSER, 100, show_thinking=False)
+    said = UserBlock("hello"), AssistantBlock("```\ncode\n```"), DividerBlock("end")
+    blocks = (ToolBlock("1", "write", "w", "ok", diff=diff), *said)
+    drawn = [painter.paint(block, is_expanded=True) for block in blocks]
+    assert [max(line.cells for line in lines) for lines in drawn] == [99] * len(blocks)
 
 
 def test_a_greeting_puts_words_below_what_leaves_no_room_beside_it():
