@@ -350,6 +350,13 @@ class AgentApp(App[UiOutcome]):
         if not self.query("#find:focus-within"):
             self.prompt.focus()
 
+    def on_transcript_start_chosen(self, event: "Transcript.StartChosen") -> None:
+        """A command of an empty chat is run; other text goes into the prompt."""
+        if event.draft.startswith("/"):
+            self.controller.dispatch(event.draft)
+        else:
+            self.prompt.take(event.draft)
+
     def on_stack_view_follow_changed(self, event: "Transcript.FollowChanged") -> None:
         """Say that there is more below while the person reads above."""
         news = f"↓ {event.new_count} new" if event.new_count else "↓ more"

@@ -257,6 +257,8 @@ class EventView:
         log = self._runtime.conversation.log
         blocks = blocks_of(log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
+        if not blocks:
+            self.status.greet()
         self.earlier.begin(log)
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)

@@ -209,6 +209,12 @@ async def welcome(ui: Ui) -> None:
     await ui.settle()
 
 
+async def returning(ui: Ui) -> None:
+    """Nothing said yet, in a folder that was worked in before."""
+    earlier_sessions(ui)
+    await ui.send("/new")
+
+
 async def tour(ui: Ui) -> None:
     """The tour's first step."""
     await ui.settle()
@@ -308,8 +314,8 @@ async def model_picker(ui: Ui) -> None:
     await ui.settle()
 
 
-async def session_picker(ui: Ui) -> None:
-    """Earlier sessions."""
+def earlier_sessions(ui: Ui) -> None:
+    """Sessions of some days, one of them compacted from another."""
     told = (
         ("release work", "Cut the 2.0 release", "The notes are in CHANGELOG.md.", 18_400),
         ("", "Why is the parser slow?", "It scans each line twice; one pass is enough.", 151_200),
@@ -336,6 +342,11 @@ async def session_picker(ui: Ui) -> None:
         before = log.path
         seconds = datetime(2026, 3, number, 10, tzinfo=UTC).timestamp()
         os.utime(log.path, (seconds, seconds))
+
+
+async def session_picker(ui: Ui) -> None:
+    """Earlier sessions."""
+    earlier_sessions(ui)
     await ui.send("/resume")
     await ui.until(lambda: ui.app.screen.query("#picker-list"))
     end = ui.app.screen.query_one("#picker-preview-end")
@@ -529,6 +540,7 @@ SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
         welcome,
+        returning,
         tour,
         chat,
         find,

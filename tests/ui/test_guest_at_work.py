@@ -11,6 +11,7 @@ from agent_tui.config import Settings
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.status.notifier import LONG_TURN_S
+from agent_tui.ui.status.status_bar import status_line
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.ui.app_support import Ui, held, running_app
 from tests.ui.scenes import StillClock
@@ -53,7 +54,7 @@ async def test_the_mouse_is_left_to_the_terminal_and_taken_back(tmp_path: Path):
         assert "mouse off" not in str(ui.app.status.render())
         await ui.send("/mouse off")
         assert not ui.app.window.terminal.is_mouse_on
-        assert "mouse off" in str(ui.app.status.render())
+        assert "mouse off" in str(status_line(ui.status, 200))
         await ui.write("draft")
         await ui.pilot.press("alt+m")
         await ui.settle()

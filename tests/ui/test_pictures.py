@@ -49,6 +49,7 @@ def test_the_screen_looks_as_it_did(
     snap_compare,
 ):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("agent_tui.ui.chat.welcome.__version__", "1.0")
     app, driven_by = scene_app(name, theme, tmp_path)
 
     async def lead_there(pilot: Pilot[UiOutcome]) -> None:

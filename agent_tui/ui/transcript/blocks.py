@@ -125,12 +125,27 @@ class DividerBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class StartRow:
+    """One thing to begin with; a click, or `key`, runs `draft` or puts it into the prompt."""
+
+    text: str
+    about: str
+    draft: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WelcomeBlock:
-    """The first thing in an empty chat: a name, facts about this start, and keys to know."""
+    """The first thing in an empty chat: a name, facts about this start, and what to begin with.
+
+    `sessions` can be resumed. Once the conversation `is_begun`, its name and facts are left.
+    """
 
     title: str
     facts: tuple[tuple[str, str], ...] = ()
-    hints: tuple[tuple[str, str], ...] = ()
+    hints: tuple[StartRow, ...] = ()
+    sessions: tuple[StartRow, ...] = ()
+    is_begun: bool = False
 
 
 Block: TypeAlias = (

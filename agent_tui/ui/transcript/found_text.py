@@ -57,7 +57,8 @@ def readable_text(block: Block) -> str:
         case DividerBlock():
             return safe_text(clip(block.title))
         case WelcomeBlock():
-            pairs = (*block.facts, *block.hints)
+            rows = () if block.is_begun else (*block.hints, *block.sessions)
+            pairs = (*block.facts, *((row.text, row.about) for row in rows))
             return "\n".join(safe_text(clip(text)) for text in (block.title, *map(" ".join, pairs)))
         case _:
             assert_never(block)

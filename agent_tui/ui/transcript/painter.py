@@ -28,6 +28,7 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     DividerBlock,
     NoticeBlock,
+    StartRow,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -40,7 +41,6 @@ from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
-
 
 _MARGIN = 3
 """Columns before the text: blank, mark, blank."""
@@ -224,31 +224,56 @@ class BlockPainter:
         return [Line(segments, lead=len(before.text), tail=len(after))]
 
     def _welcome(self, block: WelcomeBlock) -> list[Line]:
+        """A name above rows in columns; in the middle of the chat until something was said."""
         palette = self.palette
         title = safe_text(block.title, keep_newlines=False)
         rows = wrap([Segment("◆ ", palette.accent), Segment(title, palette.strong)], self._room)
-        rows.append(BLANK)
-        for pairs, left, right in (
-            (block.facts, palette.muted, palette.text),
-            (block.hints, palette.accent, palette.muted),
-        ):
-            names = [safe_text(name, keep_newlines=False) for name, _ in pairs]
-            size = max(map(cell_len, names), default=0) + 2
-            for name, (_, value) in zip(names, pairs, strict=True):
-                rows += self._told(Segment(name, left), safe_text(value), right, size)
-            if pairs:
-                rows.append(BLANK)
-        return prefixed(rows[:-1], [Segment(" ")])
+        groups = (("try", block.hints), ("resume", block.sessions))
+        shown = [] if block.is_begun else [group for group in groups if group[1]]
+        labels = [*(name for name, _ in block.facts), *(label for label, _ in shown)]
+        size = max((cell_len(safe_text(name)) for name in labels), default=0) + 2
+        if block.facts:
+            rows.append(BLANK)
+        for name, value in block.facts:
+            body = wrap_text(safe_text(value), palette.text, max(10, self._room - 2 - size))
+            rows += self._labelled(name, body, size)
+        column = _start_column(block, self._room - 2 - size)
+        for label, members in shown:
+            body = [line for row in members for line in self._start_row(row, column, size)]
+            rows += [BLANK, *self._labelled(label, body, size)]
+        widest = max(row.cells for row in rows)
+        margin = 1 if block.is_begun else max(1, (self.width - widest) // 2)
+        return prefixed(rows, [Segment(" " * margin)])
 
-    def _told(self, name: Segment, value: str, style: Style, size: int) -> list[Line]:
-        """A name and its value, which begins `size` cells further or, for want of room, below."""
-        if size > self._room // 2:
-            head = wrap([name], max(10, self._room - 2))
-            body = wrap_text(value, style, max(10, self._room - 4))
-            return [*prefixed(head, [Segment("  ")]), *prefixed(body, [Segment("    ")])]
-        head = Segment(set_cell_size(name.text, size), name.style)
-        body = wrap_text(value, style, max(10, self._room - 2 - size))
-        return prefixed(body, [Segment("  "), head], [Segment(" " * (size + 2))])
+    def _labelled(self, name: str, body: list[Line], size: int) -> list[Line]:
+        """`body` beside a muted label of `size` cells."""
+        text = set_cell_size(safe_text(name, keep_newlines=False), size)
+        head = [Segment("  "), Segment(text, self.palette.muted)]
+        return prefixed(body, head, [Segment(" " * (size + 2))])
+
+    def _start_row(self, row: StartRow, column: int, size: int) -> list[Line]:
+        """What it is, cut to its column, and beside that what it means."""
+        palette = self.palette
+        text = safe_text(row.text, keep_newlines=False)
+        if cell_len(text) > column - 2:
+            text = set_cell_size(text, column - 3).rstrip() + "…"
+        about = [Segment(safe_text(row.about, keep_newlines=False), palette.muted)]
+        if row.key:
+            key = safe_text(row.key, keep_newlines=False)
+            about += [Segment(" · ", palette.muted), Segment(key, palette.text)]
+        room = max(10, self._room - 2 - size - column)
+        head = Segment(set_cell_size(text, column), palette.accent)
+        lines = prefixed(wrap(about, room), [head], [Segment(" " * column)])
+        return [replace(line, draft=row.draft) for line in lines]
+
+
+def _start_column(block: WelcomeBlock, room: int) -> int:
+    """Cells for what there is to begin with; titles of sessions leave room for what is meant."""
+    rows = (*block.hints, *block.sessions)
+    longest = max((cell_len(row.text) for row in rows), default=0)
+    abouts = max((cell_len(f"{row.about} · {row.key}") for row in rows), default=0)
+    hints = max((cell_len(row.text) for row in block.hints), default=0)
+    return min(max(hints, min(longest, room - abouts - 2)), room // 2) + 2
 
 
 def _replace_colour(surface: Style, ink: Style) -> Style:
@@ -276,7 +301,7 @@ def estimate_rows(block: Block, width: int) -> int:
             pictures = len(block.images) if isinstance(block, UserBlock) else 0
             return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():
-            return 2 + len(block.facts) + len(block.hints)
+            return 4 + len(block.facts) + len(block.hints) + len(block.sessions)
         case ToolBlock(printed_lines=int(printed)):
             return 1 + min(printed, SHOWN_LINES + 1)
         case _:

@@ -169,6 +169,8 @@ class StackView(ScrollView, can_focus=False):
         width, base = self.size.width, self._base()
         if not len(self._stack):
             return Strip.blank(width, base)
+        if (y := y - self._inset) < 0:
+            return Strip.blank(width, base)
         index, row = self._stack.at(self.scroll_offset.y + y)
         gap = self._stack.gap(index)
         if row < gap and index:
@@ -189,6 +191,11 @@ class StackView(ScrollView, can_focus=False):
         if line is not drawn:
             return _strip(line, item_id, row, width, base)
         return self._cached_strip(line, item_id, max(0, row), width, base)
+
+    @property
+    def _inset(self) -> int:
+        """Blank rows above a few blocks that stand in the middle of the view."""
+        return 0
 
     def _base(self) -> Style:
         """The widget's own colours, below everything."""
@@ -215,6 +222,7 @@ class StackView(ScrollView, can_focus=False):
     def _refresh_from(self, index: int, row: int) -> None:
         """Paint again what is below a row of a block."""
         top = self._stack.top(index) + self._stack.gap(index) + row - self.scroll_offset.y
+        top += self._inset
         width, height = self.size
         if top < height:
             top = max(0, top)
@@ -404,7 +412,7 @@ class StackView(ScrollView, can_focus=False):
         """The block index and the row under a mouse position of this widget."""
         if offset is None or not len(self._stack):
             return None
-        index, row = self._stack.at(self.scroll_offset.y + offset.y)
+        index, row = self._stack.at(self.scroll_offset.y + offset.y - self._inset)
         row -= self._stack.gap(index)
         rows = self._stack.rows(index)
         return (index, rows[row]) if 0 <= row < len(rows) else None

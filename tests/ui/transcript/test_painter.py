@@ -15,6 +15,7 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     DividerBlock,
     NoticeBlock,
+    StartRow,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -63,7 +64,13 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(SummaryBlock, hostile, st.just(10), st.just(5), hostile),
     st.builds(NoticeBlock, st.just("warning"), hostile),
     st.builds(DividerBlock, hostile),
-    st.builds(WelcomeBlock, hostile, st.tuples(st.tuples(hostile, hostile))),
+    st.builds(
+        WelcomeBlock,
+        hostile,
+        st.tuples(st.tuples(hostile, hostile)),
+        st.tuples(st.builds(StartRow, hostile, hostile, hostile, hostile)),
+        is_begun=st.booleans(),
+    ),
 )
 
 
@@ -282,13 +289,30 @@ def test_a_diff_ends_where_all_else_does(longest: int):
     assert [max(line.cells for line in lines) for lines in drawn] == [99] * len(blocks)
 
 
-def test_a_greeting_puts_words_below_what_leaves_no_room_beside_it():
-    block = WelcomeBlock("agent", (("mode", "ask"),), (("@ and a file's name", "attaches it"),))
+HELP = StartRow("/help", "every command and key", "/help")
+RESUMED = StartRow("Why is the parser slow, and what is to be done about it", "3d", "/resume 1")
+
+
+def test_a_greeting_stands_in_the_middle_in_columns():
+    block = WelcomeBlock("agent", (("mode", "ask"),), (HELP,), (RESUMED,))
     assert rows(block, 60) == [
-        " ◆ agent",
+        "   ◆ agent",
         "",
-        "   mode  ask",
+        "     mode    ask",
         "",
-        "   @ and a file's name  attaches it",
+        "     try     /help                 every command and key",
+        "",
+        "     resume  Why is the parser s…  3d",
     ]
-    assert rows(block, 40)[-2:] == ["   @ and a file's name", "     attaches it"]
+
+
+def test_a_greeting_is_left_with_its_facts_once_something_was_said():
+    block = WelcomeBlock("agent", (("mode", "ask"),), (HELP,), (RESUMED,), is_begun=True)
+    assert rows(block, 60) == [" ◆ agent", "", "   mode  ask"]
+
+
+def test_a_row_to_begin_with_can_be_clicked():
+    block = WelcomeBlock("agent", (), (HELP,))
+    painter = BlockPainter(PALETTE, PARSER, 60, show_thinking=False)
+    drafts = [line.draft for line in painter.paint(block, is_expanded=False)]
+    assert drafts == ["", "", "/help"]
