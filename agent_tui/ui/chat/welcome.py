@@ -35,9 +35,11 @@ def welcome_block(options: UiOptions, sessions: tuple[StartRow, ...] = ()) -> We
         facts.append(("not in force", f"{names} (/memory says why)"))
     if note := options.welcome or trial_note(conversation.model_info):
         facts.append(("note", note))
-    steps = () if options.is_demo else first_steps(conversation.model_info)
-    hints = tuple(_start_row(step, is_first=step is steps[0]) for step in steps)
-    return WelcomeBlock(f"agent-tui {__version__}", tuple(facts), hints, sessions)
+    steps = enumerate(first_steps(conversation.model_info))
+    hints = tuple(_start_row(step, is_first=place == 0) for place, step in steps)
+    return WelcomeBlock(
+        f"agent-tui {__version__}", tuple(facts), () if options.is_demo else hints, sessions
+    )
 
 
 def renewed_welcome(

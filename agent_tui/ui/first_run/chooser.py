@@ -31,7 +31,7 @@ from agent_tui.ui.first_run.model_options import (
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
 from agent_tui.ui.questions import QUIET_S
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.modal import FieldRow, Modal
 
 _LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
 _NOTHING_RUNS = "No key is set, and no model server answers on this machine."
@@ -81,7 +81,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             prompt must not.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/page.tcss", "chooser.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/modal.tcss", "chooser.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
         Binding("r", "look", "Look again"),
@@ -111,11 +111,11 @@ class FirstRunScreen(Modal[FirstRunResult]):
 
     def compose(self) -> ComposeResult:
         """What is missing, then the options or the field for a name or a key."""
-        with Vertical(id="first-run"):
+        with Vertical(id="first-run", classes="frame"):
             yield Static("Welcome to agent-tui", id="page-title", markup=False)
             yield Static(id="first-run-text", markup=False)
             yield FirstRunList(id="first-run-list", markup=False, compact=True)
-            yield Input(id="first-run-field")
+            yield FieldRow(Input(id="first-run-field", compact=True))
             yield Static(id="first-run-note", markup=False)
             yield KeysLine(id="page-keys")
 
@@ -265,7 +265,8 @@ class FirstRunScreen(Modal[FirstRunResult]):
         """Put the field in the place of the list, or the list back."""
         self._asked = asked
         field, note = self.query_one(Input), self.query_one("#first-run-note", Static)
-        field.display = note.display = asked is not None
+        row = self.query_one(FieldRow)
+        row.display = field.display = note.display = asked is not None
         self._list.display = asked is None
         field.clear()
         note.update("")

@@ -100,7 +100,7 @@ class ContextScreen(ReadingScreen):
         load: Works out what a compaction would do.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "context.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]
 
     def __init__(self, shown: ContextMap, load: Callable[[], Awaitable[CompactionPreview]]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class ContextScreen(ReadingScreen):
                 "$foreground-muted",
             ),
         )
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static(title, id="page-title", markup=False)
             yield ContextBar(self._shown)
             for part in self._shown.parts:

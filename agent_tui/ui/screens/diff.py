@@ -65,7 +65,7 @@ class DiffScreen(PickerScreen[Change]):
         Binding("ctrl+d", "scroll(10)", "Scroll the diff", show=False, priority=True),
         Binding("ctrl+u", "scroll(-10)", "Scroll the diff", show=False, priority=True),
     ]
-    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "diff.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "diff.tcss"]
     app = getters.app(_any_app)
     heading = "What changed"
     placeholder = "Type to search files and what was changed"
@@ -121,7 +121,7 @@ class ChangeScreen(ReadingScreen):
         change: What is shown.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "diff.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "diff.tcss"]
     app = getters.app(_any_app)
 
     def __init__(self, change: Change) -> None:
@@ -130,7 +130,7 @@ class ChangeScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         """Title, diff, keys."""
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             title = safe_text(self._change.title, keep_newlines=False)
             yield Static(title, id="page-title", markup=False)
             yield Static(id="change-text", markup=False)

@@ -32,10 +32,6 @@ class HistoryPicker(PickerScreen[Draft]):
         """Newest first."""
         return [_row(draft) for draft in reversed(self._drafts)]
 
-    def on_mount(self) -> None:
-        """Make room for the draft."""
-        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
-
     def row_highlighted(self, row: PickerRow[Draft]) -> None:
         """Show the whole draft as the chat shows it."""
         blocks = (UserBlock(row.value.text),)

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.modal import FieldRow, Modal
 
 
 class LineInputScreen(Modal[str]):
@@ -24,7 +24,7 @@ class LineInputScreen(Modal[str]):
         empty_means: What an empty text does.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "line_input.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "line_input.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
 
     def __init__(self, title: str, about: str, present: str, *, empty_means: str) -> None:
@@ -38,10 +38,10 @@ class LineInputScreen(Modal[str]):
         """Title, what it is about, a field, the keys."""
         about = safe_text(self._about, keep_newlines=False)
         present = safe_text(self._present, keep_newlines=False)
-        with Vertical(id="line"):
+        with Vertical(id="line", classes="question -field"):
             yield Static(safe_text(self._title, keep_newlines=False), id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
-            yield Input(present, placeholder="a few words", id="line-text")
+            yield FieldRow(Input(present, placeholder="a few words", id="line-text", compact=True))
             keys = f"enter keep · empty {self._empty_means} · esc close"
             yield KeysLine(keys, id="page-keys")
 

@@ -70,7 +70,7 @@ class PullScreen(Modal[ModelRef]):
         clock: Monotonic seconds, for the pace.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "pull.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "pull.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Stop, or back"),
         Binding("up", "mark(-1)", "The answer above", show=False),
@@ -93,7 +93,7 @@ class PullScreen(Modal[ModelRef]):
     def compose(self) -> ComposeResult:
         """What it is, what it takes, how far it is, the answers, a line of keys."""
         offer = self._local.offer
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static("A model on this machine: no key, no server", id="page-title")
             yield Static(_headline(offer), id="pull-headline", markup=False)
             with Vertical(id="pull-facts"):

@@ -127,7 +127,6 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     def on_mount(self) -> None:
         """Bring the search up to date beside the list, which the base loads."""
-        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
         self._name_what_is_shown()
         self.run_worker(self._update_search, group="search-index", exit_on_error=False)
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.modal import FieldRow, Modal
 
 
 class SettingInput(Modal[str]):
@@ -27,7 +27,7 @@ class SettingInput(Modal[str]):
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "settings.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
 
     def __init__(
@@ -45,11 +45,12 @@ class SettingInput(Modal[str]):
 
     def compose(self) -> ComposeResult:
         """Name, what it is, a field, what is wrong, the keys."""
-        with Vertical(id="setting-input"):
+        with Vertical(id="setting-input", classes="question -field"):
             yield Static(safe_text(self._spec.name), id="page-title", markup=False)
             text = f"{self._spec.description}. It takes {self._spec.allowed}."
             yield Static(safe_text(text), id="setting-about", markup=False)
-            yield Input(safe_text(self._present, keep_newlines=False), id="setting-value")
+            present = safe_text(self._present, keep_newlines=False)
+            yield FieldRow(Input(present, id="setting-value", compact=True))
             yield Static(id="setting-problem", markup=False)
             yield KeysLine("enter keep · esc close", id="page-keys")
 

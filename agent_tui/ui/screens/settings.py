@@ -31,7 +31,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         wanted: What stands in the search field at first.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "settings.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "reset", "Default", priority=True),
         Binding("ctrl+g", "edit_file", "Edit the file", priority=True),

@@ -7,10 +7,10 @@ from functools import partial
 from typing import ClassVar
 
 from textual import getters, on
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.types import CSSPathType
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_tui.agent.session.branches import Branches
@@ -23,7 +23,7 @@ from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.picker import FramedList
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.screens.tree_list import TreeList
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock
@@ -49,7 +49,7 @@ def _any_app() -> type[App[object]]:
     return App
 
 
-class TreeScreen(Modal[TreeChoice]):
+class TreeScreen(FramedList[TreeChoice]):
     """Returns what is to be done, or nothing.
 
     Args:
@@ -58,8 +58,11 @@ class TreeScreen(Modal[TreeChoice]):
 
     app = getters.app(_any_app)
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "tree.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "tree.tcss"]
     AUTO_FOCUS: ClassVar[str | None] = ""
+    heading = "Go back to an earlier message"
+    placeholder = "/ searches what was said"
+    has_preview = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close"),
         Binding("enter", "choose('go back')", "Go back"),
@@ -83,18 +86,9 @@ class TreeScreen(Modal[TreeChoice]):
         self._unread = ""
         self._shows_everything = False
 
-    def compose(self) -> ComposeResult:
-        """Search field, rows, preview, a line of keys."""
-        with Vertical(id="picker", classes="-with-preview"):
-            yield Static("Go back to an earlier message", id="picker-heading", markup=False)
-            yield Input(placeholder="/ searches what was said", id="picker-search")
-            with Horizontal(id="picker-body"):
-                yield TreeList(id="picker-list")
-                with VerticalScroll(id="picker-preview", can_focus=False):
-                    yield Static(id="picker-preview-text", markup=False)
-                    yield PaintedLines(id="picker-preview-end")
-            yield Static("Loading…", id="picker-message", markup=False)
-            yield KeysLine(id="picker-keys")
+    def make_list(self) -> Widget:
+        """The tree."""
+        return TreeList(id="picker-list")
 
     def on_mount(self) -> None:
         """Load behind the first paint."""
