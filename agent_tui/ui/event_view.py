@@ -185,9 +185,9 @@ class EventView:
                 pass  # the bar counts them, and the plan is asked about
             case TextPinned(pin=pin, is_changed=is_changed):
                 line = pinned_line(pin, is_changed=is_changed)
-                chat.append(NoticeBlock("info", line))
+                chat.append(NoticeBlock("info", line, "file"))
             case JobEnded():
-                chat.append(NoticeBlock("info", ended_line(event.job)))
+                chat.append(NoticeBlock("info", ended_line(event.job), "job"))
             case CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case CompactionProgress():
@@ -213,7 +213,7 @@ class EventView:
             case WentBack():
                 self._go_back(event)
             case Notice():
-                chat.tell(NoticeBlock(event.level, event.text))
+                chat.tell(NoticeBlock(event.level, event.text, event.about))
                 self.status.refresh()  # it may tell of another mode
             case TurnRecorded():
                 chat.append(TurnBlock(event.facts))

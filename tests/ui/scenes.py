@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from agent_tui.config import PermissionSettings, Settings
+from agent_tui.events import Notice
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
@@ -251,6 +252,21 @@ async def retry(ui: Ui) -> None:
     await ui.submit("hello")
     await ui.until(lambda: ui.activity.state is not None and ui.activity.state.detail)
     await tick(ui, 3)
+
+
+async def notices(ui: Ui) -> None:
+    """What the program tells, each kind with its mark."""
+    ui.show_events(
+        Notice("info", "The theme is agent-dark."),
+        Notice("info", "/btw what does `parse` return?", "question"),
+        Notice("info", "A *tuple*: the options, and what is left of `argv`.", "answer"),
+        Notice("info", "The plan is approved. Permissions: ask", "plan"),
+        Notice("info", "Job 1 (npm run build) ended: exit code 0.", "job"),
+        Notice("info", "AGENTS.md changed.", "file"),
+        Notice("warning", "The context is 78% full."),
+        Notice("error", "The server does not answer."),
+    )
+    await ui.settle()
 
 
 async def tick(ui: Ui, seconds: float) -> None:
@@ -546,6 +562,7 @@ SCENES: dict[str, Scene] = {
         find,
         running,
         retry,
+        notices,
         menu,
         vim_mode,
         menu_of_prompt_files,

@@ -97,9 +97,10 @@ def _custom_message_blocks(entry: CustomMessageEntry) -> Sequence[Block]:
     if mark := mark_of(entry):
         return mark_blocks(entry.id, mark)
     if pin := pin_of(entry):
-        return [NoticeBlock("info", pinned_line(pin))]
-    if entry.text and (entry.display or jobs_in(entry)):
-        return [NoticeBlock("info", entry.text)]
+        return [NoticeBlock("info", pinned_line(pin), "file")]
+    has_job = bool(jobs_in(entry))
+    if entry.text and (entry.display or has_job):
+        return [NoticeBlock("info", entry.text, "job" if has_job else "")]
     return []
 
 

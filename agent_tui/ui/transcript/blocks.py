@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent_tui.events import NoticeSubject
 from agent_tui.messages import Todo, TurnFacts
 
 BlockId: TypeAlias = int
@@ -104,10 +105,11 @@ class SummaryBlock:
 
 @dataclass(frozen=True, slots=True)
 class NoticeBlock:
-    """One message of the program to the person."""
+    """One message of the program to the person; an answer is Markdown."""
 
     level: Literal["info", "warning", "error"]
     text: str
+    about: NoticeSubject = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ def count_found(wanted: SmartCaseText, block: Block, text: str) -> int:
     A reply is kept as Markdown: what its marks part on the way is found without them.
     """
     found = wanted.count(text)
-    if not found and isinstance(block, AssistantBlock | SummaryBlock):
+    is_answer = isinstance(block, NoticeBlock) and block.about == "answer"
+    if not found and (is_answer or isinstance(block, AssistantBlock | SummaryBlock)):
         found = wanted.count(text.translate(_MARKS))
     return found
 
@@ -79,6 +80,8 @@ def block_label(block: Block) -> str:
             return "your command"
         case SummaryBlock():
             return "a summary"
+        case NoticeBlock(about="answer"):
+            return "an answer"
         case NoticeBlock() | TurnBlock() | DividerBlock() | WelcomeBlock():
             return "a notice"
         case _:

@@ -10,6 +10,7 @@ from rich.style import Style
 
 from agent_tui.commands.command_output import SHOWN_LINES
 from agent_tui.commands.event_lines import turn_facts_line
+from agent_tui.events import NoticeSubject
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import (
@@ -44,6 +45,16 @@ from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines,
 
 _MARGIN = 3
 """Columns before the text: blank, mark, blank."""
+
+_NOTICE_MARKS: dict[NoticeSubject, str] = {
+    "": "•",
+    "question": "?",
+    "answer": "»",
+    "job": "&",
+    "plan": "☐",
+    "file": "▤",
+}
+"""What stands before a message of the program, by what it is about."""
 
 _FOLDED_USER_LINES = 12
 """Lines of a long message of the person (a paste) that show while it is folded."""
@@ -190,10 +201,14 @@ class BlockPainter:
     def _notice(self, block: NoticeBlock) -> list[Line]:
         palette = self.palette
         glyph, style = {
-            "info": ("•", palette.muted),
+            "info": (_NOTICE_MARKS[block.about], palette.muted),
             "warning": ("▲", palette.warning),
             "error": ("✗", palette.error),
         }[block.level]
+        if block.about == "answer":
+            rows = self._markdown_rows(block.text) or [BLANK]
+            first = prefixed([_without_margin(rows[0])], [Segment(f" {glyph} ", palette.accent)])
+            return [*first, *rows[1:]]
         rows = wrap_text(safe_text(block.text), style, self._measure)
         return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * _MARGIN)])
 
@@ -274,6 +289,12 @@ def _start_column(block: WelcomeBlock, room: int) -> int:
     abouts = max((cell_len(f"{row.about} · {row.key}") for row in rows), default=0)
     hints = max((cell_len(row.text) for row in block.hints), default=0)
     return min(max(hints, min(longest, room - abouts - 2)), room // 2) + 2
+
+
+def _without_margin(row: Line) -> Line:
+    """`row` without the blank segment that Markdown begins with."""
+    has_margin = bool(row.segments) and row.segments[0].text == " " * _MARGIN
+    return replace(row, segments=row.segments[1:], lead=row.lead - _MARGIN) if has_margin else row
 
 
 def _replace_colour(surface: Style, ink: Style) -> Style:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.commands.core.short_words import short_time
+from agent_tui.events import NoticeSubject
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.theme.palette import make_palette
@@ -62,7 +64,7 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(TurnBlock, st.builds(TurnFacts, changed=st.tuples(hostile, hostile))),
     st.builds(BashBlock, hostile, hostile, statuses, hostile, st.integers(0, 3), st.booleans()),
     st.builds(SummaryBlock, hostile, st.just(10), st.just(5), hostile),
-    st.builds(NoticeBlock, st.just("warning"), hostile),
+    st.builds(NoticeBlock, st.just("info"), hostile, st.sampled_from(get_args(NoticeSubject))),
     st.builds(DividerBlock, hostile),
     st.builds(
         WelcomeBlock,
@@ -316,3 +318,11 @@ def test_a_row_to_begin_with_can_be_clicked():
     painter = BlockPainter(PALETTE, PARSER, 60, show_thinking=False)
     drafts = [line.draft for line in painter.paint(block, is_expanded=False)]
     assert drafts == ["", "", "/help"]
+
+
+def test_each_kind_of_notice_has_its_mark_and_an_answer_is_markdown():
+    marked = [rows(NoticeBlock("info", "text", about))[0] for about in get_args(NoticeSubject)]
+    assert marked == [" • text", " ? text", " » text", " & text", " ☐ text", " ▤ text"]
+    answer = NoticeBlock("info", "It is **bold**.\n\n- one", "answer")
+    assert rows(answer) == [" » It is bold.", "", "   • one"]
+    assert rows(NoticeBlock("warning", "text", "job")) == [" ▲ text"]
