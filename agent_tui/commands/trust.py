@@ -31,9 +31,10 @@ _TRUST_STATES: Mapping[TrustState, str] = {
     "not trusted": "It is not trusted now.",
     "not asked": "Trust it only if you know who made it.",
 }
-_SERVER_ANSWERS = (
+_SERVER_ANSWERS: tuple[Choice[bool | None], ...] = (
     Choice(True, "yes, from now on, until its command changes", "y"),
-    Choice(False, "no, never", "n"),
+    Choice(None, "not now; ask again next time", "n"),
+    Choice(False, "no, and do not ask again", "d"),
 )
 
 
@@ -149,7 +150,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     )
 
 
-def server_question(spec: ServerSpec) -> Question[bool]:
+def server_question(spec: ServerSpec) -> Question[bool | None]:
     """Whether a server that a project or an editor names may be started; all of it is told."""
     verb = "Speak with" if spec.url else "Start"
     does = "It is sent what the model calls it with." if spec.url else "It runs as you, unwatched."
@@ -162,12 +163,12 @@ def server_question(spec: ServerSpec) -> Question[bool]:
         ),
         _SERVER_ANSWERS,
         is_grave=True,
-        unanswered="not now; it is asked again",
+        unanswered="not now",
         marked=1,
     )
 
 
-def hook_question(spec: "HookSpec") -> Question[bool]:
+def hook_question(spec: "HookSpec") -> Question[bool | None]:
     """Whether a hook that a project names may be run; the command is told whole."""
     about = f" ({spec.matcher})" if spec.matcher else ""
     facts = (spec.command, f"named in {spec.source}", "It runs as you, unwatched, every time.")
@@ -176,7 +177,7 @@ def hook_question(spec: "HookSpec") -> Question[bool]:
         tuple(safe_text(fact, keep_newlines=False) for fact in facts),
         _SERVER_ANSWERS,
         is_grave=True,
-        unanswered="not now; it is asked again",
+        unanswered="not now",
         marked=1,
     )
 

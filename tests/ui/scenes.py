@@ -314,6 +314,13 @@ async def approval_armed(ui: Ui) -> None:
     await ui.settle()
 
 
+async def approval_rule(ui: Ui) -> None:
+    """A rule is written instead of a yes."""
+    await approval_armed(ui)
+    await ui.pilot.press("r")
+    await ui.settle()
+
+
 async def plan_panel(ui: Ui) -> None:
     """A plan is to be approved; keys answer."""
     await ui.send("/plan")
@@ -569,6 +576,7 @@ SCENES: dict[str, Scene] = {
         files,
         approval,
         approval_armed,
+        approval_rule,
         plan_panel,
         model_picker,
         session_picker,
@@ -608,6 +616,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "menu": work,
     "approval": pushing,
     "approval_armed": editing,
+    "approval_rule": editing,
     "plan_panel": planned,
     "compactions": compacted,
     "compactions_unfolded": compacted,

@@ -744,6 +744,8 @@ async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
         await ui.pilot.press("r")
         words = ui.app.query_one("#approval-words", Input)
         assert words.value == "bash(make all *)"
+        marked = str(ui.app.query_one("AnswerLine.-marked", AnswerLine).render())
+        assert marked.startswith("›r"), "the mark is on what is being written"
         words.value = "bash(make"
         await ui.pilot.press("enter")
         assert ui.approval.display

@@ -188,11 +188,14 @@ def finished_tool(
 
 
 def _status_of(message: ToolResultMessage) -> ToolStatus:
-    match message.tool_details.ending:
+    details = message.tool_details
+    match details.ending:
         case "declined":
             return "denied"
         case "cancelled":
             return "cancelled"
+        case _ if details.exit_code == 1 and details.printed_lines == 0:
+            return "nothing"
         case _:
             return "error" if message.is_error else "ok"
 
@@ -200,6 +203,8 @@ def _status_of(message: ToolResultMessage) -> ToolStatus:
 def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
     """A finished command of the person's."""
     status: ToolStatus = "ok" if message.exit_code == 0 else "error"
+    if message.exit_code == 1 and message.printed_lines == 0:
+        status = "nothing"
     return BashBlock(
         call_id,
         message.command,

@@ -31,7 +31,8 @@ from agent_tui.ui.first_run.model_options import (
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
 from agent_tui.ui.questions import QUIET_S
-from agent_tui.ui.screens.modal import FieldRow, Modal
+from agent_tui.ui.questions.field_row import FieldRow
+from agent_tui.ui.screens.modal import Modal
 
 _LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
 _NOTHING_RUNS = "No key is set, and no model server answers on this machine."

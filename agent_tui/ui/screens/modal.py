@@ -2,11 +2,8 @@
 
 from typing import Generic, TypeVar
 
-from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.containers import Horizontal
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
 
 ResultT = TypeVar("ResultT")
 
@@ -23,16 +20,3 @@ class Modal(ModalScreen[ResultT], Generic[ResultT]):
         if not self.is_current:
             return AwaitComplete.nothing()
         return super().dismiss(result)
-
-
-class FieldRow(Horizontal):
-    """A field of one line behind the sign that the prompt has."""
-
-    def __init__(self, field: Input) -> None:
-        super().__init__()
-        self._field = field
-
-    def compose(self) -> ComposeResult:
-        """The sign and the field."""
-        yield Static("›", markup=False)
-        yield self._field

@@ -19,7 +19,8 @@ from textual.widgets.option_list import Option
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.painted_lines import PaintedLines
-from agent_tui.ui.screens.modal import FieldRow, Modal
+from agent_tui.ui.questions.field_row import FieldRow
+from agent_tui.ui.screens.modal import Modal
 
 ValueT = TypeVar("ValueT")
 

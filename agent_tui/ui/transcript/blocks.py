@@ -10,7 +10,8 @@ BlockId: TypeAlias = int
 """Names one block of a transcript; grows from top to bottom, is never used twice."""
 
 ReplyMark: TypeAlias = Literal["", "interrupted", "error", "length"]
-ToolStatus: TypeAlias = Literal["running", "ok", "error", "denied", "cancelled"]
+ToolStatus: TypeAlias = Literal["running", "ok", "nothing", "error", "denied", "cancelled"]
+"""`nothing`: a command printed nothing and said no by its exit code, as a search does."""
 
 
 @dataclass(frozen=True, slots=True)

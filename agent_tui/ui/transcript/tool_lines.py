@@ -143,6 +143,7 @@ def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
     return {
         "running": ("◐", palette.running),
         "ok": ("●", palette.success),
+        "nothing": ("◦", palette.muted),
         "error": ("✗", palette.error),
         "denied": ("⊘", palette.warning),
         "cancelled": ("○", palette.muted),
@@ -174,7 +175,7 @@ def _unfolded_output(block: ToolBlock | BashBlock, palette: Palette, width: int)
     if hidden > 1:
         output = "\n".join(output.rsplit("\n", _UNFOLDED_LINES)[1:])
     text = safe_output(clip(output, MAX_LINE_CHARS))
-    rows = wrap_text(text, palette.muted, max(10, width - 7), words=False)
+    rows = wrap_text(text, palette.muted, max(10, width - 7), words=_is_prose(block))
     lines = prefixed(rows, _edge(palette))
     if hidden := max(hidden, 0) + block.lines_before:
         lines.insert(0, _fold(hidden, palette, is_expanded=True))
@@ -195,13 +196,20 @@ def _folded_output(
     found = excerpt(block.output, lines=printed, most=limit, has_failed=has_failed)
     texts = [safe_output(line[:MAX_LINE_CHARS]) for line in (*found.first, *found.last)]
     room = max(10, width - 7)
-    lines = [wrap_text(text, palette.muted, room, words=False) for text in texts]
+    words = _is_prose(block)
+    lines = [wrap_text(text, palette.muted, room, words=words) for text in texts]
     if sum(map(len, lines)) > limit + 1:
         lines = [[_cut(rows[0], palette)] if len(rows) > 1 else rows for rows in lines]
     rows = [prefixed(each, _edge(palette)) for each in lines]
     if found.hidden:
         rows.insert(len(found.first), [_fold(found.hidden, palette, is_expanded=False)])
     return [row for each in rows for row in each]
+
+
+def _is_prose(block: ToolBlock | BashBlock) -> bool:
+    """Whether the output is a sentence of ours: why a call was refused, or failed."""
+    is_refusal = block.status in ("denied", "error") and block.printed_lines is None
+    return is_refusal and isinstance(block, ToolBlock)
 
 
 def _cut(row: Line, palette: Palette) -> Line:

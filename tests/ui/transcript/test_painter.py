@@ -106,6 +106,7 @@ def test_a_long_title_is_cut_and_the_result_stays():
         ("error", " ✗ t x"),
         ("denied", " ⊘ t x  denied"),
         ("cancelled", " ○ t x  cancelled"),
+        ("nothing", " ◦ t x"),
     ],
 )
 def test_each_status_can_be_told_without_colour(status: ToolStatus, head: str):
@@ -326,3 +327,9 @@ def test_each_kind_of_notice_has_its_mark_and_an_answer_is_markdown():
     answer = NoticeBlock("info", "It is **bold**.\n\n- one", "answer")
     assert rows(answer) == [" » It is bold.", "", "   • one"]
     assert rows(NoticeBlock("warning", "text", "job")) == [" ▲ text"]
+
+
+def test_a_refusal_is_broken_between_words():
+    why = "The user does not allow this: deny edit(src/*)."
+    block = ToolBlock("1", "edit", "edit a.py", "denied", output=why)
+    assert rows(block, 30)[1:] == ["   │ The user does not allow", "   │ this: deny edit(src/*)."]
