@@ -204,7 +204,7 @@ class EventView:
             case ScopeEntered():
                 chat.append(entered_block(event.label))
             case ScopeProgress():
-                self._progress(f"Summing up: {event.phase}", event.summary_chars)
+                self._progress(f"Summarising: {event.phase}", event.summary_chars)
             case ScopeLeft():
                 for block in left_blocks(event):
                     chat.append(block)
@@ -322,7 +322,7 @@ class EventView:
         try:
             self.widgets.prompt.remember(draft)
         except OSError as error:
-            self.say(f"The prompt history cannot be written: {error.strerror}.", "warning")
+            self.say(f"Cannot write the prompt history: {error.strerror}.", "warning")
 
     def person_typed(self) -> None:
         """A key came: a question waits for a pause, and the hint follows."""
@@ -370,7 +370,7 @@ class EventView:
         """
         if self._running:
             return
-        self._work("Thinking" if event.is_alive else "Nothing heard from the model for")
+        self._work("Thinking" if event.is_alive else "No response from the model for")
         if (state := self.widgets.activity.state) is not None:
             since = self._clock() - event.waited_s
             self.widgets.activity.show(replace(state, awaited_since=since))
@@ -462,12 +462,12 @@ class EventView:
         if event.text:
             self.edit_again(event.text, is_selected=True)
         if event.image_count:
-            text = f"The message had images ({event.image_count}), which are not in the prompt."
+            text = f"The message's images ({event.image_count}) are not put back into the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _finish(self, event: TurnFinished) -> None:
         self.last_outcome = event.outcome
-        again = " /retry goes on." if event.can_continue else ""
+        again = " /retry continues." if event.can_continue else ""
         match event.outcome:
             case "error":
                 self.widgets.transcript.append(NoticeBlock("error", event.error + again))

@@ -103,14 +103,14 @@ async def test_the_whole_conversation_goes_to_the_scrollback_and_back(
         await ui.send("/scrollback")
         await ui.until(lambda: waits)
         assert "> a question\n\nan answer\n" in terminal.getvalue()
-        assert "Enter goes back" in terminal.getvalue()
+        assert "Press Enter to return" in terminal.getvalue()
 
 
 async def test_a_terminal_that_cannot_be_left_is_said(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/scrollback")
         await ui.until(lambda: ui.notices)
-        assert ui.notices == ["Nothing was said yet."]
+        assert ui.notices == ["The conversation is empty."]
         await ui.send("/scrollback")
         await ui.until(lambda: len(ui.notices) == 2)
         assert "/export writes a file" in ui.notices[-1]

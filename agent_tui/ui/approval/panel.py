@@ -37,7 +37,7 @@ _QUESTIONS = {
     "command": "Run this command?",
     "diff": "Make this change?",
     "text": "Allow this?",
-    "plan": "Go by this plan?",
+    "plan": "Follow this plan?",
 }
 
 
@@ -238,7 +238,9 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._show_words(is_shown=True)
         self._words.focus()
         self.call_after_refresh(self.scroll_end, animate=False)
-        self._hint("enter allows by this rule · esc back" if is_rule else "enter sends · esc back")
+        self._hint(
+            "enter allows with this rule · esc back" if is_rule else "enter sends · esc back"
+        )
 
     def action_scroll_body(self, step: int) -> None:
         """Scroll what would happen, or all of the panel where there is no room for it."""
@@ -347,7 +349,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._timer = None
         self.is_armed = False
         self.remove_class("-armed")
-        self.border_subtitle = "keys work once you pause typing"
+        self.border_subtitle = "keys answer once you stop typing"
 
     def _hint(self, keys: str) -> None:
         self.border_subtitle = keys_line(keys).markup

@@ -81,7 +81,7 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
                 blocks.append(summary_block(entry))
             case BranchSummaryEntry():
                 said = readable_summary(entry.summary)
-                blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
+                blocks.append(SummaryBlock(said, 0, 0, "summary of the branch you left"))
             case CustomMessageEntry():
                 blocks.extend(_custom_message_blocks(entry))
             case CustomEntry() if block := change_block(entry):

@@ -32,7 +32,7 @@ def welcome_block(options: UiOptions, sessions: tuple[StartRow, ...] = ()) -> We
         facts.append(("memory", _names(file.path for file in conversation.context_files)))
     if conversation.withheld_files:
         names = _names(file.path for file in conversation.withheld_files)
-        facts.append(("not in force", f"{names} (/memory says why)"))
+        facts.append(("not loaded", f"{names} (/memory says why)"))
     if note := options.welcome or trial_note(conversation.model_info):
         facts.append(("note", note))
     steps = enumerate(first_steps(conversation.model_info))

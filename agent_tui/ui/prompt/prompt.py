@@ -353,7 +353,7 @@ class Prompt(Vertical):
         try:
             path = await asyncio.to_thread(clipboard_image, folder, os.environ)
         except OSError as error:
-            self._refuse(f"The clipboard's image cannot be kept: {error.strerror}.")
+            self._refuse(f"Cannot save the clipboard image: {error.strerror}.")
             return
         if path is not None:
             if mark := await self._attachments.take_image(os.fspath(path), sources):
@@ -379,7 +379,7 @@ class Prompt(Vertical):
             return
         if len(text) > _MOST_OPENED_CHARS:
             opens = keys_in_force().hint("external_editor", "opens it in your editor")
-            self._refuse(f"This paste is too long to be shown here{opens and f'; {opens}'}.")
+            self._refuse(f"This paste is too long to show here{opens and f'; {opens}'}.")
             return
         row, _ = self.area.cursor_location
         place = (row, mark.start), (row, mark.end)

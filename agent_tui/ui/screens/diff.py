@@ -44,7 +44,7 @@ def change_text(change: Change, width: int, palette: Palette) -> Text:
             *diff_lines(rows[:_MOST_ROWS], width, palette, CodePainter(palette).inks),
         ]
     if (more := len(rows) - _MOST_ROWS) > 0:
-        lines.append(Line((Segment(f"… {more:,} lines more", palette.muted),)))
+        lines.append(Line((Segment(f"… {more:,} more lines", palette.muted),)))
     text = Text(no_wrap=True, end="")
     for number, line in enumerate(lines):
         text.append("\n" if number else "")
@@ -68,8 +68,8 @@ class DiffScreen(PickerScreen[Change]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "diff.tcss"]
     app = getters.app(_any_app)
     heading = "What changed"
-    placeholder = "Type to search files and what was changed"
-    nothing = "Nothing was changed."
+    placeholder = "Type to search files and changes"
+    nothing = "No changes."
     column_titles = ("", "")
     has_preview = True
 
@@ -82,7 +82,7 @@ class DiffScreen(PickerScreen[Change]):
     def keys_hint(self) -> str:
         """The line at the bottom."""
         other = "files" if self._is_by_turn else "messages"
-        return f"↑↓ move · ctrl+d/u scroll · enter whole · ctrl+t by {other} · esc close"
+        return f"↑↓ move · ctrl+d/u scroll · enter full view · ctrl+t by {other} · esc close"
 
     async def load_rows(self) -> Sequence[PickerRow[Change]]:
         """Files in the order they were changed, or messages."""

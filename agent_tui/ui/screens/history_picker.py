@@ -20,8 +20,8 @@ class HistoryPicker(PickerScreen[Draft]):
         drafts: Oldest first.
     """
 
-    heading = "What you sent before"
-    nothing = "Nothing was sent in this project yet."
+    heading = "Earlier prompts"
+    nothing = "No prompts in this project yet."
     has_preview = True
 
     def __init__(self, drafts: Sequence[Draft]) -> None:

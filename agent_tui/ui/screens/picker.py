@@ -305,7 +305,7 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
         nothing = f"Nothing matches {wanted!r}." if wanted else self.nothing
         further = self._match_count - len(self._shown)
         if self._shown or self._is_loading:
-            nothing = f"{further:,} more: type to find them." if further else ""
+            nothing = f"{further:,} more. Type to narrow the list." if further else ""
         text = self._note or nothing
         message = self.query_one("#picker-message", Static)
         message.display = bool(text)

@@ -48,12 +48,12 @@ class SettingInput(Modal[str]):
         """Name, what it is, a field, what is wrong, the keys."""
         with Vertical(id="setting-input", classes="question -field"):
             yield Static(safe_text(self._spec.name), id="page-title", markup=False)
-            text = f"{self._spec.description}. It takes {self._spec.allowed}."
+            text = f"{self._spec.description}. Allowed: {self._spec.allowed}."
             yield Static(safe_text(text), id="setting-about", markup=False)
             present = safe_text(self._present, keep_newlines=False)
             yield FieldRow(Input(present, id="setting-value", compact=True))
             yield Static(id="setting-problem", markup=False)
-            yield KeysLine("enter keep · esc close", id="page-keys")
+            yield KeysLine("enter save · esc close", id="page-keys")
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
@@ -68,7 +68,7 @@ class SettingInput(Modal[str]):
     async def _keep(self, text: str) -> None:
         problem = self._problem_of(text)
         if not problem:
-            self._say("Looking…")
+            self._say("Checking…")
             problem = await asyncio.to_thread(self._last_look, text)
         self._say(problem)
         if not problem:

@@ -32,7 +32,7 @@ _PREVIEW_ROWS = 60
 """Of the message, and of its answer."""
 
 _RESULT_CHARS = 3_000
-_KEYS = "enter go back · s sum up · f fork · l label · t {filter} · / find · esc close"
+_KEYS = "enter go back · s summarise · f fork · l label · t {filter} · / find · esc close"
 _SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
 _KIND_NAMES: dict[RowKind, str] = {
     "person": "you",
@@ -40,7 +40,7 @@ _KIND_NAMES: dict[RowKind, str] = {
     "reply": "the model",
     "result": "a result",
     "compaction": "a compaction",
-    "branch summary": "a branch that was left",
+    "branch summary": "a branch you left",
     "note": "a note",
 }
 
@@ -61,7 +61,7 @@ class TreeScreen(FramedList[TreeChoice]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "tree.tcss"]
     AUTO_FOCUS: ClassVar[str | None] = ""
     heading = "Go back to an earlier message"
-    placeholder = "/ searches what was said"
+    placeholder = "/ searches messages"
     has_preview = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close"),
@@ -118,7 +118,7 @@ class TreeScreen(FramedList[TreeChoice]):
         self._list.show(rows, _start(rows, before))
         message = self.query_one("#picker-message", Static)
         message.display = not rows or bool(self._unread)
-        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "Nothing was said yet."
+        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "No messages yet."
         shown = (nothing if not rows else "", self._unread)
         message.update("\n".join(filter(None, shown)))
         self._show_preview()
@@ -192,7 +192,7 @@ class TreeScreen(FramedList[TreeChoice]):
         """Ask for the label of the current row."""
         if (row := self._list.current) is not None:
             screen = LineInputScreen(
-                "Label this message", row.title, row.label, empty_means="takes it off"
+                "Label this message", row.title, row.label, empty_means="removes it"
             )
             self.app.push_screen(screen, lambda text: self._label(row, text))
 

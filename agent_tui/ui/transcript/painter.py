@@ -133,7 +133,7 @@ class BlockPainter:
             return []
         words = {
             "interrupted": ("○", "interrupted", self.palette.muted),
-            "error": ("✗", "the reply broke off", self.palette.error),
+            "error": ("✗", "the reply was cut off", self.palette.error),
             "length": ("▲", "the reply reached its length limit", self.palette.warning),
         }
         glyph, text, style = words[block.mark]

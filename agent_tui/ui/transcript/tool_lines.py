@@ -180,7 +180,7 @@ def _unfolded_output(block: ToolBlock | BashBlock, palette: Palette, width: int)
     if hidden := max(hidden, 0) + block.lines_before:
         lines.insert(0, _fold(hidden, palette, is_expanded=True))
     if block.kept_at:
-        where = safe_text(f"whole output: {block.kept_at}", keep_newlines=False)
+        where = safe_text(f"full output: {block.kept_at}", keep_newlines=False)
         lines += prefixed(wrap_text(where, palette.muted, max(10, width - 5)), [_BODY])
     return lines
 
