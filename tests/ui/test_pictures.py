@@ -16,7 +16,7 @@ from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.scenes import SCENES, scene_app
 
 SMALL, MEDIUM, LARGE, README_SIZE = (80, 24), (120, 40), (200, 60), (100, 36)
-IN_MEDIUM = ("preview", "plan_panel", "compactions_unfolded", "tree", "changes")
+IN_MEDIUM = ("returning", "preview", "plan_panel", "compactions_unfolded", "tree", "changes")
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
 IN_README = ("chat", "approval_armed", "context_map", "session_picker", "preview")
 PICTURES = [
