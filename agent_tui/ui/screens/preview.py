@@ -55,7 +55,7 @@ def tier_rows(preview: CompactionPreview, present_label: str, label_width: int) 
     present = ("", "", f"{preview.tokens_before:,}", present_label)
     rows = [
         _row("  tier", ("messages", "frees", "leaves", ""), label_width, "$foreground-disabled"),
-        _row("  now", present, label_width, "$foreground"),
+        _row("  current size", present, label_width, "$foreground"),
     ]
     last = last_tier(preview)
     for tier in preview.tiers:

@@ -137,7 +137,7 @@ def test_lines_that_the_model_did_not_get_are_counted_and_where_they_are_is_told
     printed = "1\n2\n3\n[... 4307 lines, 20000 bytes left out ...]\n4311\n4312\n" + "x\n" * 9
     block = ToolBlock("1", "bash", "seq", "ok", printed, printed_lines=4_321, kept_at="/o/b.log")
     assert rows(block)[1] == "   … +4,316 lines · ctrl+o"
-    assert rows(block, expanded=True)[-1] == "   whole output: /o/b.log"
+    assert rows(block, expanded=True)[-1] == "   full output: /o/b.log"
     own = BashBlock("1", "seq", "ok", printed, 0, printed_lines=4_321)
     assert "   … +4,311 lines · ctrl+o" in rows(own)
 

@@ -269,7 +269,7 @@ async def test_an_empty_reply_leaves_nothing_unless_it_failed(pilot: Pilot[None]
     assert chat.blocks == ()
     chat.start_reply()
     chat.finish_reply("error", "no network")
-    assert app_of(pilot).screen_rows()[1] == " ✗ the reply broke off: no network"
+    assert app_of(pilot).screen_rows()[1] == " ✗ the reply was cut off: no network"
 
 
 async def test_a_discarded_reply_leaves_nothing(pilot: Pilot[None]):
