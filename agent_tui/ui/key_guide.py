@@ -10,7 +10,7 @@ _GUIDE = (
             ("{submit}", "send; while a turn runs: queue"),
             ("{newline}, \\ enter", "new line"),
             ("/ @ !", "commands, files, run a shell command (!! keeps it from the model)"),
-            ("tab", "complete; in a menu: insert the selected item"),
+            ("tab", "complete; in a menu: insert the selected item; if empty: the suggestion"),
             (
                 "{history_older}, {history_newer}",
                 "earlier prompts, from the first or last line; in a menu: up, down move",

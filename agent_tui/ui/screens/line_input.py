@@ -43,7 +43,8 @@ class LineInputScreen(Modal[str]):
             yield Static(safe_text(self._title, keep_newlines=False), id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
             yield FieldRow(Input(present, placeholder="a few words", id="line-text", compact=True))
-            keys = f"enter save · empty {self._empty_means} · esc close"
+            empty = safe_text(self._empty_means, keep_newlines=False)
+            keys = f"enter save · empty {empty} · esc close"
             yield KeysLine(keys, id="page-keys")
 
     @on(Input.Submitted)
