@@ -28,6 +28,10 @@ SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed
 TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length", "limit"]
 
 
+NoticeSubject: TypeAlias = Literal["", "question", "answer", "job", "plan", "file"]
+"""A question beside the conversation and its answer, a background job, a plan, a pinned file."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
     """Your message is in the session file and the first request is about to be sent."""
@@ -409,10 +413,11 @@ class ModelChanged:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One line to show."""
+    """One line to show. `about` says what it is about, if not the program."""
 
     level: Literal["info", "warning", "error"]
     text: str
+    about: NoticeSubject = ""
 
 
 @dataclass(frozen=True, slots=True)

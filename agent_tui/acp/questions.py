@@ -96,16 +96,18 @@ class EditorQuestions:
             PermissionOption(
                 option_id=str(number),
                 name=safe_text(each.label, keep_newlines=False),
-                kind="reject_once" if each.value is False else "allow_once",
+                kind="reject_once" if each.value in (False, None) else "allow_once",
             )
             for number, each in enumerate(question.choices)
         ]
-        leave = PermissionOption(option_id="", name=question.unanswered, kind="reject_once")
+        if all(each.value is not None for each in question.choices):
+            name = question.unanswered
+            options.append(PermissionOption(option_id="", name=name, kind="reject_once"))
         try:
             if self._shows_title_only:
-                chosen = await self._one_by_one(question_id, question.title, [*options, leave])
+                chosen = await self._one_by_one(question_id, question.title, options)
             else:
-                chosen = await self._chosen(question_id, question.title, shown, [*options, leave])
+                chosen = await self._chosen(question_id, question.title, shown, options)
         finally:
             self._outbox.put(answered(question_id))
         return question.choices[int(chosen)].value if chosen else None

@@ -2,6 +2,7 @@
 
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, has_model
+from agent_tui.events import Notice, NoticeSubject
 from agent_tui.safe_text import strip_control_characters
 
 
@@ -14,7 +15,15 @@ async def btw(front: Front, argument: str) -> None:
     if not await has_model(front):
         return
     if front.can_ask:  # the answer can take a while, and others may come before it
-        front.say(f"/btw {argument}")
+        _tell(front, f"/btw {argument}", "question")
     answer = await front.runtime.ask_aside(argument)
-    front.say(strip_control_characters(answer))
+    _tell(front, strip_control_characters(answer), "answer")
     front.show_events((front.runtime.conversation.totals,))
+
+
+def _tell(front: Front, text: str, about: NoticeSubject) -> None:
+    """Say `text`; a screen shows what it is."""
+    if front.screen is None:
+        front.say(text)
+    else:
+        front.show_events((Notice("info", text, about),))

@@ -31,11 +31,10 @@ _TRUST_STATES: Mapping[TrustState, str] = {
     "not trusted": "It is currently not trusted.",
     "not asked": "Trust it only if you know who made it.",
 }
-_RUNS = "It runs with your permissions, unsupervised"
-_GETS_CALLS = "It receives the arguments of the calls the model makes."
-_SERVER_ANSWERS = (
+_SERVER_ANSWERS: tuple[Choice[bool | None], ...] = (
     Choice(True, "yes, until its command changes", "y"),
-    Choice(False, "no, never", "n"),
+    Choice(None, "not now; ask again next time", "n"),
+    Choice(False, "no, and don't ask again", "d"),
 )
 
 
@@ -149,7 +148,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     )
 
 
-def server_question(spec: ServerSpec) -> Question[bool]:
+def server_question(spec: ServerSpec) -> Question[bool | None]:
     """Whether a server that a project or an editor names may be started; all of it is told."""
     verb = "Connect to" if spec.url else "Start"
     does = (
@@ -166,12 +165,12 @@ def server_question(spec: ServerSpec) -> Question[bool]:
         ),
         _SERVER_ANSWERS,
         is_grave=True,
-        unanswered="not now; asks again next time",
+        unanswered="not now",
         marked=1,
     )
 
 
-def hook_question(spec: "HookSpec") -> Question[bool]:
+def hook_question(spec: "HookSpec") -> Question[bool | None]:
     """Whether a hook that a project names may be run; the command is told whole."""
     about = f" ({spec.matcher})" if spec.matcher else ""
     facts = (
@@ -184,7 +183,7 @@ def hook_question(spec: "HookSpec") -> Question[bool]:
         tuple(safe_text(fact, keep_newlines=False) for fact in facts),
         _SERVER_ANSWERS,
         is_grave=True,
-        unanswered="not now; asks again next time",
+        unanswered="not now",
         marked=1,
     )
 

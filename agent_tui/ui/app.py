@@ -53,8 +53,8 @@ if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.ui.transcript import Transcript
 
 _NO_IMAGE = (
-    "No image is on the clipboard, or nothing here can get it: wl-paste, xclip or pngpaste can. "
-    "Text is pasted by the terminal (ctrl+shift+v); a file dropped on the window is attached."
+    "No image on the clipboard, or no tool to read it (wl-paste, xclip or pngpaste). "
+    "To paste text, use ctrl+shift+v. To attach a file, drop it on the window."
 )
 _WITHOUT_COLOURS = WithoutColours()
 _LEAVE_WITHIN_S = 1.5
@@ -180,7 +180,7 @@ class AgentApp(App[UiOutcome]):
         self.theme = wanted_theme(theme, frozenset(self.available_themes))
         if theme in self.available_themes:
             return ()
-        return (f"No theme is called {theme}; /theme has them all.",)
+        return (f"No theme is named {theme}. /theme lists them.",)
 
     def _submit_early(self, controller: "Controller") -> None:
         """Submit what was sent before anything could take it; unknown commands come back."""
@@ -349,6 +349,13 @@ class AgentApp(App[UiOutcome]):
         """Nothing is asked any more; a search of the chat goes on."""
         if not self.query("#find:focus-within"):
             self.prompt.focus()
+
+    def on_transcript_start_chosen(self, event: "Transcript.StartChosen") -> None:
+        """A command of an empty chat is run; other text goes into the prompt."""
+        if event.draft.startswith("/"):
+            self.controller.dispatch(event.draft)
+        else:
+            self.prompt.take(event.draft)
 
     def on_stack_view_follow_changed(self, event: "Transcript.FollowChanged") -> None:
         """Say that there is more below while the person reads above."""

@@ -4,6 +4,7 @@ Importing it takes most of the program along, so the app does so only after the 
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +34,8 @@ from agent_tui.ui.questions.early_keys import EarlyKeys
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import Transcript
+from agent_tui.ui.transcript.sharp_pictures import SharpPictures, can_show_pictures
+from agent_tui.ui.transcript.thumbnail import draw_sharply
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
 
@@ -58,6 +61,8 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         options.approval_quiet_s, EarlyKeys(window.prompt, options.approval_quiet_s)
     )
     window.prompt.area.early = approval
+    is_sharp = window.app.console.color_system == "truecolor" and can_show_pictures(os.environ)
+    draw_sharply(SharpPictures(window.terminal.write) if is_sharp else None)
     widgets = ChatWidgets(
         transcript=Transcript(),
         plan=PlanView(),

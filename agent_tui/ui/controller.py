@@ -153,7 +153,7 @@ class Controller:
         for warning in warnings:
             self._view.say(warning, "warning")
         for rule in self.runtime.conversation.permissions.problems:
-            self._view.say(f"Permission rule left out: {rule}", "warning")
+            self._view.say(f"Permission rule ignored: {rule}", "warning")
         for notice in self.options.notices:
             self._view.say(notice)
 
@@ -222,7 +222,7 @@ class Controller:
 
     async def _choose_model(self) -> None:
         if not await self.front.set_up_model():
-            self._view.say("No model is chosen. Use /model.", "warning")
+            self._view.say("No model is selected. Use /model.", "warning")
 
     async def _run_command(self, called: CalledCommand) -> None:
         try:

@@ -185,9 +185,9 @@ class EventView:
                 pass  # the bar counts them, and the plan is asked about
             case TextPinned(pin=pin, is_changed=is_changed):
                 line = pinned_line(pin, is_changed=is_changed)
-                chat.append(NoticeBlock("info", line))
+                chat.append(NoticeBlock("info", line, "file"))
             case JobEnded():
-                chat.append(NoticeBlock("info", ended_line(event.job)))
+                chat.append(NoticeBlock("info", ended_line(event.job), "job"))
             case CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case CompactionProgress():
@@ -204,7 +204,7 @@ class EventView:
             case ScopeEntered():
                 chat.append(entered_block(event.label))
             case ScopeProgress():
-                self._progress(f"Summing up: {event.phase}", event.summary_chars)
+                self._progress(f"Summarising: {event.phase}", event.summary_chars)
             case ScopeLeft():
                 for block in left_blocks(event):
                     chat.append(block)
@@ -213,7 +213,7 @@ class EventView:
             case WentBack():
                 self._go_back(event)
             case Notice():
-                chat.tell(NoticeBlock(event.level, event.text))
+                chat.tell(NoticeBlock(event.level, event.text, event.about))
                 self.status.refresh()  # it may tell of another mode
             case TurnRecorded():
                 chat.append(TurnBlock(event.facts))
@@ -257,6 +257,8 @@ class EventView:
         log = self._runtime.conversation.log
         blocks = blocks_of(log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
+        if not blocks:
+            self.status.greet()
         self.earlier.begin(log)
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)
@@ -320,7 +322,7 @@ class EventView:
         try:
             self.widgets.prompt.remember(draft)
         except OSError as error:
-            self.say(f"The prompt history cannot be written: {error.strerror}.", "warning")
+            self.say(f"Cannot write the prompt history: {error.strerror}.", "warning")
 
     def person_typed(self) -> None:
         """A key came: a question waits for a pause, and the hint follows."""
@@ -368,7 +370,7 @@ class EventView:
         """
         if self._running:
             return
-        self._work("Thinking" if event.is_alive else "Nothing heard from the model for")
+        self._work("Thinking" if event.is_alive else "No response from the model for")
         if (state := self.widgets.activity.state) is not None:
             since = self._clock() - event.waited_s
             self.widgets.activity.show(replace(state, awaited_since=since))
@@ -460,12 +462,12 @@ class EventView:
         if event.text:
             self.edit_again(event.text, is_selected=True)
         if event.image_count:
-            text = f"The message had images ({event.image_count}), which are not in the prompt."
+            text = f"The message's images ({event.image_count}) are not put back into the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _finish(self, event: TurnFinished) -> None:
         self.last_outcome = event.outcome
-        again = " /retry goes on." if event.can_continue else ""
+        again = " /retry continues." if event.can_continue else ""
         match event.outcome:
             case "error":
                 self.widgets.transcript.append(NoticeBlock("error", event.error + again))

@@ -105,7 +105,7 @@ class ScreenFront:
     def show_thinking(self, is_shown: bool) -> None:
         """Show or hide what the model thinks."""
         self._view.widgets.transcript.show_thinking = is_shown
-        turn = keys_in_force().hint("toggle_thinking", "turns it over")
+        turn = keys_in_force().hint("toggle_thinking", "toggles it")
         told = f"Thinking is {'shown' if is_shown else 'hidden'}"
         self.say("; ".join(filter(None, (told, turn))) + ".")
 
@@ -219,7 +219,7 @@ class ScreenFront:
 
     async def _ask_and_leave(self) -> None:
         question = loss_question(
-            "Leave while something runs?", "It is stopped; what it did so far is kept."
+            "Leave while something runs?", "It will be stopped. What it did so far is kept."
         )
         if await self.ask(question):
             self._app.exit(UiOutcome())
@@ -291,12 +291,12 @@ class ScreenFront:
 
         text = self._view.widgets.transcript.to_text()
         if not text:
-            self.say("Nothing was said yet.")
+            self.say("The conversation is empty.")
             return
         try:
             show_whole(self._app, text, wait_for_enter)
         except SuspendNotSupported:
-            self.say("This terminal has no screen to go back to. /export writes a file.", "warning")
+            self.say("This terminal cannot show the scrollback. /export writes a file.", "warning")
 
     @property
     def last_reply(self) -> str:

@@ -10,14 +10,14 @@ _GUIDE = (
             ("{submit}", "send; while a turn runs: queue"),
             ("{newline}, \\ enter", "new line"),
             ("/ @ !", "commands, files, run a shell command (!! keeps it from the model)"),
-            ("tab", "complete; in a menu: take what is marked"),
+            ("tab", "complete; in a menu: insert the selected item; if empty: the suggestion"),
             (
                 "{history_older}, {history_newer}",
                 "earlier prompts, from the first or last line; in a menu: up, down move",
             ),
             ("{history_search}", "search earlier prompts"),
             ("{external_editor}", "write in $EDITOR"),
-            ("{take_back_queue}", "take queued messages back"),
+            ("{take_back_queue}", "edit queued messages"),
             ("{word_left}, {word_right}", "a word left or right"),
             ("ctrl+w, ctrl+u, ctrl+k", "delete a word, to the start, to the end of the line"),
             ("{undo}", "undo"),
@@ -27,7 +27,7 @@ _GUIDE = (
         "Running",
         (
             ("{palette}", "find any command or action; in a menu: ctrl+p up, ctrl+n down"),
-            ("{paste_image}", "attach the image that is on the clipboard"),
+            ("{paste_image}", "attach the image on the clipboard"),
             ("{help}", "all commands and keys, on an empty prompt"),
             ("{interrupt}", "close the menu, else stop what runs and keep the partial reply"),
             (
@@ -37,13 +37,13 @@ _GUIDE = (
             ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
             (
                 "up down enter",
-                "mark and give an answer to any question, once nothing was typed for a second; "
-                "so do its letters and digits; j, k scroll",
+                "choose an answer to any question, once you stop typing for a second; "
+                "letters and digits answer, too; j, k scroll",
             ),
             (
                 "y a p s w r g n e",
-                "yes once, for this session, in this project, by rules; g changes a plan; "
-                "no, no with words",
+                "yes: once, this session, this project, with rules; g edits a plan; "
+                "no; no, with instructions",
             ),
         ),
     ),
@@ -56,25 +56,25 @@ _GUIDE = (
             ("{find}", "search the chat"),
             (
                 "{toggle_details}",
-                "unfold or fold tool output and summaries; on the mark of a paste: open it",
+                "expand or collapse tool output and summaries; on a paste mark: open it",
             ),
             ("{toggle_thinking}", "show or hide thinking"),
             (
                 "drag, then {clear_or_leave}",
-                "select and copy; /scrollback hands all of it to the terminal",
+                "select and copy; /scrollback prints everything to the terminal",
             ),
             ("{mouse}", "leave the mouse to the terminal, or take it back (/mouse)"),
         ),
     ),
     PageSection(
-        "The keys of vi, with vim_mode = true",
+        "Vi keys, with vim_mode = true",
         (
-            ("esc", "normal mode; there it does what it does without these keys"),
+            ("esc", "normal mode; in normal mode, what it does without vi keys"),
             ("i I a A o O", "insert mode"),
-            ("h j k l w b e W B E 0 ^ $ gg G", "move; j and k go to the history at its edges"),
-            ("f F t T ; ,", "to a character of the line, and again"),
+            ("h j k l w b e W B E 0 ^ $ gg G", "move; j and k at the edges walk the history"),
+            ("f F t T ; ,", "to a character in the line, and repeat"),
             ("d c y", 'delete, change, copy, over a motion, a line (dd) or iw a( i" ip ...'),
-            ("x r ~ J D C Y p P", "delete, replace, turn case, join, paste; with counts: 3x"),
+            ("x r ~ J D C Y p P", "delete, replace, toggle case, join, paste; with counts: 3x"),
             ("u ctrl+r .", "undo, redo, repeat"),
             ("v V", "select; o goes to the other end"),
         ),
@@ -85,7 +85,7 @@ _GUIDE = (
             ("{clear_or_leave}", "stop what runs; else clear the prompt; twice leaves"),
             ("{leave_if_empty}", "leave, on an empty prompt"),
             ("{quit}", "leave at once"),
-            ("{suspend}", "suspend; fg in the shell comes back"),
+            ("{suspend}", "suspend; fg in the shell resumes"),
         ),
     ),
 )

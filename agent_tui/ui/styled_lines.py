@@ -32,7 +32,7 @@ class Line:
     copying leaves out. `joint` is the text that wrapping took out between the row above and this
     one, or None where this row starts a new line of the source. A row that `is_decoration`
     (a rule, a fold mark) is not copied at all. A click on a row that `toggles` folds or unfolds
-    its block.
+    its block; a click on one with a `draft` takes that.
     """
 
     segments: tuple[Segment, ...]
@@ -41,6 +41,7 @@ class Line:
     joint: str | None = None
     is_decoration: bool = False
     toggles: bool = False
+    draft: str = ""
 
     @property
     def row(self) -> str:

@@ -65,7 +65,7 @@ def test_a_branch_that_was_left_stands_indented_where_it_began(log: SessionLog) 
     put(log, user("left"), reply("b"), user("left too"))
     log.branch_to(first[-1])
     put(log, user("two"), user("three"))
-    assert drawn(log) == ["* one", "  ├─ left", "  │  left too", "* two", "@ three"]
+    assert drawn(log) == ["* one", "  └─ left", "     left too", "* two", "@ three"]
 
 
 def test_branches_of_a_branch_go_further_in(log: SessionLog) -> None:
@@ -78,10 +78,10 @@ def test_branches_of_a_branch_go_further_in(log: SessionLog) -> None:
     put(log, user("two"))
     assert drawn(log) == [
         "* one",
-        "  ├─ left",
-        "  │  ├─ left short",
-        "  │  left long",
-        "  │  left longer",
+        "  └─ left",
+        "     └─ left short",
+        "     left long",
+        "     left longer",
         "@ two",
     ]
 

@@ -97,7 +97,7 @@ def test_the_terminal_is_lent_to_the_scrollback_and_to_the_shell_and_taken_back(
         program.send("\x1b")
         program.wait_for("interrupted")
         program.send("/scrollback\r")
-        program.wait_for("Enter goes back")
+        program.wait_for("Press Enter to return")
         assert modes_left_on(program.output) == []
         since = len(program.text)
         program.send("\r")

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from agent_tui.config import PermissionSettings, Settings
+from agent_tui.events import Notice
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
@@ -209,6 +210,12 @@ async def welcome(ui: Ui) -> None:
     await ui.settle()
 
 
+async def returning(ui: Ui) -> None:
+    """Nothing said yet, in a folder that was worked in before."""
+    earlier_sessions(ui)
+    await ui.send("/new")
+
+
 async def tour(ui: Ui) -> None:
     """The tour's first step."""
     await ui.settle()
@@ -245,6 +252,21 @@ async def retry(ui: Ui) -> None:
     await ui.submit("hello")
     await ui.until(lambda: ui.activity.state is not None and ui.activity.state.detail)
     await tick(ui, 3)
+
+
+async def notices(ui: Ui) -> None:
+    """What the program tells, each kind with its mark."""
+    ui.show_events(
+        Notice("info", "The theme is agent-dark."),
+        Notice("info", "/btw what does `parse` return?", "question"),
+        Notice("info", "A *tuple*: the options, and what is left of `argv`.", "answer"),
+        Notice("info", "The plan is approved. Permissions: ask", "plan"),
+        Notice("info", "Job 1 (npm run build) ended: exit code 0.", "job"),
+        Notice("info", "AGENTS.md changed.", "file"),
+        Notice("warning", "The context is 78% full."),
+        Notice("error", "The server does not answer."),
+    )
+    await ui.settle()
 
 
 async def tick(ui: Ui, seconds: float) -> None:
@@ -292,6 +314,13 @@ async def approval_armed(ui: Ui) -> None:
     await ui.settle()
 
 
+async def approval_rule(ui: Ui) -> None:
+    """A rule is written instead of a yes."""
+    await approval_armed(ui)
+    await ui.pilot.press("r")
+    await ui.settle()
+
+
 async def plan_panel(ui: Ui) -> None:
     """A plan is to be approved; keys answer."""
     await ui.send("/plan")
@@ -308,8 +337,8 @@ async def model_picker(ui: Ui) -> None:
     await ui.settle()
 
 
-async def session_picker(ui: Ui) -> None:
-    """Earlier sessions."""
+def earlier_sessions(ui: Ui) -> None:
+    """Sessions of some days, one of them compacted from another."""
     told = (
         ("release work", "Cut the 2.0 release", "The notes are in CHANGELOG.md.", 18_400),
         ("", "Why is the parser slow?", "It scans each line twice; one pass is enough.", 151_200),
@@ -336,6 +365,11 @@ async def session_picker(ui: Ui) -> None:
         before = log.path
         seconds = datetime(2026, 3, number, 10, tzinfo=UTC).timestamp()
         os.utime(log.path, (seconds, seconds))
+
+
+async def session_picker(ui: Ui) -> None:
+    """Earlier sessions."""
+    earlier_sessions(ui)
     await ui.send("/resume")
     await ui.until(lambda: ui.app.screen.query("#picker-list"))
     end = ui.app.screen.query_one("#picker-preview-end")
@@ -529,17 +563,20 @@ SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
         welcome,
+        returning,
         tour,
         chat,
         find,
         running,
         retry,
+        notices,
         menu,
         vim_mode,
         menu_of_prompt_files,
         files,
         approval,
         approval_armed,
+        approval_rule,
         plan_panel,
         model_picker,
         session_picker,
@@ -579,6 +616,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "menu": work,
     "approval": pushing,
     "approval_armed": editing,
+    "approval_rule": editing,
     "plan_panel": planned,
     "compactions": compacted,
     "compactions_unfolded": compacted,

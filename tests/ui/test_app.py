@@ -610,7 +610,7 @@ async def test_a_turn_that_is_stopped_while_it_waits_to_try_again_says_so(tmp_pa
         await ui.until(lambda: ui.activity.state is not None and ui.activity.state.detail)
         await ui.pilot.press("escape")
         await ui.settle()
-        assert ui.notices[-1] == "Stopped. /retry goes on."
+        assert ui.notices[-1] == "Stopped. /retry continues."
 
 
 async def test_a_turn_whose_reply_is_stopped_says_it_once(tmp_path: Path):
@@ -645,7 +645,7 @@ async def test_words_that_are_long_in_coming_are_counted_until_they_come(tmp_pat
     async with running_app(tmp_path, held("Well, "), clock=clock) as ui:
         await ui.send("hello")
         clock.now += 4_000
-        for is_alive, label in ((True, "Thinking"), (False, "Nothing heard from the model for")):
+        for is_alive, label in ((True, "Thinking"), (False, "No response from the model for")):
             ui.show_events(ReplyAwaited(65.0, is_alive))
             state = ui.activity.state
             assert state is not None
@@ -689,7 +689,7 @@ async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path, siz
         await ask(ui)
         shown = " ".join(str(line.render()) for line in ui.app.query(AnswerLine))
         assert f"npm run build -- --target={'x' * 60}" in shown
-        assert "Yes, by rule for this session   npm run build *" in shown
+        assert "Yes, with rules for this session   npm run build *" in shown
         line = next(
             line for line in ui.app.query(AnswerLine) if "this session" in str(line.render())
         )
@@ -708,9 +708,9 @@ async def test_a_compound_command_is_allowed_by_rules_for_its_parts(tmp_path: Pa
     calls = asks(call("c1", "bash", command="cd . && pytest --version | sort && make all"))
     async with running_app(tmp_path, *calls, size=(80, 24), approval_quiet_s=3_600.0) as ui:
         await ask(ui)
-        rows = [line for line in ui.app.query(AnswerLine) if "by rule for" in str(line.render())]
+        rows = [line for line in ui.app.query(AnswerLine) if "with rules for" in str(line.render())]
         assert [row.size.height for row in rows] == [1]
-        assert str(rows[0].render()).endswith("by rule for this session   pytest * · make all *")
+        assert str(rows[0].render()).endswith("with rules for this session   pytest * · make all *")
         ui.approval.arm()
         await ui.pilot.press(key)
         await ui.settle()
@@ -744,6 +744,8 @@ async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
         await ui.pilot.press("r")
         words = ui.app.query_one("#approval-words", Input)
         assert words.value == "bash(make all *)"
+        marked = str(ui.app.query_one("AnswerLine.-marked", AnswerLine).render())
+        assert marked.startswith("›r"), "the mark is on what is being written"
         words.value = "bash(make"
         await ui.pilot.press("enter")
         assert ui.approval.display

@@ -24,7 +24,20 @@ def shown(asked: ApprovalRequest, width: int = 30) -> list[str]:
 def test_a_diff_has_its_numbers_and_no_header_that_repeats_the_title():
     body = unified_diff("one\ntwo\n", "one\nTWO\n", "a.py").text
     assert shown(request(body)) == ["1   one", "2 - two", "2 + TWO"]
-    assert shown(request(body, title="b.py"))[:2] == ["--- a.py", "+++ a.py"]
+    assert shown(request(body, title="b.py"))[:2] == ["a.py", "1   one"]
+
+
+def test_files_of_a_patch_have_one_head_each_and_new_ones_say_so():
+    diffs = [unified_diff("", "one\n", "a.py"), unified_diff("one\n", "", "b.py")]
+    diffs.append(unified_diff("one\n", "two\n", "c.py"))
+    rows = shown(request("".join(diff.text for diff in diffs), title="patch a.py, b.py, c.py"))
+    assert rows[:4] == ["a.py  new file", "1 + one", "b.py  deleted", "1 - one"]
+    assert rows[4:] == ["c.py", "1 - one", "1 + two"]
+
+
+def test_another_name_in_the_head_is_shown():
+    body = "--- a.py\n+++ b.py\n@@ -1 +1 @@\n-one\n+two\n"
+    assert shown(request(body, title="edit b.py"))[:2] == ["--- a.py", "+++ b.py"]
 
 
 def test_what_a_diff_says_about_the_end_of_the_file_is_shown():

@@ -34,7 +34,7 @@ def test_the_ways_that_reach_the_persons_own_clipboard(
 def test_without_a_tool_the_terminal_is_asked_and_nothing_is_promised():
     asked: list[str] = []
     said = copy_text("hello", {}, asked.append, having())
-    assert said == "Sent 5 characters to the terminal (OSC 52); not every terminal takes them."
+    assert said == "Sent 5 characters to the terminal (OSC 52); not every terminal accepts that."
     assert asked == ["hello"]
 
 
@@ -48,7 +48,7 @@ def test_where_it_cannot_work_nothing_is_claimed(environ: dict[str, str]):
 @pytest.mark.parametrize(
     ("tmux_says", "said"),
     [
-        ("external 256,clipboard,focus", "which hands them on to the terminal's clipboard."),
+        ("external 256,clipboard,focus", "which passes it on to the terminal's clipboard."),
         ("off 256,clipboard,focus", "the tmux buffer only: paste with prefix ]."),
         ("external 256,focus", "the tmux buffer only: paste with prefix ]."),
         ("", "the tmux buffer only: paste with prefix ]."),

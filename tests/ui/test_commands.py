@@ -104,7 +104,7 @@ async def test_retry_goes_on(tmp_path: Path):
         await ui.send("/retry")
         assert ui.notices == ["Nothing to continue yet."]
         await ui.send("hello")
-        assert ui.notices[-1] == "It was not understood. /retry goes on."
+        assert ui.notices[-1] == "It was not understood. /retry continues."
         await ui.send("/retry")
         assert ui.sent == ["hello"]
         assert ui.answers[-1] == "Whole."

@@ -84,7 +84,7 @@ async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_
         await ui.send("go")
         await ui.send("/compact")
         assert ui.notices == ["Cannot compact while the agent works. Use /abort first."]
-        await opened(ui, "/compact --preview", "as it is")
+        await opened(ui, "/compact --preview", "current size")
         ui.let_go()
         await ui.until(lambda: not ui.is_running)
         assert isinstance(ui.app.screen, PreviewScreen)
@@ -200,7 +200,7 @@ async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Pa
     async with at_work(tmp_path) as ui:
         expected, file = await ui.runtime.preview_compaction(), ui.path.read_bytes()
         label = ui.status.usage.label
-        await opened(ui, "/compact --preview", "as it is")
+        await opened(ui, "/compact --preview", "current size")
         shown = page_text(ui)
         for tier in expected.tiers:
             assert f"{tier.freed:,}" in shown
@@ -239,7 +239,7 @@ async def test_what_the_preview_says_is_what_comes_of_it(tmp_path: Path):
 
 async def test_a_focus_beside_the_preview_is_left_out_with_a_word(tmp_path: Path):
     async with at_work(tmp_path) as ui:
-        await opened(ui, "/compact --preview the api", "as it is")
+        await opened(ui, "/compact --preview the api", "current size")
         assert ui.notices == ["--preview ignores the focus, which affects only the summary."]
 
 

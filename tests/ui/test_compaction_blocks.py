@@ -11,7 +11,7 @@ from agent_tui.sessions.entries import (
     Entry,
 )
 from agent_tui.sessions.replay.changes import EditReport, report_entry, report_of, undo_mark
-from agent_tui.ui.chat.compaction_blocks import finished_block, readable_summary
+from agent_tui.ui.chat.compaction_blocks import finished_block, readable_piece, readable_summary
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
 
@@ -104,3 +104,9 @@ def test_what_code_wrote_stands_under_headings_and_code_stays_code():
     assert "````\n$ make *all*\n````" in shown
     assert "### src/a.py (changed; whole)\n````\n# no heading\n````" in shown
     assert "````\n### a heading of its own\n````" in shown
+
+
+def test_no_tag_is_left_where_a_block_was_cut_or_of_a_piece_that_was_found():
+    cut = "<said-by-the-person>\n(1) fix it\n\n## Goal\nx\n</work-state>\nand on"
+    assert readable_summary(cut) == "(1) fix it\n\n## Goal\nx\nand on"
+    assert readable_piece("… fix it </said-by-the-person> ## Goal") == "… fix it ## Goal"

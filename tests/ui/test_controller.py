@@ -185,7 +185,7 @@ async def test_without_a_model_the_message_comes_back(room: Callable[..., Room])
     here.controller.submit(Draft("hello"))
     await here.done()
     assert here.seen.given_back == ["hello"]
-    assert here.seen.said == ["No model is chosen. Use /model."]
+    assert here.seen.said == ["No model is selected. Use /model."]
 
 
 async def test_what_is_sent_while_a_turn_runs_is_delivered_to_it(room: Callable[..., Room]):

@@ -154,7 +154,7 @@ async def test_digits_wait_until_they_no_longer_change(tmp_path: Path):
         assert not screen.query_one(Input).display
         models.may_answer.set()
         await ui.until(lambda: rows(screen)[0].startswith("1  Use model-0"))
-        assert "can be used at once" in said(screen)
+        assert "are ready to use" in said(screen)
 
 
 async def test_a_digit_in_a_key_is_only_text(tmp_path: Path):
@@ -202,7 +202,7 @@ async def test_a_choice_that_is_gone_after_looking_again_gives_way_to_the_first(
         models.may_answer.set()
         await ui.until(lambda: len(rows(screen)) == 4)
         assert screen.query_one(OptionList).highlighted == 0
-        assert "no model server answers" in said(screen)
+        assert "no model server is running" in said(screen)
 
 
 async def test_of_many_models_the_rest_is_in_the_picker(tmp_path: Path):

@@ -11,6 +11,7 @@ from agent_tui.config import Settings
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.status.notifier import LONG_TURN_S
+from agent_tui.ui.status.status_bar import status_line
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.ui.app_support import Ui, held, running_app
 from tests.ui.scenes import StillClock
@@ -53,7 +54,7 @@ async def test_the_mouse_is_left_to_the_terminal_and_taken_back(tmp_path: Path):
         assert "mouse off" not in str(ui.app.status.render())
         await ui.send("/mouse off")
         assert not ui.app.window.terminal.is_mouse_on
-        assert "mouse off" in str(ui.app.status.render())
+        assert "mouse off" in str(status_line(ui.status, 200))
         await ui.write("draft")
         await ui.pilot.press("alt+m")
         await ui.settle()
@@ -102,14 +103,14 @@ async def test_the_whole_conversation_goes_to_the_scrollback_and_back(
         await ui.send("/scrollback")
         await ui.until(lambda: waits)
         assert "> a question\n\nan answer\n" in terminal.getvalue()
-        assert "Enter goes back" in terminal.getvalue()
+        assert "Press Enter to return" in terminal.getvalue()
 
 
 async def test_a_terminal_that_cannot_be_left_is_said(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/scrollback")
         await ui.until(lambda: ui.notices)
-        assert ui.notices == ["Nothing was said yet."]
+        assert ui.notices == ["The conversation is empty."]
         await ui.send("/scrollback")
         await ui.until(lambda: len(ui.notices) == 2)
         assert "/export writes a file" in ui.notices[-1]

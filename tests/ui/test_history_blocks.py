@@ -7,7 +7,6 @@ from pydantic import JsonValue
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
-    CallEnding,
     TextContent,
     ThinkingContent,
     ToolCall,
@@ -80,14 +79,23 @@ def test_a_call_without_a_result_was_cancelled():
     assert block == ToolBlock("c1", "bash", "sleep 9", "cancelled")
 
 
-@pytest.mark.parametrize(("ending", "status"), [("declined", "denied"), ("cancelled", "cancelled")])
-def test_a_call_that_came_to_nothing_says_why(ending: CallEnding, status: str):
-    call = ToolCall(id="c1", name="bash", arguments={"command": "sleep 9"})
+@pytest.mark.parametrize(
+    ("details", "status"),
+    [
+        (ToolDetails(ending="declined"), "denied"),
+        (ToolDetails(ending="cancelled"), "cancelled"),
+        (ToolDetails(exit_code=1, printed_lines=0), "nothing"),
+        (ToolDetails(exit_code=1, printed_lines=1), "error"),
+        (ToolDetails(exit_code=2, printed_lines=0), "error"),
+    ],
+)
+def test_how_a_call_ended_is_told_by_its_mark(details: ToolDetails, status: str):
+    call = ToolCall(id="c1", name="bash", arguments={"command": "grep x a.py"})
     result = ToolResultMessage(
         tool_call_id="c1",
         tool_name="bash",
         is_error=True,
-        details=ToolDetails(ending=ending).model_dump(mode="json", exclude_defaults=True),
+        details=details.model_dump(mode="json", exclude_defaults=True),
     )
     said = AssistantMessage(content=(call,))
     (block,) = blocks_of((MessageEntry(message=said), MessageEntry(message=result)))

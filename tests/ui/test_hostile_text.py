@@ -33,6 +33,7 @@ from agent_tui.ui.transcript import (
     Block,
     DividerBlock,
     NoticeBlock,
+    StartRow,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -82,7 +83,7 @@ def chat_blocks() -> list[Block]:
         f"-{text}\n+{text} changed\n" for text in ALL if "\n" not in text
     )
     return [
-        WelcomeBlock(ONE_LINE, ((ONE_LINE, LINES),), ((ONE_LINE, LINES),)),
+        WelcomeBlock(ONE_LINE, ((ONE_LINE, LINES),), (StartRow(ONE_LINE, LINES, LINES, ONE_LINE),)),
         UserBlock(LINES),
         AssistantBlock(
             f"# {ONE_LINE}\n\n* {LINES}\n\n```{ONE_LINE}\n{LINES}\n```", True, "error", LINES

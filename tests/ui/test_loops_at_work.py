@@ -73,7 +73,7 @@ async def test_a_loop_stands_between_its_marks_with_its_summary_to_unfold(tmp_pa
         ]
         (summed_up,) = screen.compactions
         assert summed_up.summary == SUMMARY
-        assert summed_up.note.startswith("summed up (")
+        assert summed_up.note.startswith("summarised (")
         assert screen.bar == screen.app.runtime.conversation.usage.label
         live = [block for block in blocks if not isinstance(block, AssistantBlock)]
         again = blocks_of(screen.app.runtime.conversation.log.path_entries())
@@ -109,7 +109,7 @@ async def test_a_failed_summary_can_be_made_with_retry(tmp_path: Path):
     model = Model("", ProviderError("auth", "The key is wrong."))
     async with at_work(tmp_path, model) as screen:
         await screen.send(LOOP)
-        assert screen.last_notice == "The key is wrong. /retry goes on."
+        assert screen.last_notice == "The key is wrong. /retry continues."
         assert marks(screen) == [f"start: {LABEL}"]
         await screen.send("/retry")
         await screen.until(lambda: len(marks(screen)) == 2)

@@ -107,7 +107,7 @@ async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
         await ui.pilot.press("y")
         await until(ui, lambda: ui.app.screen is not screen)
         await asked(ui)
-        await ui.pilot.press("n")
+        await ui.pilot.press("d")
         await until(ui, lambda: len(stage.sources.answers) == 2)
         assert stage.sources.answers == [("first", True), ("second", False)]
         await until(ui, lambda: stage.hub.servers[0].state == "ready")
@@ -121,8 +121,10 @@ async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
 async def test_esc_leaves_a_server_for_later_and_the_command_asks_again(stage, tmp_path):
     of_project(stage, "later")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
-        await asked(ui)
-        await ui.pilot.press("escape")
+        screen = await asked(ui)
+        assert screen.question.choices[screen.question.marked].value is None
+        screen._quiet_s = 0.0
+        await ui.pilot.press("n")
         await ui.settle()
         assert (stage.sources.answers, stage.notes("later")) == ([], [])
         await ui.send("/mcp ask later")
@@ -170,8 +172,8 @@ async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
         ui.app.push_screen(ChoiceScreen(server_question(spec)))
         await ui.settle()
         choices = ui.app.screen.query_one("#answers").region
-        assert choices.height == 2
-        assert choices.bottom < 22
+        assert choices.height == 3
+        assert choices.bottom < 23
         scrolled = ui.app.screen.query_one("#choice-scroll")
         await ui.pilot.press("j", "pagedown")
         assert scrolled.scroll_offset.y == 9

@@ -92,7 +92,7 @@ def test_who_looks_is_not_called_and_who_looks_away_is():
     notifier = Notifier("auto", clock)
     assert notifier.text_for(ASKED) == ""
     notifier.focus_changed(False)
-    assert notifier.text_for(ASKED) == "Waits for your answer: git push"
+    assert notifier.text_for(ASKED) == "Waiting for your answer: git push"
     notifier.focus_changed(True)
     clock.now += AWAY_AFTER_S  # a terminal that tells of its focus is believed
     assert notifier.text_for(ASKED) == ""

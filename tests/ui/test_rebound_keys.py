@@ -78,7 +78,7 @@ async def test_pages_palette_and_hints_name_them(tmp_path: Path):
         assert rows["Move queued messages back to the prompt"] == ("",)
         told = [row for section in ui.app.controller.front.help().keys for row in section.rows]
         assert ("f3", "search the chat") in told
-        assert ("—", "take queued messages back") in told
+        assert ("—", "edit queued messages") in told
         assert "f5 mode: ask" in hint_text(Situation("idle", "ask"))
         assert unfold_hint() == " · f4"
         assert "takes them back" not in queue_lines(("wait",)).plain

@@ -78,7 +78,7 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         await ui.send("/settings compaction.auto")
         await ui.until(lambda: lines(ui) == ["compaction.auto default true"])
         await ui.pilot.press("enter")
-        await ui.until(lambda: "Kept: compaction.auto = false" in said(ui))
+        await ui.until(lambda: "Saved: compaction.auto = false" in said(ui))
         assert file.read_text() == "[compaction]\nauto = false\n"
         assert lines(ui) == ["compaction.auto config.toml:2 false"]
 
@@ -87,7 +87,7 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         await ui.until(lambda: not isinstance(ui.app.screen, SettingsScreen))
         await search(ui, "plan")
         await ui.pilot.press("enter")
-        await ui.until(lambda: "Kept: permission_mode" in said(ui))
+        await ui.until(lambda: "Saved: permission_mode" in said(ui))
         assert ui.runtime.conversation.permissions.mode == "plan"
         assert ui.status.mode == "plan"
 
@@ -103,7 +103,7 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         field.value = "0.75"
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, SettingsScreen))
-        await ui.until(lambda: "Kept: compaction.trigger_at = 0.75" in said(ui))
+        await ui.until(lambda: "Saved: compaction.trigger_at = 0.75" in said(ui))
         assert ui.runtime.conversation.settings.trigger_at == 0.75
         settings = load_settings(file, {}).settings
         assert (settings.compaction.trigger_at, settings.permission_mode) == (0.75, "plan")
@@ -117,13 +117,13 @@ async def test_themes_and_models_are_picked_as_elsewhere_and_used_at_once(tmp_pa
         await ui.until(lambda: isinstance(ui.app.screen, ThemePicker) and bool(lines(ui)))
         await search(ui, "agent-light")
         await ui.pilot.press("enter")
-        await ui.until(lambda: 'Kept: theme = "agent-light"' in said(ui))
+        await ui.until(lambda: 'Saved: theme = "agent-light"' in said(ui))
         assert ui.app.theme == "agent-light"
         await search(ui, "any litellm name")
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, ModelPicker) and len(lines(ui)) > 1)
         await ui.pilot.press("down", "enter")
-        await ui.until(lambda: "Kept: model" in said(ui))
+        await ui.until(lambda: "Saved: model" in said(ui))
         assert ui.runtime.conversation.model.name == load_settings(file, {}).settings.model
 
 
@@ -132,16 +132,16 @@ async def test_a_value_is_reset_and_what_overrules_the_file_is_said(tmp_path, fi
     async with running_app(tmp_path, settings_editor=editor_of(file, AGENT_TUI_MOUSE="true")) as ui:
         await ui.send("/settings mouse")
         await ui.until(lambda: "mouse environment true" in lines(ui))
-        await ui.until(lambda: "Your file says false" in said(ui))
+        await ui.until(lambda: "Your file has false" in said(ui))
         await ui.pilot.press("ctrl+r")
-        await ui.until(lambda: "Taken out of your file: mouse" in said(ui))
+        await ui.until(lambda: "Removed from your file: mouse" in said(ui))
         assert file.read_text() == ""
         await ui.pilot.press("ctrl+r")
-        await ui.until(lambda: "says nothing of mouse" in said(ui))
+        await ui.until(lambda: "does not set mouse" in said(ui))
         ui.runtime.conversation.permissions.mode = "plan"
         await search(ui, "permission_mode")
         assert lines(ui)[0] == "permission_mode default ask"
-        assert "In use just now: plan." in said(ui)
+        assert "In use now: plan." in said(ui)
 
 
 async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file):
@@ -173,7 +173,7 @@ async def test_the_file_is_edited_from_there_and_what_changed_is_in_force(
         await ui.pilot.press("ctrl+g")
         await ui.until(lambda: "sandbox config.toml:2 on" in lines(ui))
         await ui.until(lambda: "did you mean model" in said(ui))
-        assert "from the next start: sandbox" in said(ui)
+        assert "at the next start: sandbox" in said(ui)
         assert ui.runtime.conversation.permissions.mode == "plan"
 
 
@@ -183,7 +183,7 @@ def test_what_a_change_would_do_is_said_of_every_setting(file: Path):
     for spec in setting_specs(loaded.settings):
         text = about(spec, editor, loaded, acts_at_once=acts_at_once(spec.key))
         assert spec.description in text
-        assert "at once" in text or "from the next start" in text or "ctrl+g" in text
+        assert "at once" in text or "at the next start" in text or "ctrl+g" in text
 
 
 def test_keys_in_addresses_are_not_shown(file: Path):

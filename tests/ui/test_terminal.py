@@ -44,7 +44,7 @@ def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
     runtime.sessions.rename("work")
     short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options) == (
-        f"Session {short_id} (work) is kept. Go on with: agent-tui -r {short_id}\n"
+        f"Session {short_id} (work) is saved. Resume it with: agent-tui -r {short_id}\n"
     )
 
 

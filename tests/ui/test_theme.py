@@ -29,5 +29,5 @@ def test_a_light_terminal_gets_the_light_theme(colours: str, theme: str):
 async def test_a_theme_that_there_is_not_is_said(tmp_path: Path):
     async with running_app(tmp_path, settings=Settings(theme="nope")) as ui:
         await ui.settle()
-        assert ui.notices == ["No theme is called nope; /theme has them all."]
+        assert ui.notices == ["No theme is named nope. /theme lists them."]
         assert ui.app.theme == DARK

@@ -224,7 +224,7 @@ async def test_the_message_comes_into_the_prompt_when_the_summary_is_done(opened
         assert ui.text == "four"
         assert ui.sent == ["one", "two", "three"]
         assert [block.summary for block in ui.blocks if isinstance(block, SummaryBlock)]
-        assert ui.notices == ["The message had images (2), which are not in the prompt."]
+        assert ui.notices == ["The message's images (2) are not put back into the prompt."]
 
 
 async def test_l_labels_a_message_and_an_empty_label_takes_it_off(opened: Open):
@@ -295,7 +295,7 @@ async def test_a_slash_searches_and_esc_ends_the_search_first(opened: Open):
         await ui.until(lambda: len(titles(screen)) == 3)
         assert isinstance(ui.app.screen, TreeScreen)
         assert current(screen) == "two", "what was found is the current row"
-        assert "s sum up" in hint(screen)
+        assert "s summarise" in hint(screen)
         await ui.pilot.press("slash")
         await ui.write("nothing")
         await ui.until(lambda: not titles(screen))

@@ -78,4 +78,4 @@ async def test_what_is_not_in_force_is_said_in_an_empty_chat(tmp_path: Path):
     async with running_app(tmp_path, stage=stage) as ui:
         welcome = ui.blocks[0]
         assert isinstance(welcome, WelcomeBlock)
-        assert ("not in force", "AGENTS.md (/memory says why)") in welcome.facts
+        assert ("not loaded", "AGENTS.md (/memory says why)") in welcome.facts

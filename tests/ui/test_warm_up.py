@@ -46,7 +46,7 @@ async def test_a_model_of_this_machine_is_said_to_load_until_it_is_there(tmp_pat
     warm, clock = Warming(), StillClock()
     async with of_this_machine(tmp_path, warm=warm, clock=clock) as ui:
         assert await later(ui, clock, 0.0) == ""
-        assert (await later(ui, clock, 2.0))[2:] == "Getting smollm2 ready… · 2s"
+        assert (await later(ui, clock, 2.0))[2:] == "Loading smollm2… · 2s"
         warm.may_end.set()
         await ui.settle()
         assert ui.activity.state is None

@@ -176,7 +176,7 @@ class SessionManager:
         noted = [note for note in (model_note, *log.warnings) if note]
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
         left = await self._leave_jobs()
-        gone = [Notice("info", ended_line(job)) for job in self.conversation.untold_jobs()]
+        gone = [Notice("info", ended_line(job), "job") for job in self.conversation.untold_jobs()]
         return (*events, *left, *notices, *gone)
 
     async def _leave_jobs(self) -> tuple[Notice, ...]:
@@ -185,7 +185,8 @@ class SessionManager:
         if not ended:
             return ()
         commands = "; ".join(job.shown for job in ended)
-        return (Notice("info", f"Stopped with the session that started them: {commands}"),)
+        said = f"Stopped with the session that started them: {commands}"
+        return (Notice("info", said, "job"),)
 
     async def status(self, ref: str) -> SessionStatus:
         """What is to be known of a session before it is opened: its folder, who has it open.

@@ -53,7 +53,8 @@ class PlanDecision:
             )
         self.permissions.mode = "accept-edits" if answer.choice == "session" else "ask"
         self._approved = answer.plan or plan
-        self.emit(Notice("info", f"Plan approved. Permission mode: {self.permissions.mode}"))
+        said = f"Plan approved. Permission mode: {self.permissions.mode}"
+        self.emit(Notice("info", said, "plan"))
         return self._approval(is_changed=self._approved != plan)
 
     def say_approved(self) -> None:

@@ -36,6 +36,7 @@ _FIRST_SHOWN: frozenset[RowKind] = frozenset({"person", "command", "compaction",
 """What one goes back to; replies and results come in only when everything is shown."""
 
 _BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
+_LAST_BRANCH, _BELOW_LAST = "└─ ", "   "
 _SEARCHED_CHARS = 2_000
 _TITLE_CHARS = 400
 _LEAST_LIKENESS = 75
@@ -194,7 +195,11 @@ class MessageTree:
             main = max(siblings, key=lambda one: (one in self._path, sizes.get(one, 0)))
             waiting.append((main, beside, beside))
             aside = [one for one in siblings if one != main]
-            waiting.extend((one, beside + _BRANCH, beside + _BESIDE) for one in reversed(aside))
+            for one in reversed(aside):
+                # What was begun beside the first message hangs together with the line below it.
+                is_last = one is aside[-1] and bool(rows)
+                guide, below = (_LAST_BRANCH, _BELOW_LAST) if is_last else (_BRANCH, _BESIDE)
+                waiting.append((one, beside + guide, beside + below))
 
         put(children.get(None, ()), "")
         while waiting:

@@ -37,7 +37,7 @@ class PanelAnswer:
 _PLAN_ANSWERS = (
     PanelAnswer("y", "once", "Yes, and ask before each change"),
     PanelAnswer("a", "session", "Yes, and accept edits"),
-    PanelAnswer("g", "edit", "Change it in the editor first"),
+    PanelAnswer("g", "edit", "Edit the plan first"),
     PanelAnswer("n", "no", "No, not yet"),
     PanelAnswer("e", "words", "No, and say what is missing"),
 )
@@ -64,12 +64,12 @@ def first_mark(request: ApprovalRequest) -> int:
 def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
     whole, parts = granted([request.session_rule]), granted(request.part_rules)
     by_parts = (
-        PanelAnswer("s", "parts", "Yes, by rule for this session", parts),
-        PanelAnswer("w", "project_parts", "Yes, by rule always in this project", "the same rules"),
+        PanelAnswer("s", "parts", "Yes, with rules for this session", parts),
+        PanelAnswer("w", "project_parts", "Yes, with rules in this project", "the same rules"),
     )
     return (
         PanelAnswer("a", "session", "Yes, for this session", whole),
         PanelAnswer("p", "project", "Yes, always in this project", whole),
         *(by_parts if parts else ()),
-        PanelAnswer("r", "rule", "Yes, by a rule that I write", "for this session"),
+        PanelAnswer("r", "rule", "Yes, with a rule you edit", "for this session"),
     )

@@ -19,7 +19,9 @@ def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> li
     match request.body_kind:
         case "diff":
             rows = parse_diff(request.body, is_whole=True)
-            rows = rows[2:] if _is_named_in_title(request) else rows
+            heads = [row for row in rows if row.kind == "file"]
+            if len(heads) == 1 and heads[0].text in request.title:  # it would only repeat the name
+                rows = rows[1:]
             return diff_lines(rows, width, palette, CodePainter(palette).inks)
         case "command":
             prompt, indent = Segment("$ ", palette.muted), Segment("  ")
@@ -30,14 +32,6 @@ def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> li
         case "plan":
             painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
             return painter.paint(AssistantBlock(request.body), is_expanded=True)
-
-
-def _is_named_in_title(request: ApprovalRequest) -> bool:
-    """Whether the header of the diff only repeats the name in the panel's title."""
-    old, _, rest = request.body.partition("\n")
-    new, _, _ = rest.partition("\n")
-    name = old.removeprefix("--- ")
-    return (old, new) == (f"--- {name}", f"+++ {name}") and name in request.title
 
 
 def _wrapped(text: str, style: Style, width: int) -> list[Line]:

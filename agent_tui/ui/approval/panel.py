@@ -31,12 +31,13 @@ from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.questions import SCROLL_KEYS
 from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList
 from agent_tui.ui.questions.early_keys import EarlyKeys
+from agent_tui.ui.questions.field_row import FieldRow
 
 _QUESTIONS = {
     "command": "Run this command?",
     "diff": "Make this change?",
     "text": "Allow this?",
-    "plan": "Go by this plan?",
+    "plan": "Follow this plan?",
 }
 
 
@@ -110,7 +111,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             yield PaintedLines(id="approval-body")
         yield Static(id="approval-reason", markup=False)
         yield AnswerList()
-        yield Input(id="approval-words", placeholder="What should be done instead? (esc: back)")
+        yield FieldRow(Input(id="approval-words", compact=True))
 
     @property
     def request(self) -> ApprovalRequest | None:
@@ -199,9 +200,11 @@ class ApprovalPanel(Vertical, can_focus=True):
             case "edit":
                 self.edit_plan()
             case "words":
+                self._list.mark(self._answers.index(answer))
                 asked = "What is missing?" if is_plan else "What should be done instead?"
                 self._write("", f"{asked} (esc: back)")
             case "rule":
+                self._list.mark(self._answers.index(answer))
                 rules = request.part_rules or (request.session_rule,)
                 self._write(" ".join(rules), "bash(pytest *)", is_rule=True)
             case "parts" | "project_parts":
@@ -232,10 +235,12 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._writes_rule = is_rule
         self._words.placeholder = placeholder
         self._words.value = text
-        self._words.display = True
+        self._show_words(is_shown=True)
         self._words.focus()
         self.call_after_refresh(self.scroll_end, animate=False)
-        self._hint("enter allows by this rule · esc back" if is_rule else "enter sends · esc back")
+        self._hint(
+            "enter allows with this rule · esc back" if is_rule else "enter sends · esc back"
+        )
 
     def action_scroll_body(self, step: int) -> None:
         """Scroll what would happen, or all of the panel where there is no room for it."""
@@ -333,7 +338,10 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _hide_words(self) -> None:
         self._words.clear()
-        self._words.display = False
+        self._show_words(is_shown=False)
+
+    def _show_words(self, *, is_shown: bool) -> None:
+        self.query_one(FieldRow).display = self._words.display = is_shown
 
     def _disarm(self) -> None:
         if self._timer is not None:
@@ -341,7 +349,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._timer = None
         self.is_armed = False
         self.remove_class("-armed")
-        self.border_subtitle = "keys work once you pause typing"
+        self.border_subtitle = "keys answer once you stop typing"
 
     def _hint(self, keys: str) -> None:
         self.border_subtitle = keys_line(keys).markup

@@ -3,6 +3,7 @@
 import re
 
 from agent_tui.compaction.summary.fact_blocks import without_index
+from agent_tui.compaction.transcript.text import OWN_TAGS
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry
 from agent_tui.sessions.replay.changes import (
@@ -18,11 +19,11 @@ _HEADINGS = {
     "said-by-the-person": "What you said",
     "task-text": "The task",
     "rules-of-finished-items": "Rules of finished items",
-    "work-state": "Where the work stands",
+    "work-state": "State of the work",
     "findings": "Findings and decisions",
     "commands-run": "Commands",
-    "files-now": "Files as they stand",
-    "way-so-far": "The way so far",
+    "files-now": "Current files",
+    "way-so-far": "Steps so far",
     "current-request": "Your newest message",
     "pinned-constraints": "Your rules",
     "open-errors": "Open errors",
@@ -30,6 +31,9 @@ _HEADINGS = {
     "modified-files": "Changed files",
 }
 _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | re.MULTILINE)
+
+_TAGS = re.compile(rf"[ \t]*</?(?:{'|'.join(OWN_TAGS)})>[ \t]*\n?")
+"""Tags that are left where a block was cut, or stands in a block."""
 
 _FENCE = "````"
 _FILE_START = re.compile(r"^(?=### \S.* \((?:changed|read \d+ times); )", re.MULTILINE)
@@ -61,7 +65,12 @@ def change_block(entry: CustomEntry) -> SummaryBlock | NoticeBlock | None:
 
 def readable_summary(summary: str) -> str:
     """`summary` for a person: the facts that code added under headings, without tags."""
-    return _FACTS.sub(_readable_facts, without_index(summary))
+    return _TAGS.sub("", _FACTS.sub(_readable_facts, without_index(summary)))
+
+
+def readable_piece(text: str) -> str:
+    """One line from somewhere in a summary, without tags."""
+    return " ".join(_TAGS.sub(" ", text).split())
 
 
 def _readable_facts(block: re.Match[str]) -> str:

@@ -40,7 +40,7 @@ class FindBar(Horizontal):
     DEFAULT_CSS = """
     FindBar {
         height: 1;
-        padding: 0 1;
+        padding: 0 2;
         background: $surface;
     }
     #find-sign { width: auto; color: $text-warning; text-style: bold; }

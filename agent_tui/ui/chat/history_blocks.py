@@ -81,7 +81,7 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
                 blocks.append(summary_block(entry))
             case BranchSummaryEntry():
                 said = readable_summary(entry.summary)
-                blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
+                blocks.append(SummaryBlock(said, 0, 0, "summary of the branch you left"))
             case CustomMessageEntry():
                 blocks.extend(_custom_message_blocks(entry))
             case CustomEntry() if block := change_block(entry):
@@ -97,9 +97,10 @@ def _custom_message_blocks(entry: CustomMessageEntry) -> Sequence[Block]:
     if mark := mark_of(entry):
         return mark_blocks(entry.id, mark)
     if pin := pin_of(entry):
-        return [NoticeBlock("info", pinned_line(pin))]
-    if entry.text and (entry.display or jobs_in(entry)):
-        return [NoticeBlock("info", entry.text)]
+        return [NoticeBlock("info", pinned_line(pin), "file")]
+    has_job = bool(jobs_in(entry))
+    if entry.text and (entry.display or has_job):
+        return [NoticeBlock("info", entry.text, "job" if has_job else "")]
     return []
 
 
@@ -187,11 +188,14 @@ def finished_tool(
 
 
 def _status_of(message: ToolResultMessage) -> ToolStatus:
-    match message.tool_details.ending:
+    details = message.tool_details
+    match details.ending:
         case "declined":
             return "denied"
         case "cancelled":
             return "cancelled"
+        case _ if details.exit_code == 1 and details.printed_lines == 0:
+            return "nothing"
         case _:
             return "error" if message.is_error else "ok"
 
@@ -199,6 +203,8 @@ def _status_of(message: ToolResultMessage) -> ToolStatus:
 def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
     """A finished command of the person's."""
     status: ToolStatus = "ok" if message.exit_code == 0 else "error"
+    if message.exit_code == 1 and message.printed_lines == 0:
+        status = "nothing"
     return BashBlock(
         call_id,
         message.command,

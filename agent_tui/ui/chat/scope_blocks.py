@@ -21,7 +21,7 @@ def left_blocks(event: ScopeLeft) -> tuple[Block, ...]:
     if not event.summary:
         return (end,)
     sizes = f"{event.tokens_before:,} -> {event.tokens_after:,} tokens"
-    return (SummaryBlock(readable_summary(event.summary), 0, 0, f"summed up ({sizes})"), end)
+    return (SummaryBlock(readable_summary(event.summary), 0, 0, f"summarised ({sizes})"), end)
 
 
 def mark_blocks(entry_id: str, mark: ScopeMark) -> tuple[Block, ...]:

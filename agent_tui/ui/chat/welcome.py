@@ -1,16 +1,25 @@
-"""What an empty chat shows: where one is, and what to try."""
+"""What an empty chat shows: where one is, what to try, and what to resume."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from agent_tui import __version__
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.first_steps import first_steps, trial_note
-from agent_tui.commands.core.short_words import short_path
+from agent_tui.commands.core.short_words import counted, short_path
 from agent_tui.commands.permissions import MODES
+from agent_tui.commands.sessions import age, session_title
+from agent_tui.key_actions import keys_in_force
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.transcript import Block, WelcomeBlock
+from agent_tui.ui.transcript import Block, SpokenBlock, StartRow, WelcomeBlock
+
+_MOST_SESSIONS = 3
 
 
-def welcome_block(options: UiOptions) -> WelcomeBlock:
+def welcome_block(options: UiOptions, sessions: tuple[StartRow, ...] = ()) -> WelcomeBlock:
     """The first block of an empty chat."""
     conversation = options.runtime.conversation
     mode = conversation.permissions.mode
@@ -23,18 +32,53 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
         facts.append(("memory", _names(file.path for file in conversation.context_files)))
     if conversation.withheld_files:
         names = _names(file.path for file in conversation.withheld_files)
-        facts.append(("not in force", f"{names} (/memory says why)"))
+        facts.append(("not loaded", f"{names} (/memory says why)"))
     if note := options.welcome or trial_note(conversation.model_info):
         facts.append(("note", note))
-    return WelcomeBlock("agent-tui", tuple(facts), first_steps(conversation.model_info))
+    steps = enumerate(first_steps(conversation.model_info))
+    hints = tuple(_start_row(step, is_first=place == 0) for place, step in steps)
+    return WelcomeBlock(
+        f"agent-tui {__version__}", tuple(facts), () if options.is_demo else hints, sessions
+    )
 
 
-def renewed_welcome(options: UiOptions, blocks: Sequence[Block]) -> WelcomeBlock | None:
+def renewed_welcome(
+    options: UiOptions, blocks: Sequence[Block], sessions: tuple[StartRow, ...]
+) -> WelcomeBlock | None:
     """What the chat's first block is to be, None if it is that, or no greeting, already."""
-    if not blocks or not isinstance(blocks[0], WelcomeBlock):
+    if not blocks or not isinstance(before := blocks[0], WelcomeBlock):
         return None
-    welcome = welcome_block(options)
-    return welcome if welcome != blocks[0] else None
+    is_begun = before.is_begun or any(isinstance(block, SpokenBlock) for block in blocks)
+    welcome = replace(welcome_block(options, sessions), is_begun=is_begun)
+    return welcome if welcome != before else None
+
+
+def newest_sessions(runtime: AgentRuntime) -> tuple[StartRow, ...]:
+    """What was worked on last in this folder. Blocking."""
+    conversation = runtime.conversation
+    found = runtime.services.store.newest_of_project(conversation.cwd)
+    continued = {Path(session.parent_session) for session in found if session.parent_session}
+    wanted = [
+        session
+        for session in found
+        if session.message_count
+        and session.id != conversation.log.header.id
+        and session.path not in continued
+    ]
+    now = datetime.now(UTC)
+    return tuple(_session_row(session, now) for session in wanted[:_MOST_SESSIONS])
+
+
+def _session_row(session: SessionSummary, now: datetime) -> StartRow:
+    facts = (age(session.modified, now), counted(session.message_count, "message"))
+    return StartRow(session_title(session), " · ".join(facts), f"/resume {session.id}")
+
+
+def _start_row(step: tuple[str, str], *, is_first: bool) -> StartRow:
+    """Something to try; the draft ends where a file is to be named."""
+    text, about = step
+    begun, at, _ = text.partition("@")
+    return StartRow(text, about, begun + at, keys_in_force().shown("submit") if is_first else "")
 
 
 def _names(paths: Iterable[Path]) -> str:

@@ -1,12 +1,11 @@
 """Unified diffs as styled lines: numbers, green and red surfaces, changed words, code colours."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Literal, TypeAlias
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
@@ -33,34 +32,32 @@ _SIGNS = {"added": "+", "removed": "-", "unchanged": " "}
 class DiffRow:
     """One line of a diff; `number` counts in the new file, for removed lines in the old one.
 
-    `path` is the file it belongs to, empty where the diff does not say.
+    `path` is the file it belongs to, empty where the diff does not say; `note` says of a file
+    that it is new or deleted.
     """
 
     kind: RowKind
     text: str
     number: int | None = None
     path: str = ""
+    note: str = ""
 
 
 def parse_diff(diff: str, *, is_whole: bool = False) -> tuple[DiffRow, ...]:
     """The rows of a unified diff, headers turned into ``file`` and ``gap`` rows.
 
-    What is not a unified diff comes back as unchanged rows without numbers. Overlong lines are
-    cut, and the old file's name and remarks left out, unless `is_whole`: then nothing is lost.
+    A file is one row with its name. What is not a unified diff comes back as unchanged rows
+    without numbers. Overlong lines are cut, and another old name and remarks left out, unless
+    `is_whole`: then nothing is lost.
     """
-    return tuple(_rows(diff if is_whole else clip(diff), is_whole=is_whole))
+    rows = _rows(diff if is_whole else clip(diff), is_whole=is_whole)
+    return tuple(_with_joined_heads(rows))
 
 
 def diff_stat(diff: str) -> tuple[int, int]:
     """Numbers of added and removed lines."""
     kinds = [row.kind for row in _rows(diff, is_whole=False)]
     return kinds.count("added"), kinds.count("removed")
-
-
-def diff_width(rows: Sequence[DiffRow]) -> int:
-    """Cells that `rows` take with no line wrapped."""
-    longest = max((cell_len(safe_text(row.text, keep_newlines=False)) for row in rows), default=0)
-    return _digits(rows) + len(" + ") + longest
 
 
 def diff_lines(
@@ -80,7 +77,8 @@ def diff_lines(
     lines: list[Line] = []
     for number, (row, text) in enumerate(zip(rows, texts, strict=True)):
         if row.kind in ("gap", "file"):
-            lines.extend(_head(row, text, digits, width, palette, is_first=number == 0))
+            is_first = number == 0 or rows[number - 1].kind == "file"
+            lines.extend(_head(row, text, digits, width, palette, is_first=is_first))
         else:
             runs = coloured.get(number, (Segment(text, Style()),))
             lines.extend(_draw(row, runs, marks.get(number, ()), digits, width, palette))
@@ -129,6 +127,22 @@ def _coloured(
     return coloured
 
 
+def _with_joined_heads(rows: Iterable[DiffRow]) -> Iterator[DiffRow]:
+    """`rows` with one head a file, which has the note of its first change."""
+    head: DiffRow | None = None
+    for row in rows:
+        if head is not None and row == replace(head, text=f"+++ {head.text[4:]}", path=row.path):
+            head = replace(head, text=head.text[4:])
+            continue
+        if head is not None:
+            yield replace(head, note=row.note if row.kind == "gap" else "")
+        head = row if row.kind == "file" else None
+        if head is None:
+            yield row
+    if head is not None:
+        yield head
+
+
 def _rows(diff: str, *, is_whole: bool) -> Iterator[DiffRow]:
     old = new = old_end = new_end = 0
     path = ""
@@ -144,7 +158,9 @@ def _rows(diff: str, *, is_whole: bool) -> Iterator[DiffRow]:
         elif (match := _HUNK.match(line)) is not None:
             old, new = int(match[1]), int(match[3])
             old_end, new_end = old + int(match[2] or 1), new + int(match[4] or 1)
-            yield DiffRow("gap", line[match.end() :].strip())
+            note = "new file" if match[0].startswith("@@ -0,0 ") else ""
+            note = "deleted" if match[0].endswith(" +0,0 @@") else note
+            yield DiffRow("gap", line[match.end() :].strip(), note=note)
         elif line.startswith("+++ "):
             path = path if line.startswith("+++ /dev/null") else line[4:].split("\t")[0]
             yield DiffRow("file", line if is_whole else line[4:].split("\t")[0])
@@ -171,7 +187,8 @@ def _head(
     row: DiffRow, text: str, digits: int, width: int, palette: Palette, *, is_first: bool
 ) -> list[Line]:
     if row.kind == "file":
-        return wrap([Segment(text, palette.strong)], width, words=False)
+        note = Segment(f"  {row.note}" if row.note else "", palette.muted)
+        return wrap([Segment(text, palette.strong), note], width, words=False)
     mark = f"{'⋯':>{digits}}  {text}".rstrip()
     skipped = wrap([Segment(mark, palette.hunk)], width, words=False)
     return [] if is_first and not text else [replace(skipped[0], is_decoration=True)]

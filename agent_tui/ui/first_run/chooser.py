@@ -31,12 +31,13 @@ from agent_tui.ui.first_run.model_options import (
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
 from agent_tui.ui.questions import QUIET_S
+from agent_tui.ui.questions.field_row import FieldRow
 from agent_tui.ui.screens.modal import Modal
 
-_LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
-_NOTHING_RUNS = "No key is set, and no model server answers on this machine."
-_SOME_FOUND = "No model is chosen yet. These can be used at once:"
-_ASKS_NAME = "The model's full name, its provider first:"
+_LOOKING = "No model is available yet. Looking for model servers on this machine…"
+_NOTHING_RUNS = "No API key is set, and no model server is running on this machine."
+_SOME_FOUND = "No model is selected yet. These are ready to use:"
+_ASKS_NAME = "The model's full name, with its provider first:"
 _NAME_EXAMPLE = "groq/llama-3.3-70b-versatile"
 
 
@@ -81,7 +82,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             prompt must not.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/page.tcss", "chooser.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/modal.tcss", "chooser.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
         Binding("r", "look", "Look again"),
@@ -111,11 +112,11 @@ class FirstRunScreen(Modal[FirstRunResult]):
 
     def compose(self) -> ComposeResult:
         """What is missing, then the options or the field for a name or a key."""
-        with Vertical(id="first-run"):
+        with Vertical(id="first-run", classes="frame"):
             yield Static("Welcome to agent-tui", id="page-title", markup=False)
             yield Static(id="first-run-text", markup=False)
             yield FirstRunList(id="first-run-list", markup=False, compact=True)
-            yield Input(id="first-run-field")
+            yield FieldRow(Input(id="first-run-field", compact=True))
             yield Static(id="first-run-note", markup=False)
             yield KeysLine(id="page-keys")
 
@@ -265,7 +266,8 @@ class FirstRunScreen(Modal[FirstRunResult]):
         """Put the field in the place of the list, or the list back."""
         self._asked = asked
         field, note = self.query_one(Input), self.query_one("#first-run-note", Static)
-        field.display = note.display = asked is not None
+        row = self.query_one(FieldRow)
+        row.display = field.display = note.display = asked is not None
         self._list.display = asked is None
         field.clear()
         note.update("")
@@ -274,9 +276,9 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 field.password, field.placeholder = True, "Paste the key here"
                 note.update(
                     safe_text(
-                        "The key is kept in memory for this run only; to keep it, "
+                        "The key is kept in memory for this run only. To save it, "
                         f"{_way_to_keep(env_name, model)}. It is used with {model.name}; "
-                        "/model has the others."
+                        "/model lists the others."
                     )
                 )
             case "model name":
@@ -288,7 +290,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
 
     def _show_texts(self) -> None:
         """The line above and the keys below."""
-        keys = "enter go on · esc back to the list"
+        keys = "enter continue · esc back to the list"
         match self._asked:
             case KeyChoice(label):
                 text = f"Key for {label}:"
@@ -307,4 +309,4 @@ def _way_to_keep(env_name: str, model: ModelRef) -> str:
     """What the person does so that the next run finds the key, too."""
     in_shell = f"set {env_name} in your shell"
     is_keepable = KEEPABLE.get(model.provider) == env_name
-    return f"use agent-tui login {model.provider}, or {in_shell}" if is_keepable else in_shell
+    return f"run agent-tui login {model.provider}, or {in_shell}" if is_keepable else in_shell

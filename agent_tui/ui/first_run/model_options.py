@@ -110,7 +110,7 @@ def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
             label = f"Use {option.ref.model_id if _has_own_server(option) else option.ref.name}"
             details = [_what_it_is(option)]
         case AllModels():
-            label, details = f"{option.hidden_count} more", ["all that were found, as in /model"]
+            label, details = f"{option.hidden_count} more", ["all models found, as in /model"]
         case KeyChoice():
             label, details = f"Paste a key: {option.label}", [f"or set {option.env_name}"]
         case Offer():

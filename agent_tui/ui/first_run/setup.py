@@ -51,7 +51,7 @@ class ModelSetup:
                 self._window.leave(UiOutcome(wants="demo"))
             case None:
                 self._view.say(
-                    "No model is set up. /model, or a message, shows the ways to one again.",
+                    "No model is set up. Use /model or send a message to see your options.",
                     "warning",
                 )
         return True
@@ -68,8 +68,8 @@ class ModelSetup:
             self._use(model)
         elif options.first_run is None:
             self._view.say(
-                "Nothing was pulled, so no model is set up. /model chooses another one; "
-                "agent-tui --local asks again.",
+                "Nothing was downloaded, so no model is set up. Choose one with /model, "
+                "or run agent-tui --local again.",
                 "warning",
             )
         return model is not None
@@ -89,7 +89,7 @@ class ModelSetup:
         """Say what takes long, and what went wrong."""
         model = self._options.runtime.conversation.model
         is_slow = model.provider == "local"
-        label = f"Getting {model.model_id} ready"
+        label = f"Loading {model.model_id}"
         try:
             with self._view.loading(label) if is_slow else nullcontext():
                 await self._options.warm()

@@ -41,7 +41,7 @@ def edit_file(app: App[ReturnT], file: Path) -> bool:
         with app.suspend():
             exit_code = run_editor(command, file)
     except SuspendNotSupported:
-        app.notify("This terminal cannot be handed to an editor.", severity="warning")
+        app.notify("This terminal cannot run an editor.", severity="warning")
         return False
     except AgentTuiError as error:
         app.notify(str(error), severity="error", markup=False)

@@ -91,6 +91,7 @@ class Prompt(Vertical):
         self._query: Query | None = None
         self._answered: Query | None = None
         self._suggested = ""
+        self._offered = ""
         self.changed_at = float("-inf")
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, _PLACEHOLDER)
@@ -168,6 +169,17 @@ class Prompt(Vertical):
         sends = keys_in_force().hint("submit", "sends this")
         self.area.placeholder = f"{text}  ({sends})" if text else _PLACEHOLDER
 
+    def offer(self, text: str) -> None:
+        """Have Enter or Tab put `text` into the empty prompt, to be sent by another Enter."""
+        self._offered = text
+
+    def take(self, text: str) -> None:
+        """Put `text` into the prompt as if it had been typed, and write on behind it."""
+        self.load(Draft(text))
+        self._loaded_text = ""
+        self._update_menu()
+        self.focus()
+
     def put_before(self, drafts: Sequence[Draft]) -> None:
         """Put `drafts` above what stands in the prompt, which is kept."""
         present = self.draft
@@ -209,6 +221,8 @@ class Prompt(Vertical):
         if self._sources is None and key == "ctrl+j":
             # An Enter from before the terminal was ours comes in as a line feed.
             self.send()
+            return True
+        if key == "tab" and self._take_offered():
             return True
         if key == "tab":
             self._menu_dismissed, self._loaded_text = False, ""
@@ -299,6 +313,7 @@ class Prompt(Vertical):
         if draft.is_empty:
             draft = Draft(self._suggested)
         if draft.is_empty:
+            self._take_offered()
             return
         sources = self._sources
         if sources is not None and (reason := sources.registry.refusal(draft.text)):
@@ -306,6 +321,14 @@ class Prompt(Vertical):
             return
         self.clear()
         self.post_message(self.Submitted(draft))
+
+    def _take_offered(self) -> bool:
+        """Put what is offered into the empty prompt; false if nothing is."""
+        offered = self._suggested or self._offered
+        if self.area.text or not offered:
+            return False
+        self.load(Draft(offered))
+        return True
 
     def _walk_history(self, *, older: bool) -> None:
         if self._sources is None:
@@ -330,7 +353,7 @@ class Prompt(Vertical):
         try:
             path = await asyncio.to_thread(clipboard_image, folder, os.environ)
         except OSError as error:
-            self._refuse(f"The clipboard's image cannot be kept: {error.strerror}.")
+            self._refuse(f"Cannot save the clipboard image: {error.strerror}.")
             return
         if path is not None:
             if mark := await self._attachments.take_image(os.fspath(path), sources):
@@ -356,7 +379,7 @@ class Prompt(Vertical):
             return
         if len(text) > _MOST_OPENED_CHARS:
             opens = keys_in_force().hint("external_editor", "opens it in your editor")
-            self._refuse(f"This paste is too long to be shown here{opens and f'; {opens}'}.")
+            self._refuse(f"This paste is too long to show here{opens and f'; {opens}'}.")
             return
         row, _ = self.area.cursor_location
         place = (row, mark.start), (row, mark.end)

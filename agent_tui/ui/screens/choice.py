@@ -38,7 +38,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         take_paste: Given what is pasted: it is no answer, and must not get lost.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "choice.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "choice.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
         Binding("up", "mark(-1)", "The answer above", show=False),
@@ -72,7 +72,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         """The facts scroll, so that the answers stay in sight however much there is to know."""
         question = self.question
         rows = [AnswerRow(choice.key, choice.label) for choice in question.choices]
-        with Vertical(id="choice"):
+        with Vertical(id="choice", classes="question"):
             yield Static(safe_text(question.title), id="page-title", markup=False)
             with VerticalScroll(id="choice-scroll", can_focus=False) as scroll:
                 scroll.display = bool(question.facts)

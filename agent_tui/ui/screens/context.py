@@ -66,7 +66,7 @@ class ContextBar(Widget):
         percent, width = self._shown.compacts_at, self.content_size.width
         if not percent:
             return Content("")
-        at, words = min(width * percent // 100, width - 1), f"room is made at {percent}%"
+        at, words = min(width * percent // 100, width - 1), f"compacts at {percent}%"
         if at + 2 + len(words) <= width:
             text = f"{' ' * at}▲ {words}"
         else:
@@ -100,7 +100,7 @@ class ContextScreen(ReadingScreen):
         load: Works out what a compaction would do.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "context.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]
 
     def __init__(self, shown: ContextMap, load: Callable[[], Awaitable[CompactionPreview]]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class ContextScreen(ReadingScreen):
                 "$foreground-muted",
             ),
         )
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static(title, id="page-title", markup=False)
             yield ContextBar(self._shown)
             for part in self._shown.parts:
@@ -134,7 +134,7 @@ class ContextScreen(ReadingScreen):
             for message in self._shown.largest:
                 label = Content(safe_text(message.label, keep_newlines=False))
                 yield ContextLine(label, message.tokens, usage.window)
-            keys = "↑↓ scroll · /compact makes room · /compact --preview · esc close"
+            keys = "↑↓ scroll · /compact frees tokens · /compact --preview · esc close"
             yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:

@@ -44,7 +44,7 @@ def change_text(change: Change, width: int, palette: Palette) -> Text:
             *diff_lines(rows[:_MOST_ROWS], width, palette, CodePainter(palette).inks),
         ]
     if (more := len(rows) - _MOST_ROWS) > 0:
-        lines.append(Line((Segment(f"… {more:,} lines more", palette.muted),)))
+        lines.append(Line((Segment(f"… {more:,} more lines", palette.muted),)))
     text = Text(no_wrap=True, end="")
     for number, line in enumerate(lines):
         text.append("\n" if number else "")
@@ -65,11 +65,11 @@ class DiffScreen(PickerScreen[Change]):
         Binding("ctrl+d", "scroll(10)", "Scroll the diff", show=False, priority=True),
         Binding("ctrl+u", "scroll(-10)", "Scroll the diff", show=False, priority=True),
     ]
-    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "diff.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "diff.tcss"]
     app = getters.app(_any_app)
     heading = "What changed"
-    placeholder = "Type to search files and what was changed"
-    nothing = "Nothing was changed."
+    placeholder = "Type to search files and changes"
+    nothing = "No changes."
     column_titles = ("", "")
     has_preview = True
 
@@ -82,7 +82,7 @@ class DiffScreen(PickerScreen[Change]):
     def keys_hint(self) -> str:
         """The line at the bottom."""
         other = "files" if self._is_by_turn else "messages"
-        return f"↑↓ move · ctrl+d/u scroll · enter whole · ctrl+t by {other} · esc close"
+        return f"↑↓ move · ctrl+d/u scroll · enter full view · ctrl+t by {other} · esc close"
 
     async def load_rows(self) -> Sequence[PickerRow[Change]]:
         """Files in the order they were changed, or messages."""
@@ -121,7 +121,7 @@ class ChangeScreen(ReadingScreen):
         change: What is shown.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "diff.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "diff.tcss"]
     app = getters.app(_any_app)
 
     def __init__(self, change: Change) -> None:
@@ -130,7 +130,7 @@ class ChangeScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         """Title, diff, keys."""
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             title = safe_text(self._change.title, keep_newlines=False)
             yield Static(title, id="page-title", markup=False)
             yield Static(id="change-text", markup=False)

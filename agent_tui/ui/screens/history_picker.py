@@ -20,8 +20,8 @@ class HistoryPicker(PickerScreen[Draft]):
         drafts: Oldest first.
     """
 
-    heading = "What you sent before"
-    nothing = "Nothing was sent in this project yet."
+    heading = "Earlier prompts"
+    nothing = "No prompts in this project yet."
     has_preview = True
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
@@ -31,10 +31,6 @@ class HistoryPicker(PickerScreen[Draft]):
     async def load_rows(self) -> Sequence[PickerRow[Draft]]:
         """Newest first."""
         return [_row(draft) for draft in reversed(self._drafts)]
-
-    def on_mount(self) -> None:
-        """Make room for the draft."""
-        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
 
     def row_highlighted(self, row: PickerRow[Draft]) -> None:
         """Show the whole draft as the chat shows it."""

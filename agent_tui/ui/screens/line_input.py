@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.questions.field_row import FieldRow
 from agent_tui.ui.screens.modal import Modal
 
 
@@ -24,7 +25,7 @@ class LineInputScreen(Modal[str]):
         empty_means: What an empty text does.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "line_input.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "line_input.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
 
     def __init__(self, title: str, about: str, present: str, *, empty_means: str) -> None:
@@ -38,11 +39,12 @@ class LineInputScreen(Modal[str]):
         """Title, what it is about, a field, the keys."""
         about = safe_text(self._about, keep_newlines=False)
         present = safe_text(self._present, keep_newlines=False)
-        with Vertical(id="line"):
+        with Vertical(id="line", classes="question -field"):
             yield Static(safe_text(self._title, keep_newlines=False), id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
-            yield Input(present, placeholder="a few words", id="line-text")
-            keys = f"enter keep · empty {self._empty_means} · esc close"
+            yield FieldRow(Input(present, placeholder="a few words", id="line-text", compact=True))
+            empty = safe_text(self._empty_means, keep_newlines=False)
+            keys = f"enter save · empty {empty} · esc close"
             yield KeysLine(keys, id="page-keys")
 
     @on(Input.Submitted)

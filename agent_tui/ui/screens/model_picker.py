@@ -29,7 +29,7 @@ class ModelPicker(PickerScreen[ModelRef]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "mark", "Mark", priority=True)]
     heading = "Choose a model"
     placeholder = "Type to search, or a full model name such as openai/gpt-5"
-    nothing = "No model can be reached: no key is set and no local server answers."
+    nothing = "No models: no API key is set and no local server is running."
     column_titles = ("$ in/out", "window", "state", "from")
 
     def __init__(
@@ -44,7 +44,7 @@ class ModelPicker(PickerScreen[ModelRef]):
     @property
     def keys_hint(self) -> str:
         """The line at the bottom."""
-        return "↑↓ move · enter choose · ctrl+s mark as a favourite · esc close"
+        return "↑↓ move · enter choose · ctrl+s favourite · esc close"
 
     async def load_rows(self) -> Sequence[PickerRow[ModelRef]]:
         """The models found: the present one, favourites, those chosen last, then the others."""

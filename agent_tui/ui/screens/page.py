@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.questions.field_row import FieldRow
 from agent_tui.ui.screens.reading import ReadingScreen
 
 _MAX_FIRST_COLUMN = 28
@@ -25,11 +26,11 @@ class PageScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         """Title, sections, a line of keys."""
-        classes = "-searched" if self._page.is_searched else ""
-        with VerticalScroll(id="page", can_focus=False, classes=classes):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static(safe_text(self._page.title), id="page-title", markup=False)
             if self._page.is_searched:
-                yield Input(placeholder="Type to search", id="page-search", compact=True)
+                field = Input(placeholder="Type to search", id="page-search", compact=True)
+                yield FieldRow(field)
             yield from section_widgets(self._page.sections)
             yield Static("Nothing found.", id="page-nothing", markup=False)
             yield KeysLine("↑↓ scroll · esc close", id="page-keys")

@@ -27,8 +27,8 @@ class CommandPalette(PickerScreen[PaletteChoice]):
     """
 
     heading = "What do you want to do?"
-    placeholder = "Type a part of it"
-    nothing = "There is nothing to do."
+    placeholder = "Type to search"
+    nothing = "No commands."
 
     def __init__(
         self, commands: Iterable[Command], actions: Iterable[Binding], keys: KeyMap
@@ -49,10 +49,10 @@ class CommandPalette(PickerScreen[PaletteChoice]):
         """Say how to do it without the palette."""
         match row.value:
             case Command() as command:
-                also = "  (goes into the prompt)" if command.needs_argument else ""
+                also = "  (goes to the prompt)" if command.needs_argument else ""
                 self.say(f"{command.usage}{also}")
             case Binding() as binding:
-                self.say(self._keys.hint(binding.id or "", "does it in the chat"))
+                self.say(self._keys.hint(binding.id or "", "does this in the chat"))
 
 
 def palette_rows(choices: Iterable[PaletteChoice], keys: KeyMap) -> list[PickerRow[PaletteChoice]]:

@@ -1,4 +1,4 @@
-"""The base of all pickers: type to search, arrows to move, a preview at the side."""
+"""The base of all pickers: one frame, type to search, arrows to move, a preview at the side."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,11 +12,14 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.types import CSSPathType
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.questions.field_row import FieldRow
 from agent_tui.ui.screens.modal import Modal
 
 ValueT = TypeVar("ValueT")
@@ -69,10 +72,48 @@ class PickerList(OptionList, can_focus=False):
         self.post_message(self.Resized())
 
 
-class PickerScreen(Modal[ValueT], Generic[ValueT]):
+class FramedList(Modal[ValueT], Generic[ValueT]):
+    """A heading, a search field, a list with a preview beside it where wide, and the keys."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss"]
+    heading = "Pick"
+    placeholder = "Type to search"
+    has_preview = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._field = Input(placeholder=self.placeholder, id="picker-search", compact=True)
+
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        return "↑↓ move · enter choose · esc close"
+
+    def make_list(self) -> Widget:
+        """The rows, found as ``#picker-list``."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        """All of it in one frame."""
+        with Vertical(id="picker", classes="frame -with-preview" if self.has_preview else "frame"):
+            yield Static(self.heading, id="picker-heading", markup=False)
+            yield FieldRow(self._field)
+            columns = Static(id="picker-columns", markup=False)
+            columns.display = False
+            yield columns
+            with Horizontal(id="picker-body"):
+                yield self.make_list()
+                if self.has_preview:
+                    with VerticalScroll(id="picker-preview", can_focus=False):
+                        yield Static(id="picker-preview-text", markup=False)
+                        yield PaintedLines(id="picker-preview-end")
+            yield Static("Loading…", id="picker-message", markup=False)
+            yield KeysLine(self.keys_hint, id="picker-keys")
+
+
+class PickerScreen(FramedList[ValueT], Generic[ValueT]):
     """Returns the value of the picked row, or None."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = "picker.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close"),
         Binding("up", "move(-1)", "Up", priority=True),
@@ -80,17 +121,13 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         Binding("pageup", "move(-8)", "Page up", priority=True),
         Binding("pagedown", "move(8)", "Page down", priority=True),
     ]
-    heading = "Pick"
-    placeholder = "Type to search"
     nothing = "Nothing found."
     column_titles: tuple[str, ...] = ()
     title_width = 16
     """Cells the titles keep; columns give way to them."""
-    has_preview = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._field = Input(placeholder=self.placeholder, id="picker-search")
         self._rows: list[PickerRow[ValueT]] = []
         self._shown: list[PickerRow[ValueT]] = []
         self._shown_for = ""
@@ -98,24 +135,9 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self._is_loading = True
         self._note = ""
 
-    def compose(self) -> ComposeResult:
-        """Search field, list, preview, a line of keys."""
-        with Vertical(id="picker", classes="-with-preview" if self.has_preview else ""):
-            yield Static(self.heading, id="picker-heading", markup=False)
-            yield self._field
-            yield Static(id="picker-columns", markup=False)
-            with Horizontal(id="picker-body"):
-                yield PickerList(id="picker-list", markup=False, compact=True)
-                if self.has_preview:
-                    with VerticalScroll(id="picker-preview", can_focus=False):
-                        yield Static(id="picker-preview-text", markup=False)
-            yield Static("Loading…", id="picker-message", markup=False)
-            yield KeysLine(self.keys_hint, id="picker-keys")
-
-    @property
-    def keys_hint(self) -> str:
-        """The line at the bottom."""
-        return "↑↓ move · enter choose · esc close"
+    def make_list(self) -> Widget:
+        """Options that leave the keys to the search field."""
+        return PickerList(id="picker-list", markup=False, compact=True)
 
     async def load_rows(self) -> Sequence[PickerRow[ValueT]]:
         """Everything there is to pick, best first. Runs in a worker."""
@@ -283,7 +305,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         nothing = f"Nothing matches {wanted!r}." if wanted else self.nothing
         further = self._match_count - len(self._shown)
         if self._shown or self._is_loading:
-            nothing = f"{further:,} more: type to find them." if further else ""
+            nothing = f"{further:,} more. Type to narrow the list." if further else ""
         text = self._note or nothing
         message = self.query_one("#picker-message", Static)
         message.display = bool(text)

@@ -55,7 +55,7 @@ def tier_rows(preview: CompactionPreview, present_label: str, label_width: int) 
     present = ("", "", f"{preview.tokens_before:,}", present_label)
     rows = [
         _row("  tier", ("messages", "frees", "leaves", ""), label_width, "$foreground-disabled"),
-        _row("  as it is", present, label_width, "$foreground"),
+        _row("  current size", present, label_width, "$foreground"),
     ]
     last = last_tier(preview)
     for tier in preview.tiers:
@@ -83,7 +83,7 @@ class PreviewScreen(ReadingScreen):
         clock: Monotonic seconds, to say for how long it counts.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "preview.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class PreviewScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         """The frame, with a line that tells of the counting."""
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static("What a compaction would do now", id="page-title", markup=False)
             yield ActivityLine(self._clock)
             keys = "↑↓ scroll · /compact summarises · esc close"

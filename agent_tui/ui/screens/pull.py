@@ -34,12 +34,12 @@ _FRAMES_PER_S = 5
 _FACT_CELLS = 9
 
 _Stage: TypeAlias = Literal["asks", "pulls", "stops", "stopped", "failed", "cannot"]
-_YES: dict[_Stage, str] = {"asks": "get it", "stopped": "go on", "failed": "try again"}
+_YES: dict[_Stage, str] = {"asks": "download", "stopped": "resume", "failed": "try again"}
 """The answer that begins, in each stage that asks."""
 
 _ANSWER_KEYS = "↑↓ move · enter answers · esc back"
 _KEYS: dict[_Stage, str] = {"pulls": "esc stop", "stops": "", "cannot": "esc back"}
-_STOPPED = "Stopped. What came is kept: the next pull goes on from there."
+_STOPPED = "Stopped. The part you have is kept; the next download resumes there."
 
 
 class PullBar(Widget):
@@ -70,7 +70,7 @@ class PullScreen(Modal[ModelRef]):
         clock: Monotonic seconds, for the pace.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "pull.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "pull.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Stop, or back"),
         Binding("up", "mark(-1)", "The answer above", show=False),
@@ -93,7 +93,7 @@ class PullScreen(Modal[ModelRef]):
     def compose(self) -> ComposeResult:
         """What it is, what it takes, how far it is, the answers, a line of keys."""
         offer = self._local.offer
-        with VerticalScroll(id="page", can_focus=False):
+        with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static("A model on this machine: no key, no server", id="page-title")
             yield Static(_headline(offer), id="pull-headline", markup=False)
             with Vertical(id="pull-facts"):
@@ -231,6 +231,6 @@ def _facts(offer: Offer, folder: Path) -> tuple[tuple[str, str], ...]:
         ("on disk", size_text(offer.size_bytes)),
         ("context", f"{offer.trained_window:,} tokens"),
         ("licence", offer.licence),
-        ("source", f"{offer.requirement.replace('==', ' ')} from PyPI, checked by SHA-256"),
+        ("source", f"{offer.requirement.replace('==', ' ')} from PyPI, verified by SHA-256"),
         ("stored in", short_path(folder, Path.home())),
     )

@@ -11,7 +11,7 @@ from agent_tui.ui.screens.modal import Modal
 class ReadingScreen(Modal[None]):
     """A page that scrolls; closed with Esc, Enter or q. Its scrolling part is ``#page``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = "page.tcss"
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q", "leave", "Close"),
         Binding("up,k", "scroll(-1)", "Up", show=False),

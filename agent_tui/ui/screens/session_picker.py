@@ -55,7 +55,7 @@ from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
 
-_NOTHING_OF_OTHERS = "No sessions of pi, Claude Code or Codex were found."
+_NOTHING_OF_OTHERS = "No pi, Claude Code or Codex sessions found."
 _COLUMNS_OF_OTHERS = ("agent", "size", "age")
 
 
@@ -87,9 +87,9 @@ class SessionPicker(PickerScreen[PickedSession]):
         Binding("ctrl+d", "delete", "Delete", priority=True),
         Binding("ctrl+o", "other_agents", "Other agents", priority=True),
     ]
-    heading = "Go on with a session"
-    placeholder = "Type to search names and everything said"
-    nothing = "There are no earlier sessions."
+    heading = "Resume a session"
+    placeholder = "Type to search names and messages"
+    nothing = "No earlier sessions."
     column_titles = ("model", "messages", "tokens", "age")
     title_width = 40
     has_preview = True
@@ -122,12 +122,11 @@ class SessionPicker(PickerScreen[PickedSession]):
     def keys_hint(self) -> str:
         """The line at the bottom."""
         if self._agents:
-            return "↑↓ move · enter go on in a copy · ctrl+o our sessions · esc close"
+            return "↑↓ move · enter resume a copy · ctrl+o agent-tui sessions · esc close"
         return "enter open · ctrl+r name · ctrl+d delete · ctrl+o other agents · esc close"
 
     def on_mount(self) -> None:
         """Bring the search up to date beside the list, which the base loads."""
-        self.query_one("#picker-preview").mount(PaintedLines(id="picker-preview-end"))
         self._name_what_is_shown()
         self.run_worker(self._update_search, group="search-index", exit_on_error=False)
 
@@ -153,7 +152,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         listed = tuple(self._sessions.values())
         unread = await asyncio.to_thread(self._store.unreadable, listed, self._cwd)
         if self._is_open:
-            self.say(f"Cannot be read: {'; '.join(unread)}" if unread else "")
+            self.say(f"Cannot read: {'; '.join(unread)}" if unread else "")
             await self._show_sessions()
 
     def _read_pages(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -215,7 +214,7 @@ class SessionPicker(PickerScreen[PickedSession]):
             self._hits_for, self._hits = wanted, {hit.path: hit for hit in hits}
             self.refill()
             left = self._unsearched
-            self.say(f"{left:,} sessions are still being read for the search." if left else "")
+            self.say(f"{left:,} sessions are still being indexed." if left else "")
 
     async def _update_search(self) -> None:
         loop = asyncio.get_running_loop()
@@ -288,8 +287,8 @@ class SessionPicker(PickerScreen[PickedSession]):
         own = type(self)
         self.nothing = _NOTHING_OF_OTHERS if self._agents else own.nothing
         self.column_titles = _COLUMNS_OF_OTHERS if self._agents else own.column_titles
-        heading = "Go on with a session of another agent" if self._agents else own.heading
-        search = "Type to search what they begin with" if self._agents else own.placeholder
+        heading = "Resume a session of another agent" if self._agents else own.heading
+        search = "Type to search first messages" if self._agents else own.placeholder
         self.query_one("#picker-heading", Static).update(heading)
         self.query_one("#picker-search", Input).placeholder = search
         self.query_one("#picker-keys", KeysLine).update(self.keys_hint)
@@ -303,7 +302,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     async def _rename(self, summary: SessionSummary) -> None:
         title = session_title(summary)
         name = await self._ask(
-            LineInputScreen("Name this session", title, summary.name, empty_means="takes it off")
+            LineInputScreen("Name this session", title, summary.name, empty_means="removes it")
         )
         if name is None or name == summary.name:
             return
@@ -314,13 +313,13 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     async def _delete(self, summary: SessionSummary) -> None:
         title = session_title(summary)
-        facts = f"{title}\n\nIts file goes to the trash folder of the sessions."
+        facts = f"{title}\n\nIts file moves to the trash folder of the sessions."
         if not await self._ask(ChoiceScreen(loss_question("Delete this session?", facts))):
             return
         if await self._done(lambda: self._store.delete(summary.path)):
             del self._sessions[summary.path]
             await self._show_sessions()
-            self.say(f"In the trash now: {title}")
+            self.say(f"Moved to the trash: {title}")
 
     async def _done(self, change: Callable[[], object]) -> bool:
         try:

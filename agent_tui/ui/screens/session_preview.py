@@ -7,6 +7,7 @@ from rich.segment import Segment
 
 from agent_tui.sessions.entries import Entry
 from agent_tui.text_search import SmartCaseText, split_query
+from agent_tui.ui.chat.compaction_blocks import readable_piece
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.styled_lines import BLANK, Line
 from agent_tui.ui.theme.palette import Palette
@@ -61,6 +62,7 @@ def preview_lines(
     words = [SmartCaseText.of(word.lower()) for word, _ in split_query(wanted) if word]
     read = "\n".join(map(readable_text, blocks))
     if snippet and not all(map(read.lower().count, (word.text for word in words))):
+        snippet = readable_piece(snippet)
         cut = "" if snippet.startswith("…") else "… "
         blocks = (NoticeBlock("info", f"{cut}{snippet}"), *blocks)
     rows: list[Line] = []

@@ -50,7 +50,7 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
         f"{age(summary.modified, now)} · {summary.id[:8]}",
     ]
     if summary.parent_session:
-        facts.append("goes on from an earlier session")
+        facts.append("continues an earlier session")
     return _titled(session_title(summary), facts)
 
 

@@ -105,7 +105,9 @@ async def _thinking(front: SettingsFront, now: Settings) -> None:
 
 async def _model(front: SettingsFront, now: Settings) -> None:
     if front.runtime.is_busy:
-        raise AgentTuiError("A turn runs with another model.", "/model changes it afterwards.")
+        raise AgentTuiError(
+            "The running turn uses another model.", "Change it afterwards with /model."
+        )
     if now.model:
         front.show_events(front.runtime.set_model(front.services.models.resolve(now.model)))
         front.show_events(await front.runtime.refresh_usage())

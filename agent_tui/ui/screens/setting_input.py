@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.questions.field_row import FieldRow
 from agent_tui.ui.screens.modal import Modal
 
 
@@ -27,7 +28,7 @@ class SettingInput(Modal[str]):
         last_look: The same, after a look at all that takes longer; called in a thread.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "settings.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
 
     def __init__(
@@ -45,13 +46,14 @@ class SettingInput(Modal[str]):
 
     def compose(self) -> ComposeResult:
         """Name, what it is, a field, what is wrong, the keys."""
-        with Vertical(id="setting-input"):
+        with Vertical(id="setting-input", classes="question -field"):
             yield Static(safe_text(self._spec.name), id="page-title", markup=False)
-            text = f"{self._spec.description}. It takes {self._spec.allowed}."
+            text = f"{self._spec.description}. Allowed: {self._spec.allowed}."
             yield Static(safe_text(text), id="setting-about", markup=False)
-            yield Input(safe_text(self._present, keep_newlines=False), id="setting-value")
+            present = safe_text(self._present, keep_newlines=False)
+            yield FieldRow(Input(present, id="setting-value", compact=True))
             yield Static(id="setting-problem", markup=False)
-            yield KeysLine("enter keep · esc close", id="page-keys")
+            yield KeysLine("enter save · esc close", id="page-keys")
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
@@ -66,7 +68,7 @@ class SettingInput(Modal[str]):
     async def _keep(self, text: str) -> None:
         problem = self._problem_of(text)
         if not problem:
-            self._say("Looking…")
+            self._say("Checking…")
             problem = await asyncio.to_thread(self._last_look, text)
         self._say(problem)
         if not problem:

@@ -64,13 +64,13 @@ def about(
     if why := editor.stronger_than_own(loaded, spec):
         own = editor.load_own()
         is_said = own.origin(spec.key).layer != "default"
-        said = shown_value(own.settings, spec) if is_said else "nothing of it"
-        lines.append(f"Your file says {said}. Changing it has no effect now: {why}.")
+        said = shown_value(own.settings, spec) if is_said else "nothing"
+        lines.append(f"Your file has {said}. A change has no effect now: {why}.")
     elif spec.kind == "table":
-        lines.append("Written in the file: ctrl+g opens it.")
+        lines.append("Set it in the file: ctrl+g opens it.")
     else:
-        when = "at once" if acts_at_once else "from the next start"
-        lines.append(f"Takes {spec.allowed}; in force {when}.")
+        when = "at once" if acts_at_once else "at the next start"
+        lines.append(f"Allowed: {spec.allowed}. Takes effect {when}.")
     if in_use and in_use != shown_value(loaded.settings, spec):
-        lines.append(f"In use just now: {safe_text(in_use, keep_newlines=False)}.")
+        lines.append(f"In use now: {safe_text(in_use, keep_newlines=False)}.")
     return "\n".join(lines)

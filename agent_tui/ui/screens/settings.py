@@ -31,7 +31,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         wanted: What stands in the search field at first.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "settings.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "reset", "Default", priority=True),
         Binding("ctrl+g", "edit_file", "Edit the file", priority=True),
@@ -67,7 +67,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if loaded.problems:
             first, *others = loaded.problems
             more = f" And {len(others)} more." if others else ""
-            self._news = f"Left out: {first}.{more}"
+            self._news = f"Ignored: {first}.{more}"
             self._news_of = rows[self.first_row(rows)].value
         return rows
 
@@ -124,7 +124,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         except AgentTuiError as error:
             self.say(str(error))
             return
-        await self._follow(f"Kept: {spec.name} = {toml_text(value)}", [spec])
+        await self._follow(f"Saved: {spec.name} = {toml_text(value)}", [spec])
 
     async def _reset(self, spec: SettingSpec) -> None:
         try:
@@ -133,9 +133,9 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             self.say(str(error))
             return
         if was_there:
-            await self._follow(f"Taken out of your file: {spec.name}", [spec])
+            await self._follow(f"Removed from your file: {spec.name}", [spec])
         else:
-            self.say(f"Your file says nothing of {spec.name}.")
+            self.say(f"Your file does not set {spec.name}.")
 
     async def _edit(self) -> None:
         try:
@@ -150,7 +150,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         specs = [row.value for row in rows_by_name(loaded)]
         changed = [s for s in specs if value_at(before, s.key) != value_at(loaded.settings, s.key)]
         wrong = "; ".join(str(problem) for problem in loaded.problems)
-        await self._follow(f"Left out: {wrong}" if wrong else "Read again.", changed)
+        await self._follow(f"Ignored: {wrong}" if wrong else "Settings reloaded.", changed)
 
     async def _ask(self, spec: SettingSpec) -> Sequence[str] | None:
         """What the person wants it to be; None if they left it."""
@@ -161,7 +161,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if spec.kind == "switch":
             return ["false" if present else "true"]
         if spec.kind == "table":
-            self.say(f"{spec.name} is written in the file: ctrl+g opens it.")
+            self.say(f"{spec.name} is set in the file: ctrl+g opens it.")
             return None
         if spec.key == ("theme",):
             return await self._ask_theme()
@@ -209,8 +209,8 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             try:
                 await act_on(self._front, spec.key, loaded)
             except AgentTuiError as error:
-                news = f"{news}, but not in force yet. {error}"
-        self._news = f"{news} (from the next start: {', '.join(later)})" if later else news
+                news = f"{news}, but not yet in effect. {error}"
+        self._news = f"{news} (at the next start: {', '.join(later)})" if later else news
         self._news_of = self.present_row.value if self.present_row else None
         self._by_name = rows_by_name(loaded)
         self.show_rows(rows_by_section(loaded))
@@ -229,7 +229,7 @@ class ValuePicker(PickerScreen[str]):
         present: What it is now.
     """
 
-    nothing = "There is no such value."
+    nothing = "No such value."
 
     def __init__(self, spec: SettingSpec, present: str) -> None:
         super().__init__()

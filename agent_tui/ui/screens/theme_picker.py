@@ -23,8 +23,8 @@ class ThemePicker(PickerScreen[str]):
     """
 
     app = getters.app(_any_app)
-    heading = "Choose the colours"
-    nothing = "There are no themes."
+    heading = "Choose a theme"
+    nothing = "No themes."
 
     def __init__(self, names: Sequence[str], present: str, try_on: Callable[[str], None]) -> None:
         super().__init__()

@@ -7,10 +7,10 @@ from functools import partial
 from typing import ClassVar
 
 from textual import getters, on
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.types import CSSPathType
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_tui.agent.session.branches import Branches
@@ -23,7 +23,7 @@ from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.painted_lines import PaintedLines
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.picker import FramedList
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.screens.tree_list import TreeList
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock
@@ -32,7 +32,7 @@ _PREVIEW_ROWS = 60
 """Of the message, and of its answer."""
 
 _RESULT_CHARS = 3_000
-_KEYS = "enter go back · s sum up · f fork · l label · t {filter} · / find · esc close"
+_KEYS = "enter go back · s summarise · f fork · l label · t {filter} · / find · esc close"
 _SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
 _KIND_NAMES: dict[RowKind, str] = {
     "person": "you",
@@ -40,7 +40,7 @@ _KIND_NAMES: dict[RowKind, str] = {
     "reply": "the model",
     "result": "a result",
     "compaction": "a compaction",
-    "branch summary": "a branch that was left",
+    "branch summary": "a branch you left",
     "note": "a note",
 }
 
@@ -49,7 +49,7 @@ def _any_app() -> type[App[object]]:
     return App
 
 
-class TreeScreen(Modal[TreeChoice]):
+class TreeScreen(FramedList[TreeChoice]):
     """Returns what is to be done, or nothing.
 
     Args:
@@ -58,8 +58,11 @@ class TreeScreen(Modal[TreeChoice]):
 
     app = getters.app(_any_app)
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "tree.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "tree.tcss"]
     AUTO_FOCUS: ClassVar[str | None] = ""
+    heading = "Go back to an earlier message"
+    placeholder = "/ searches messages"
+    has_preview = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close"),
         Binding("enter", "choose('go back')", "Go back"),
@@ -83,18 +86,9 @@ class TreeScreen(Modal[TreeChoice]):
         self._unread = ""
         self._shows_everything = False
 
-    def compose(self) -> ComposeResult:
-        """Search field, rows, preview, a line of keys."""
-        with Vertical(id="picker", classes="-with-preview"):
-            yield Static("Go back to an earlier message", id="picker-heading", markup=False)
-            yield Input(placeholder="/ searches what was said", id="picker-search")
-            with Horizontal(id="picker-body"):
-                yield TreeList(id="picker-list")
-                with VerticalScroll(id="picker-preview", can_focus=False):
-                    yield Static(id="picker-preview-text", markup=False)
-                    yield PaintedLines(id="picker-preview-end")
-            yield Static("Loading…", id="picker-message", markup=False)
-            yield KeysLine(id="picker-keys")
+    def make_list(self) -> Widget:
+        """The tree."""
+        return TreeList(id="picker-list")
 
     def on_mount(self) -> None:
         """Load behind the first paint."""
@@ -124,7 +118,7 @@ class TreeScreen(Modal[TreeChoice]):
         self._list.show(rows, _start(rows, before))
         message = self.query_one("#picker-message", Static)
         message.display = not rows or bool(self._unread)
-        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "Nothing was said yet."
+        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "No messages yet."
         shown = (nothing if not rows else "", self._unread)
         message.update("\n".join(filter(None, shown)))
         self._show_preview()
@@ -198,7 +192,7 @@ class TreeScreen(Modal[TreeChoice]):
         """Ask for the label of the current row."""
         if (row := self._list.current) is not None:
             screen = LineInputScreen(
-                "Label this message", row.title, row.label, empty_means="takes it off"
+                "Label this message", row.title, row.label, empty_means="removes it"
             )
             self.app.push_screen(screen, lambda text: self._label(row, text))
 

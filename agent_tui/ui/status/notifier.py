@@ -171,7 +171,7 @@ class Notifier:
                     self._turn_began_at = self._clock()
                 text = ""
             case ApprovalRequested():
-                text = f"Waits for your answer: {event.request.title}"
+                text = f"Waiting for your answer: {event.request.title}"
             case TurnFinished():
                 text = self._end(event)
             case _:

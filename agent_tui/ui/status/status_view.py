@@ -1,17 +1,19 @@
 """Keeps what stands around the chat true: status bar, title, hint, greeting, notifications."""
 
+import asyncio
 import os
 from pathlib import Path
 
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.events import AgentEvent
 from agent_tui.messages import JsonObject
-from agent_tui.ui.chat.welcome import renewed_welcome
+from agent_tui.ui.chat.welcome import newest_sessions, renewed_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.hints import Doing, Onboarding, Situation, hint_text
 from agent_tui.ui.status.notifier import Notifier, notification_sequence
 from agent_tui.ui.status.status_bar import StatusFields, git_branch
+from agent_tui.ui.transcript import StartRow, WelcomeBlock
 from agent_tui.ui.window import Window
 
 
@@ -41,6 +43,8 @@ class StatusView:
         self._script_line = ""
         self._told_failures: set[str] = set()
         self._order = options.settings.status_fields
+        self._sessions: tuple[StartRow, ...] = ()
+        self._offers_start = False
 
     def read_folder(self) -> None:
         """Read which branch is checked out and whether commands are sandboxed. Blocking."""
@@ -79,6 +83,8 @@ class StatusView:
 
     def follow(self, event: AgentEvent) -> None:
         """An event was shown: title and hint follow, and a person who is away is called."""
+        if self._offers_start:
+            self._refresh_welcome()
         if self._doing != self._titled:
             self._refresh_title(self.fields())
             self.refresh_hint()
@@ -169,7 +175,21 @@ class StatusView:
         title = " · ".join(filter(None, (fields.folder, fields.name, self._titled)))
         self._window.terminal.set_title(title)
 
+    def greet(self) -> None:
+        """An empty chat was shown: find what can be resumed from it."""
+        self._window.start_work(self._offer_sessions(), group="start")
+
+    async def _offer_sessions(self) -> None:
+        self._sessions = await asyncio.to_thread(newest_sessions, self._options.runtime)
+        self._refresh_welcome()
+
     def _refresh_welcome(self) -> None:
+        """Keep the greeting true; while it is all there is, the prompt offers its first step."""
         transcript = self._widgets.transcript
-        if (welcome := renewed_welcome(self._options, transcript.blocks)) is not None:
+        welcome = renewed_welcome(self._options, transcript.blocks, self._sessions)
+        if welcome is not None:
             transcript.replace_first(welcome)
+        first = transcript.blocks[0] if transcript.first_id is not None else None
+        rows = first.hints if isinstance(first, WelcomeBlock) and not first.is_begun else ()
+        self._offers_start = bool(rows)
+        self._widgets.prompt.offer(rows[0].draft if rows else "")

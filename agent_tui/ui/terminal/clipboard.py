@@ -81,25 +81,25 @@ def copy_text(
         also = _beyond_tmux(run) if done == [TMUX] else ""
         return f"Copied {count} to {' and '.join(way.label for way in done)}{also}."
     if reason := _takes_no_copies(environ):
-        return f"Nothing was copied: {reason}. /mouse off lets the terminal itself select and copy."
+        return f"Nothing was copied: {reason}. With /mouse off, the terminal selects and copies."
     by_terminal(text)
-    return f"Sent {count} to {OSC_52.label}; not every terminal takes them."
+    return f"Sent {count} to {OSC_52.label}; not every terminal accepts that."
 
 
 def _beyond_tmux(run: Run) -> str:
     """What becomes of tmux's buffer outside tmux."""
     setting, _, features = (run(_TMUX_PASSES_ON, "") or "").partition(" ")
     if setting in ("on", "external") and "clipboard" in features:
-        return ", which hands them on to the terminal's clipboard"
+        return ", which passes it on to the terminal's clipboard"
     return " only: paste with prefix ]"
 
 
 def _takes_no_copies(environ: Mapping[str, str]) -> str:
     """Why OSC 52 is known to go nowhere; empty if it may work."""
     if environ.get("STY"):
-        return "GNU screen lets no copies through"
+        return "GNU screen blocks copying"
     if environ.get("TERM_PROGRAM") == "Apple_Terminal" or environ.get("TERM") in ("linux", "dumb"):
-        return "this terminal takes no copies from programs"
+        return "this terminal does not let programs copy"
     return ""
 
 

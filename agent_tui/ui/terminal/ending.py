@@ -21,7 +21,7 @@ def crash_report(error: BaseException | None) -> Text:
     from agent_tui.providers.keys import secret_values
     from agent_tui.secret_text import mask_secrets
 
-    trace = "".join(traceback.format_exception(error)) if error else "It is not known where."
+    trace = "".join(traceback.format_exception(error)) if error else "Location unknown."
     return Text(mask_secrets(safe_text(trace), secret_values(os.environ)))
 
 

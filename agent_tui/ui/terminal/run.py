@@ -67,4 +67,4 @@ def farewell(options: "UiOptions") -> str:
     where = ""
     if is_found_by_id and options.session_dir:
         where = f"--session-dir {safe_text(shlex.quote(options.session_dir))} "
-    return f"Session {short_id}{name} is kept. Go on with: agent-tui {where}-r {ref}\n"
+    return f"Session {short_id}{name} is saved. Resume it with: agent-tui {where}-r {ref}\n"

@@ -18,7 +18,7 @@ _SCREENS_LEFT = 2
 """So many screens of the conversation stay in the terminal after leaving."""
 
 _CUT = "[…]"
-_ASK = "--- That is the whole conversation. Enter goes back to it. ---"
+_ASK = "--- End of the conversation. Press Enter to return. ---"
 
 ReturnT = TypeVar("ReturnT")
 

@@ -1,6 +1,9 @@
-"""From which size on a screen looks different, known before it is first drawn."""
+"""How wide the content is, and from which size on a screen looks different."""
 
 from textual.geometry import Size
+
+CONTENT_WIDTH = 120
+"""Cells of the column that chat, prompt, status bar and questions share on a wider screen."""
 
 WIDTH_CLASSES = ((0, "-narrow"), (90, "-wide"))
 HEIGHT_CLASSES = ((0, "-short"), (30, "-tall"))

@@ -10,6 +10,7 @@ For the app, `Transcript` is all there is (all methods are synchronous):
 - ``append_tool_output(call_id, text, skipped_lines)`` for a running `ToolBlock` or `BashBlock`; a
   later ``replace`` with the finished block stands for everything that was shown live;
 - ``toggle(id)``, ``toggle_details()``, ``show_thinking``;
+- ``Transcript.StartChosen(draft)``: a click on something to begin with;
 - ``follow_end()``, ``is_following``, and the message ``Transcript.FollowChanged(following,
   new_count)``; scrolling is at once (``action_page_up`` and its like);
 - ``prepend(blocks)``, ``dim_above(spoken)``, ``keep_from(id)``, ``offer_earlier(has_earlier)``
@@ -28,6 +29,7 @@ from agent_tui.ui.transcript.blocks import (
     NoticeBlock,
     ReplyMark,
     SpokenBlock,
+    StartRow,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -47,6 +49,7 @@ __all__ = [
     "NoticeBlock",
     "ReplyMark",
     "SpokenBlock",
+    "StartRow",
     "SummaryBlock",
     "ThinkingBlock",
     "ToolBlock",

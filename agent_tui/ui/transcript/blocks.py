@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent_tui.events import NoticeSubject
 from agent_tui.messages import Todo, TurnFacts
 
 BlockId: TypeAlias = int
 """Names one block of a transcript; grows from top to bottom, is never used twice."""
 
 ReplyMark: TypeAlias = Literal["", "interrupted", "error", "length"]
-ToolStatus: TypeAlias = Literal["running", "ok", "error", "denied", "cancelled"]
+ToolStatus: TypeAlias = Literal["running", "ok", "nothing", "error", "denied", "cancelled"]
+"""`nothing`: a command printed nothing and said no by its exit code, as a search does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,11 @@ class SummaryBlock:
 
 @dataclass(frozen=True, slots=True)
 class NoticeBlock:
-    """One message of the program to the person."""
+    """One message of the program to the person; an answer is Markdown."""
 
     level: Literal["info", "warning", "error"]
     text: str
+    about: NoticeSubject = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +128,27 @@ class DividerBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class StartRow:
+    """One thing to begin with; a click, or `key`, runs `draft` or puts it into the prompt."""
+
+    text: str
+    about: str
+    draft: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WelcomeBlock:
-    """The first thing in an empty chat: a name, facts about this start, and keys to know."""
+    """The first thing in an empty chat: a name, facts about this start, and what to begin with.
+
+    `sessions` can be resumed. Once the conversation `is_begun`, its name and facts are left.
+    """
 
     title: str
     facts: tuple[tuple[str, str], ...] = ()
-    hints: tuple[tuple[str, str], ...] = ()
+    hints: tuple[StartRow, ...] = ()
+    sessions: tuple[StartRow, ...] = ()
+    is_begun: bool = False
 
 
 Block: TypeAlias = (

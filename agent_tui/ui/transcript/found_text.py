@@ -34,7 +34,8 @@ def count_found(wanted: SmartCaseText, block: Block, text: str) -> int:
     A reply is kept as Markdown: what its marks part on the way is found without them.
     """
     found = wanted.count(text)
-    if not found and isinstance(block, AssistantBlock | SummaryBlock):
+    is_answer = isinstance(block, NoticeBlock) and block.about == "answer"
+    if not found and (is_answer or isinstance(block, AssistantBlock | SummaryBlock)):
         found = wanted.count(text.translate(_MARKS))
     return found
 
@@ -57,7 +58,8 @@ def readable_text(block: Block) -> str:
         case DividerBlock():
             return safe_text(clip(block.title))
         case WelcomeBlock():
-            pairs = (*block.facts, *block.hints)
+            rows = () if block.is_begun else (*block.hints, *block.sessions)
+            pairs = (*block.facts, *((row.text, row.about) for row in rows))
             return "\n".join(safe_text(clip(text)) for text in (block.title, *map(" ".join, pairs)))
         case _:
             assert_never(block)
@@ -78,6 +80,8 @@ def block_label(block: Block) -> str:
             return "your command"
         case SummaryBlock():
             return "a summary"
+        case NoticeBlock(about="answer"):
+            return "an answer"
         case NoticeBlock() | TurnBlock() | DividerBlock() | WelcomeBlock():
             return "a notice"
         case _:

@@ -13,6 +13,9 @@ from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.table import table_lines
 
+MAX_MEASURE = 100
+"""Columns of running text on a wide screen: longer lines are hard to read."""
+
 _MIN_WIDTH = 8
 """Columns that nested content always gets, however deep it is."""
 
@@ -41,7 +44,9 @@ class MarkdownPainter:
 
     def plain(self, text: str) -> list[Line]:
         """Rows for text too large to be read as Markdown."""
-        return prefixed(wrap_text(text, self._palette.text, self._width), self._margin)
+        return prefixed(
+            wrap_text(text, self._palette.text, min(self._width, MAX_MEASURE)), self._margin
+        )
 
     def _block(self, node: SyntaxTreeNode, width: int, depth: int) -> list[Line]:
         width = max(_MIN_WIDTH, width)
@@ -80,7 +85,7 @@ class MarkdownPainter:
     def _paragraph(self, node: SyntaxTreeNode, width: int, style: Style) -> list[Line]:
         rows: list[Line] = []
         for line in _split_lines(self._inlines(_inline_children(node), style)):
-            rows.extend(wrap(line, width))
+            rows.extend(wrap(line, min(width, MAX_MEASURE)))
         return rows
 
     def _heading(self, node: SyntaxTreeNode, width: int) -> list[Line]:

@@ -10,6 +10,7 @@ from rich.style import Style
 
 from agent_tui.commands.command_output import SHOWN_LINES
 from agent_tui.commands.event_lines import turn_facts_line
+from agent_tui.events import NoticeSubject
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import (
@@ -28,6 +29,7 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     DividerBlock,
     NoticeBlock,
+    StartRow,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -36,16 +38,23 @@ from agent_tui.ui.transcript.blocks import (
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.markdown import MarkdownPainter
+from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
-_MAX_MEASURE = 100
-"""Columns of text on a wide screen: longer lines are hard to read."""
-
 _MARGIN = 3
 """Columns before the text: blank, mark, blank."""
+
+_NOTICE_MARKS: dict[NoticeSubject, str] = {
+    "": "•",
+    "question": "?",
+    "answer": "»",
+    "job": "&",
+    "plan": "☐",
+    "file": "▤",
+}
+"""What stands before a message of the program, by what it is about."""
 
 _FOLDED_USER_LINES = 12
 """Lines of a long message of the person (a paste) that show while it is folded."""
@@ -64,10 +73,10 @@ class BlockPainter:
         self.width = width
         self.show_thinking = show_thinking
         self._parser = parser
-        self._room = max(10, width - _MARGIN - 2)
-        self._measure = min(self._room, _MAX_MEASURE)
+        self._room = max(10, width - _MARGIN - 1)
+        self._measure = min(self._room, MAX_MEASURE)
         self._code = CodePainter(palette)
-        self._markdown = MarkdownPainter(palette, self._code, self._measure, _MARGIN)
+        self._markdown = MarkdownPainter(palette, self._code, self._room, _MARGIN)
         self._dimmed: BlockPainter | None = None
 
     @property
@@ -192,10 +201,14 @@ class BlockPainter:
     def _notice(self, block: NoticeBlock) -> list[Line]:
         palette = self.palette
         glyph, style = {
-            "info": ("•", palette.muted),
+            "info": (_NOTICE_MARKS[block.about], palette.muted),
             "warning": ("▲", palette.warning),
             "error": ("✗", palette.error),
         }[block.level]
+        if block.about == "answer":
+            rows = self._markdown_rows(block.text) or [BLANK]
+            first = prefixed([_without_margin(rows[0])], [Segment(f" {glyph} ", palette.accent)])
+            return [*first, *rows[1:]]
         rows = wrap_text(safe_text(block.text), style, self._measure)
         return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * _MARGIN)])
 
@@ -226,31 +239,62 @@ class BlockPainter:
         return [Line(segments, lead=len(before.text), tail=len(after))]
 
     def _welcome(self, block: WelcomeBlock) -> list[Line]:
+        """A name above rows in columns; in the middle of the chat until something was said."""
         palette = self.palette
         title = safe_text(block.title, keep_newlines=False)
         rows = wrap([Segment("◆ ", palette.accent), Segment(title, palette.strong)], self._room)
-        rows.append(BLANK)
-        for pairs, left, right in (
-            (block.facts, palette.muted, palette.text),
-            (block.hints, palette.accent, palette.muted),
-        ):
-            names = [safe_text(name, keep_newlines=False) for name, _ in pairs]
-            size = max(map(cell_len, names), default=0) + 2
-            for name, (_, value) in zip(names, pairs, strict=True):
-                rows += self._told(Segment(name, left), safe_text(value), right, size)
-            if pairs:
-                rows.append(BLANK)
-        return prefixed(rows[:-1], [Segment(" ")])
+        groups = (("try", block.hints), ("resume", block.sessions))
+        shown = [] if block.is_begun else [group for group in groups if group[1]]
+        labels = [*(name for name, _ in block.facts), *(label for label, _ in shown)]
+        size = max((cell_len(safe_text(name)) for name in labels), default=0) + 2
+        if block.facts:
+            rows.append(BLANK)
+        for name, value in block.facts:
+            body = wrap_text(safe_text(value), palette.text, max(10, self._room - 2 - size))
+            rows += self._labelled(name, body, size)
+        column = _start_column(block, self._room - 2 - size)
+        for label, members in shown:
+            body = [line for row in members for line in self._start_row(row, column, size)]
+            rows += [BLANK, *self._labelled(label, body, size)]
+        widest = max(row.cells for row in rows)
+        margin = 1 if block.is_begun else max(1, (self.width - widest) // 2)
+        return prefixed(rows, [Segment(" " * margin)])
 
-    def _told(self, name: Segment, value: str, style: Style, size: int) -> list[Line]:
-        """A name and its value, which begins `size` cells further or, for want of room, below."""
-        if size > self._room // 2:
-            head = wrap([name], max(10, self._room - 2))
-            body = wrap_text(value, style, max(10, self._room - 4))
-            return [*prefixed(head, [Segment("  ")]), *prefixed(body, [Segment("    ")])]
-        head = Segment(set_cell_size(name.text, size), name.style)
-        body = wrap_text(value, style, max(10, self._room - 2 - size))
-        return prefixed(body, [Segment("  "), head], [Segment(" " * (size + 2))])
+    def _labelled(self, name: str, body: list[Line], size: int) -> list[Line]:
+        """`body` beside a muted label of `size` cells."""
+        text = set_cell_size(safe_text(name, keep_newlines=False), size)
+        head = [Segment("  "), Segment(text, self.palette.muted)]
+        return prefixed(body, head, [Segment(" " * (size + 2))])
+
+    def _start_row(self, row: StartRow, column: int, size: int) -> list[Line]:
+        """What it is, cut to its column, and beside that what it means."""
+        palette = self.palette
+        text = safe_text(row.text, keep_newlines=False)
+        if cell_len(text) > column - 2:
+            text = set_cell_size(text, column - 3).rstrip() + "…"
+        about = [Segment(safe_text(row.about, keep_newlines=False), palette.muted)]
+        if row.key:
+            key = safe_text(row.key, keep_newlines=False)
+            about += [Segment(" · ", palette.muted), Segment(key, palette.text)]
+        room = max(10, self._room - 2 - size - column)
+        head = Segment(set_cell_size(text, column), palette.accent)
+        lines = prefixed(wrap(about, room), [head], [Segment(" " * column)])
+        return [replace(line, draft=row.draft) for line in lines]
+
+
+def _start_column(block: WelcomeBlock, room: int) -> int:
+    """Cells for what there is to begin with; titles of sessions leave room for what is meant."""
+    rows = (*block.hints, *block.sessions)
+    longest = max((cell_len(row.text) for row in rows), default=0)
+    abouts = max((cell_len(f"{row.about} · {row.key}") for row in rows), default=0)
+    hints = max((cell_len(row.text) for row in block.hints), default=0)
+    return min(max(hints, min(longest, room - abouts - 2)), room // 2) + 2
+
+
+def _without_margin(row: Line) -> Line:
+    """`row` without the blank segment that Markdown begins with."""
+    has_margin = bool(row.segments) and row.segments[0].text == " " * _MARGIN
+    return replace(row, segments=row.segments[1:], lead=row.lead - _MARGIN) if has_margin else row
 
 
 def _replace_colour(surface: Style, ink: Style) -> Style:
@@ -274,11 +318,11 @@ def estimate_rows(block: Block, width: int) -> int:
     """A guess of how many rows a block takes, without drawing it."""
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
-            measure = max(10, min(width - _MARGIN - 2, _MAX_MEASURE))
+            measure = max(10, min(width - _MARGIN - 1, MAX_MEASURE))
             pictures = len(block.images) if isinstance(block, UserBlock) else 0
             return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():
-            return 2 + len(block.facts) + len(block.hints)
+            return 4 + len(block.facts) + len(block.hints) + len(block.sessions)
         case ToolBlock(printed_lines=int(printed)):
             return 1 + min(printed, SHOWN_LINES + 1)
         case _:

@@ -20,6 +20,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.ui.styled_lines import BLANK, Line
+from agent_tui.ui.theme.breakpoints import CONTENT_WIDTH
 from agent_tui.ui.theme.palette import palette_of, plain_palette
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
@@ -149,11 +150,16 @@ class StackView(ScrollView, can_focus=False):
         Textual sends no Resize to a widget whose region was asked for before its first layout,
         so a width that nobody told about is found here.
         """
-        if self.scrollable_content_region.width != self._stack.painter.width:
+        if self._content_width != self._stack.painter.width:
             self.call_later(self.on_resize)
         return super().render_lines(crop)
 
     # Rows -------------------------------------------------------------------------------
+
+    @property
+    def _content_width(self) -> int:
+        """Cells to draw in: the screen's, or the content's with its right margin."""
+        return min(self.scrollable_content_region.width, CONTENT_WIDTH - 1)
 
     def _painter(self, width: int) -> BlockPainter:
         return BlockPainter(self._palette, self._parser, width, show_thinking=False)
@@ -162,6 +168,8 @@ class StackView(ScrollView, can_focus=False):
         """The row `y` of the screen."""
         width, base = self.size.width, self._base()
         if not len(self._stack):
+            return Strip.blank(width, base)
+        if (y := y - self._inset) < 0:
             return Strip.blank(width, base)
         index, row = self._stack.at(self.scroll_offset.y + y)
         gap = self._stack.gap(index)
@@ -183,6 +191,11 @@ class StackView(ScrollView, can_focus=False):
         if line is not drawn:
             return _strip(line, item_id, row, width, base)
         return self._cached_strip(line, item_id, max(0, row), width, base)
+
+    @property
+    def _inset(self) -> int:
+        """Blank rows above a few blocks that stand in the middle of the view."""
+        return 0
 
     def _base(self) -> Style:
         """The widget's own colours, below everything."""
@@ -209,6 +222,7 @@ class StackView(ScrollView, can_focus=False):
     def _refresh_from(self, index: int, row: int) -> None:
         """Paint again what is below a row of a block."""
         top = self._stack.top(index) + self._stack.gap(index) + row - self.scroll_offset.y
+        top += self._inset
         width, height = self.size
         if top < height:
             top = max(0, top)
@@ -336,8 +350,7 @@ class StackView(ScrollView, can_focus=False):
 
     def on_resize(self) -> None:
         """Wrap anew for another width, near the screen first; the text stays in its place."""
-        width = self.scrollable_content_region.width
-        is_rewrapped = width != self._stack.painter.width
+        is_rewrapped = self._content_width != self._stack.painter.width
         if is_rewrapped:
             self._restyle(keeps_heights=False)
         self._settle(is_rewrapped=is_rewrapped)
@@ -352,7 +365,7 @@ class StackView(ScrollView, can_focus=False):
             self.refresh()
 
     def _restyle(self, *, keeps_heights: bool) -> None:
-        width = self.scrollable_content_region.width or self._stack.painter.width
+        width = self._content_width or self._stack.painter.width
         self._strips.clear()
         self._stack.restyle(self._painter(width), keeps_heights=keeps_heights)
         self._wake()
@@ -399,7 +412,7 @@ class StackView(ScrollView, can_focus=False):
         """The block index and the row under a mouse position of this widget."""
         if offset is None or not len(self._stack):
             return None
-        index, row = self._stack.at(self.scroll_offset.y + offset.y)
+        index, row = self._stack.at(self.scroll_offset.y + offset.y - self._inset)
         row -= self._stack.gap(index)
         rows = self._stack.rows(index)
         return (index, rows[row]) if 0 <= row < len(rows) else None

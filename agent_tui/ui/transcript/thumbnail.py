@@ -1,7 +1,7 @@
 """Images as rows of half blocks, two pixels a cell: small, but in every terminal with colours.
 
-The protocols for real pictures (kitty, iTerm2, sixel) draw beside the cells a program writes, and
-do not scroll with them, nor pass through tmux.
+Where the terminal draws pictures in cells of text, they are sharp (see `sharp_pictures`). Other
+protocols (iTerm2, Sixel) draw beside the cells a program writes, and do not scroll with them.
 """
 
 from base64 import b64decode
@@ -15,12 +15,21 @@ from rich.style import Style
 
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.transcript.sharp_pictures import SharpPictures
 
 MAX_COLUMNS = 56
 MAX_ROWS = 16
 _HALF = "▀"
 _SEEN_THROUGH = (128, 128, 128)
 """What stands behind transparent parts."""
+
+
+_sharp: list[SharpPictures] = []
+
+
+def draw_sharply(pictures: SharpPictures | None) -> None:
+    """Have all images drawn by `pictures` from now on; None: as half blocks."""
+    _sharp[:] = [pictures] if pictures is not None else []
 
 
 def picture_lines(images: Sequence[str], columns: int, palette: Palette) -> list[Line]:
@@ -33,9 +42,15 @@ def picture_lines(images: Sequence[str], columns: int, palette: Palette) -> list
     """
     if palette.added.bgcolor is None:
         return []
-    drawn = (thumbnail_lines(image, columns) for image in images)
+    drawn = (_picture(image, columns) for image in images)
     gap = Line((), is_decoration=True)
     return [line for lines in drawn if lines for line in (gap, *lines)]
+
+
+def _picture(data: str, columns: int) -> tuple[Line, ...]:
+    """An image, sharp where that can be, in the cells of its half blocks."""
+    lines = thumbnail_lines(data, columns)
+    return _sharp[0].rows(data, lines[0].cells, len(lines)) if lines and _sharp else lines
 
 
 @lru_cache(64)

@@ -12,7 +12,7 @@ from agent_tui.commands.core.short_words import counted, short_time
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_output, safe_text
-from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, diff_width, parse_diff
+from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, parse_diff
 from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
@@ -143,6 +143,7 @@ def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
     return {
         "running": ("◐", palette.running),
         "ok": ("●", palette.success),
+        "nothing": ("◦", palette.muted),
         "error": ("✗", palette.error),
         "denied": ("⊘", palette.warning),
         "cancelled": ("○", palette.muted),
@@ -152,14 +153,13 @@ def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
 def _diff(
     diff: str, palette: Palette, inks: Inks, measures: Measures, *, is_expanded: bool
 ) -> list[Line]:
-    """A diff in the column of text, or as wide as its longest line where the screen has room."""
+    """A diff as wide as the chat."""
     rows = parse_diff(diff)
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
     limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
     shown = rows if len(rows) <= limit + 1 else rows[:limit]
-    width = max(measures.column, diff_width(shown))
-    width = max(10, min(width, measures.width - 4))
+    width = max(10, measures.width - 4)
     lines = prefixed(diff_lines(shown, width, palette, inks), [_BODY])
     if len(shown) < len(rows):
         lines.append(_fold(len(rows) - len(shown), palette, is_expanded=is_expanded))
@@ -175,12 +175,12 @@ def _unfolded_output(block: ToolBlock | BashBlock, palette: Palette, width: int)
     if hidden > 1:
         output = "\n".join(output.rsplit("\n", _UNFOLDED_LINES)[1:])
     text = safe_output(clip(output, MAX_LINE_CHARS))
-    rows = wrap_text(text, palette.muted, max(10, width - 7), words=False)
+    rows = wrap_text(text, palette.muted, max(10, width - 7), words=_is_prose(block))
     lines = prefixed(rows, _edge(palette))
     if hidden := max(hidden, 0) + block.lines_before:
         lines.insert(0, _fold(hidden, palette, is_expanded=True))
     if block.kept_at:
-        where = safe_text(f"whole output: {block.kept_at}", keep_newlines=False)
+        where = safe_text(f"full output: {block.kept_at}", keep_newlines=False)
         lines += prefixed(wrap_text(where, palette.muted, max(10, width - 5)), [_BODY])
     return lines
 
@@ -196,13 +196,20 @@ def _folded_output(
     found = excerpt(block.output, lines=printed, most=limit, has_failed=has_failed)
     texts = [safe_output(line[:MAX_LINE_CHARS]) for line in (*found.first, *found.last)]
     room = max(10, width - 7)
-    lines = [wrap_text(text, palette.muted, room, words=False) for text in texts]
+    words = _is_prose(block)
+    lines = [wrap_text(text, palette.muted, room, words=words) for text in texts]
     if sum(map(len, lines)) > limit + 1:
         lines = [[_cut(rows[0], palette)] if len(rows) > 1 else rows for rows in lines]
     rows = [prefixed(each, _edge(palette)) for each in lines]
     if found.hidden:
         rows.insert(len(found.first), [_fold(found.hidden, palette, is_expanded=False)])
     return [row for each in rows for row in each]
+
+
+def _is_prose(block: ToolBlock | BashBlock) -> bool:
+    """Whether the output is a sentence of ours: why a call was refused, or failed."""
+    is_refusal = block.status in ("denied", "error") and block.printed_lines is None
+    return is_refusal and isinstance(block, ToolBlock)
 
 
 def _cut(row: Line, palette: Palette) -> Line:

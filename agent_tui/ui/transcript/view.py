@@ -6,6 +6,7 @@ from time import perf_counter
 
 from textual import events
 from textual.geometry import Offset
+from textual.message import Message
 from textual.reactive import var
 from textual.selection import Selection
 from textual.timer import Timer
@@ -21,6 +22,7 @@ from agent_tui.ui.transcript.blocks import (
     SpokenBlock,
     ThinkingBlock,
     ToolBlock,
+    WelcomeBlock,
 )
 from agent_tui.ui.transcript.finding_view import FindingView
 from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merged
@@ -41,6 +43,13 @@ _MAX_LIVE_CHARS = 32_000
 
 class Transcript(FindingView):
     """The whole conversation as one widget."""
+
+    class StartChosen(Message):
+        """Something to begin with was clicked."""
+
+        def __init__(self, draft: str) -> None:
+            super().__init__()
+            self.draft = draft
 
     show_thinking: var[bool] = var(False, init=False)
     """Whether reasoning is shown in full instead of one line."""
@@ -242,6 +251,14 @@ class Transcript(FindingView):
                 self._stack.invalidate(index)
         self._settle_changed()
 
+    @property
+    def _inset(self) -> int:
+        """A greeting stands in the middle until something is said."""
+        first = self._stack[0].block if len(self._stack) else None
+        if not isinstance(first, WelcomeBlock) or first.is_begun:
+            return 0
+        return max(0, self.scrollable_content_region.height - self._stack.total_rows) // 2
+
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Remember where: only a press and release on one cell is a click."""
         self._pressed_at = event.screen_offset
@@ -254,7 +271,9 @@ class Transcript(FindingView):
             return
         index, line = found
         block_id = self._stack[index].id
-        if line.toggles:
+        if line.draft:
+            self.post_message(self.StartChosen(line.draft))
+        elif line.toggles:
             self.toggle(block_id)
         elif event.chain == 2:
             self._select_word(event)

@@ -60,7 +60,7 @@ async def test_ctrl_v_attaches_the_image_or_pastes_what_was_copied_here(
         await ui.pilot.press("ctrl+v")
         await ui.until(lambda: ui.text == "see [image #1 shot.png 8x6] ")
         await ui.pilot.press("ctrl+v")
-        await ui.until(lambda: any("No image is on the clipboard" in toast for toast in ui.toasts))
+        await ui.until(lambda: any("No image on the clipboard" in toast for toast in ui.toasts))
         ui.app.copy_to_clipboard("copied")
         await ui.pilot.press("ctrl+v")
         await ui.until(lambda: ui.text.endswith("copied"))

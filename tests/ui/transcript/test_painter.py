@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.commands.core.short_words import short_time
+from agent_tui.events import NoticeSubject
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.theme.palette import make_palette
@@ -15,6 +17,7 @@ from agent_tui.ui.transcript.blocks import (
     Block,
     DividerBlock,
     NoticeBlock,
+    StartRow,
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
@@ -61,9 +64,15 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(TurnBlock, st.builds(TurnFacts, changed=st.tuples(hostile, hostile))),
     st.builds(BashBlock, hostile, hostile, statuses, hostile, st.integers(0, 3), st.booleans()),
     st.builds(SummaryBlock, hostile, st.just(10), st.just(5), hostile),
-    st.builds(NoticeBlock, st.just("warning"), hostile),
+    st.builds(NoticeBlock, st.just("info"), hostile, st.sampled_from(get_args(NoticeSubject))),
     st.builds(DividerBlock, hostile),
-    st.builds(WelcomeBlock, hostile, st.tuples(st.tuples(hostile, hostile))),
+    st.builds(
+        WelcomeBlock,
+        hostile,
+        st.tuples(st.tuples(hostile, hostile)),
+        st.tuples(st.builds(StartRow, hostile, hostile, hostile, hostile)),
+        is_begun=st.booleans(),
+    ),
 )
 
 
@@ -97,6 +106,7 @@ def test_a_long_title_is_cut_and_the_result_stays():
         ("error", " ✗ t x"),
         ("denied", " ⊘ t x  denied"),
         ("cancelled", " ○ t x  cancelled"),
+        ("nothing", " ◦ t x"),
     ],
 )
 def test_each_status_can_be_told_without_colour(status: ToolStatus, head: str):
@@ -127,7 +137,7 @@ def test_lines_that_the_model_did_not_get_are_counted_and_where_they_are_is_told
     printed = "1\n2\n3\n[... 4307 lines, 20000 bytes left out ...]\n4311\n4312\n" + "x\n" * 9
     block = ToolBlock("1", "bash", "seq", "ok", printed, printed_lines=4_321, kept_at="/o/b.log")
     assert rows(block)[1] == "   … +4,316 lines · ctrl+o"
-    assert rows(block, expanded=True)[-1] == "   whole output: /o/b.log"
+    assert rows(block, expanded=True)[-1] == "   full output: /o/b.log"
     own = BashBlock("1", "seq", "ok", printed, 0, printed_lines=4_321)
     assert "   … +4,311 lines · ctrl+o" in rows(own)
 
@@ -272,21 +282,54 @@ def test_text_keeps_to_one_column_on_a_wide_screen():
     assert {max(map(len, rows(block, 200))) // 10 for block in blocks} == {10}
 
 
-@pytest.mark.parametrize(("longest", "width"), [(10, 103), (140, 147), (400, 199)])
-def test_a_diff_is_as_wide_as_the_column_or_its_longest_line(longest: int, width: int):
+@pytest.mark.parametrize("longest", [10, 400])
+def test_a_diff_ends_where_all_else_does(longest: int):
     diff = f"@@ -0,0 +1,2 @@\n+a\n+{'x' * longest}\n"
-    painter = BlockPainter(PALETTE, PARSER, 200, show_thinking=False)
-    lines = painter.paint(ToolBlock("1", "write", "w", "ok", diff=diff), is_expanded=True)
-    assert max(line.cells for line in lines) == width
+    painter = BlockPainter(PALETTE, PARSER, 100, show_thinking=False)
+    said = UserBlock("hello"), AssistantBlock("```\ncode\n```"), DividerBlock("end")
+    blocks = (ToolBlock("1", "write", "w", "ok", diff=diff), *said)
+    drawn = [painter.paint(block, is_expanded=True) for block in blocks]
+    assert [max(line.cells for line in lines) for lines in drawn] == [99] * len(blocks)
 
 
-def test_a_greeting_puts_words_below_what_leaves_no_room_beside_it():
-    block = WelcomeBlock("agent", (("mode", "ask"),), (("@ and a file's name", "attaches it"),))
+HELP = StartRow("/help", "every command and key", "/help")
+RESUMED = StartRow("Why is the parser slow, and what is to be done about it", "3d", "/resume 1")
+
+
+def test_a_greeting_stands_in_the_middle_in_columns():
+    block = WelcomeBlock("agent", (("mode", "ask"),), (HELP,), (RESUMED,))
     assert rows(block, 60) == [
-        " ◆ agent",
+        "   ◆ agent",
         "",
-        "   mode  ask",
+        "     mode    ask",
         "",
-        "   @ and a file's name  attaches it",
+        "     try     /help                 every command and key",
+        "",
+        "     resume  Why is the parser s…  3d",
     ]
-    assert rows(block, 40)[-2:] == ["   @ and a file's name", "     attaches it"]
+
+
+def test_a_greeting_is_left_with_its_facts_once_something_was_said():
+    block = WelcomeBlock("agent", (("mode", "ask"),), (HELP,), (RESUMED,), is_begun=True)
+    assert rows(block, 60) == [" ◆ agent", "", "   mode  ask"]
+
+
+def test_a_row_to_begin_with_can_be_clicked():
+    block = WelcomeBlock("agent", (), (HELP,))
+    painter = BlockPainter(PALETTE, PARSER, 60, show_thinking=False)
+    drafts = [line.draft for line in painter.paint(block, is_expanded=False)]
+    assert drafts == ["", "", "/help"]
+
+
+def test_each_kind_of_notice_has_its_mark_and_an_answer_is_markdown():
+    marked = [rows(NoticeBlock("info", "text", about))[0] for about in get_args(NoticeSubject)]
+    assert marked == [" • text", " ? text", " » text", " & text", " ☐ text", " ▤ text"]
+    answer = NoticeBlock("info", "It is **bold**.\n\n- one", "answer")
+    assert rows(answer) == [" » It is bold.", "", "   • one"]
+    assert rows(NoticeBlock("warning", "text", "job")) == [" ▲ text"]
+
+
+def test_a_refusal_is_broken_between_words():
+    why = "The user does not allow this: deny edit(src/*)."
+    block = ToolBlock("1", "edit", "edit a.py", "denied", output=why)
+    assert rows(block, 30)[1:] == ["   │ The user does not allow", "   │ this: deny edit(src/*)."]
