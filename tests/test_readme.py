@@ -1,7 +1,6 @@
 """What the README says is so."""
 
 import re
-from pathlib import Path
 
 import pytest
 

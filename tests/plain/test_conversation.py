@@ -100,7 +100,7 @@ def test_compacting_and_taking_it_back(stage):
     assert "3  write a summary: " in text
     assert "Context compacted from " in text
     assert "Compaction summary: " in text
-    assert "Undone: back in the session from before /compact, about " in text
+    assert "Compaction undone: back in the session before /compact, about " in text
     assert "was not compacted" in text
 
 

@@ -109,7 +109,7 @@ async def test_going_back_writes_nothing_before_the_program_ends_there(stage: St
     again = stage.runtime(speaking)
     events = await again.sessions.open(str(path))
     assert said(again) == ["one"]
-    assert "/tree shows what came after it" in of_kind(events, Notice)[-1].text
+    assert "/tree shows what came after it" in of_kind(list(events), Notice)[-1].text
     assert sum(isinstance(e, MessageEntry) for e in again.conversation.log.entries) == 4
 
 
