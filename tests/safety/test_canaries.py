@@ -260,7 +260,7 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         await pilot.press("y")
         await until(pilot, lambda: TOLD in runtime.conversation.prompt.system)
         await until(pilot, lambda: runtime.conversation.usage.used > before)
-        await until(pilot, lambda: "when agent-tui is started there" in notices(app))
+        await until(pilot, lambda: "the next time agent-tui starts there" in notices(app))
         assert [file.path.name for file in runtime.conversation.context_files] == [
             "AGENTS.md",
             "AGENTS.md",
@@ -291,7 +291,7 @@ async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary)
         assert "init.md is ignored: /init is a built-in command" in notices(app)
         trust.decide(canary.path, "not trusted")
         app.controller.dispatch("/ship")
-        await until(pilot, lambda: "There is no /ship any more" in notices(app))
+        await until(pilot, lambda: "/ship no longer exists" in notices(app))
         await look()
         assert registry.find("ship") is None
 
