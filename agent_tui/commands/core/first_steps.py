@@ -1,6 +1,5 @@
 """What an empty conversation proposes, by what the model in use can do."""
 
-from agent_tui.key_actions import keys_in_force
 from agent_tui.providers.base import ModelInfo
 
 
@@ -27,9 +26,8 @@ def first_steps(info: ModelInfo, tour: str = "/tour") -> tuple[tuple[str, str], 
             ("What does @FILE say?", "asks about one short file, attached with @"),
             ("/model", "chooses a model for real work"),
         )
-    found = ("every command and key", keys_in_force().hint("palette", "finds them"))
     return (
         ("What does this project do?", "it reads the code to find out"),
         ("@ and a file's name", "attaches the file to your message"),
-        ("/help", "; ".join(filter(None, found))),
+        ("/help", "lists every command and key"),
     )
