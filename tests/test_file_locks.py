@@ -170,7 +170,7 @@ def test_settings_history_and_leftovers_go_without_the_kernel_s_locks(
 def test_a_file_that_another_host_writes_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("agent_tui.config.locked_file._LOCK_WITHIN_S", 0.0)
     (tmp_path / "f.lock.owner").write_text("7\nnode3\n")
-    said = r"written by another agent-tui \(pid 7 on node3\)\. If it is no longer"
+    said = r"in use by another agent-tui \(pid 7 on node3\)\. If it is no longer"
     with pytest.raises(ConfigError, match=said), locked_for_change(tmp_path / "f", "hint"):
         pass
 

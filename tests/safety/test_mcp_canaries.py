@@ -70,7 +70,7 @@ async def test_a_yes_starts_just_that_one_and_trust_taken_back_ends_it(canary, p
     told: list[str] = []
     await servers.take_up(cwd, told.append)
     assert canary.fired == ["mcp"]  # touch is no server, but it was started
-    assert "MCP server x: it ended with exit code 0" in "".join(told)
+    assert "MCP server x: it exited with code 0" in "".join(told)
     kept_trust().decide(canary.path, "not trusted")
     await servers.take_up(cwd, told.append)
     assert servers.servers == ()
