@@ -1,5 +1,6 @@
 """Which tests run when nothing is chosen, and what holds for all of them."""
 
+import gc
 import os
 import shutil
 import signal
@@ -54,6 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # workers inherit it
         _move_home(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Free what the program froze for its own lifetime: many tests share one process."""
+    gc.unfreeze()
 
 
 def _move_home(config: pytest.Config) -> None:
