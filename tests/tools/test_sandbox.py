@@ -111,7 +111,9 @@ def test_the_plan_follows_links_and_leaves_out_what_is_not_there(tmp_path: Path)
     assert plan.workspace == work
     assert tmp_path / "elsewhere" in plan.hidden_folders
     assert not {work, home / ".aws", tmp_path / "none"} & set(plan.hidden_folders)
-    assert plan.hidden_files == (home / ".netrc",)
+    assert [file for file in plan.hidden_files if file.is_relative_to(tmp_path)] == [
+        home / ".netrc"
+    ]
     assert plan.read_only == (work / ".git/hooks",)
 
 
@@ -239,6 +241,36 @@ async def test_inside_git_can_commit_but_not_change_what_runs_later(
     assert output.for_model.startswith("committed\n")
     assert not (boxed.cwd / ".git/hooks/post-commit").exists()
     assert "evil" not in (boxed.cwd / ".git/config").read_text()
+
+
+@needs_bwrap
+async def test_inside_no_folder_around_what_git_runs_can_be_exchanged(
+    boxed: ToolContext, tmp_path: Path
+):
+    subprocess.run(["git", "init", "-q", str(boxed.cwd)], check=True)
+    command = (
+        "mv .git aside; mkdir -p .git/hooks && echo marker > .git/hooks/pre-commit;"
+        "git -c user.name=A -c user.email=a commit -qm x --allow-empty && git branch b && git gc -q"
+        " && echo worked"
+    )
+    output = await bash(boxed, box("on", tmp_path), command)
+    assert "Device or resource busy" in output.for_model
+    assert "worked\n" in output.for_model
+    assert not (boxed.cwd / "aside").exists()
+    assert not (boxed.cwd / ".git/hooks/pre-commit").exists()
+
+
+@needs_bwrap
+async def test_inside_nothing_of_the_machine_can_be_set_and_its_secrets_are_not_there(
+    boxed: ToolContext, tmp_path: Path
+):
+    same = "cat /proc/sys/kernel/panic > /proc/sys/kernel/panic"
+    command = f"({same}) && echo was set; cat /etc/shadow | wc -c; ls -A /etc/ssh /etc/ssl/private"
+    output = await bash(boxed, box("on", tmp_path), command)
+    assert "Read-only file system" in output.for_model
+    assert "was set" not in output.for_model
+    assert "\n0\n" in output.for_model
+    assert not {"ssh_host_rsa_key", "ssl-cert-snakeoil.key"} & set(output.for_model.split())
 
 
 @needs_bwrap

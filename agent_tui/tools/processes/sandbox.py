@@ -34,6 +34,20 @@ _KEY_FILES: Final = (
     *(".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".vault-token"),
     *(".gem/credentials", ".s3cfg", ".boto", ".bash_history", ".zsh_history"),
 )
+_MACHINE_FOLDERS: Final = (Path("/etc/ssl/private"), Path("/etc/ssh"))
+_MACHINE_FILES: Final = (
+    *(Path("/etc/shadow"), Path("/etc/shadow-"), Path("/etc/gshadow"), Path("/etc/gshadow-")),
+    *(Path("/etc/sudoers"), Path("/etc/krb5.keytab")),
+)
+"""Secrets of the machine, which root could read."""
+_READ_ONLY_OF_PROC: Final = tuple(
+    f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs")
+)
+_HIDDEN_OF_PROC: Final = tuple(Path(f"/proc/{name}") for name in ("kcore", "keys", "timer_list"))
+"""What container runtimes close in /proc (OCI runtime-spec, ``readonlyPaths``, ``maskedPaths``).
+
+The kernel lets its uid 0 write there, in a user namespace, too.
+"""
 _SOCKET_FOLDERS: Final = (Path("/run"), Path("/var/run"), Path("/var/tmp"))
 _NEEDED_OF_RUN: Final = Path("/run/current-system")
 """Where NixOS has its programs."""
@@ -87,6 +101,10 @@ def bwrap_argv(bwrap: str, plan: SandboxPlan) -> tuple[str, ...]:
     """
     words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for name in _READ_ONLY_OF_PROC:
+        words += ["--ro-bind-try", name, name]
+    for path in _HIDDEN_OF_PROC:
+        words += ["--ro-bind", "/dev/null", str(path)] if path.exists() else []
     words += ["--bind", str(plan.scratch), "/tmp"]
     written = (plan.workspace, *plan.added)
     around = [
@@ -103,9 +121,27 @@ def bwrap_argv(bwrap: str, plan: SandboxPlan) -> tuple[str, ...]:
         words += [] if folder in around else ["--tmpfs", str(folder)]
     for file in plan.hidden_files:
         words += ["--ro-bind", "/dev/null", str(file)]
+    for folder in _folders_around(plan.read_only, written):
+        words += ["--bind", str(folder), str(folder)]
     for path in plan.read_only:
         words += ["--ro-bind", str(path), str(path)]
     return (*words, "--chdir", str(plan.workspace), "--")
+
+
+def _folders_around(paths: Iterable[Path], written: Iterable[Path]) -> list[Path]:
+    """The folders between those that may be written and `paths` in them, the outer ones first.
+
+    Each has to be a mount of its own: the kernel renames no mount point, but it renames a folder
+    that holds one, and another could then be put in its place.
+    """
+    roots = set(written)
+    around = {
+        folder
+        for path in paths
+        for folder in path.parents
+        if folder not in roots and any(folder.is_relative_to(root) for root in roots)
+    }
+    return sorted(around)
 
 
 def refusal_hint(output: str) -> str:
@@ -230,7 +266,9 @@ def plan_for(
     What is not there cannot be hidden, so it is to be asked for anew before each command.
     """
     workspace, others = cwd.resolve(), tuple(folder.resolve() for folder in added)
-    folders = {*(home / name for name in _KEY_FOLDERS), *own_folders, *_SOCKET_FOLDERS}
+    folders = {*(home / name for name in _KEY_FOLDERS), *own_folders}
+    folders |= {*_MACHINE_FOLDERS, *_SOCKET_FOLDERS}
+    files = {*(home / name for name in _KEY_FILES), *_MACHINE_FILES}
     gits = [folder / ".git" for folder in (workspace, *others)]
     return SandboxPlan(
         workspace=workspace,
@@ -239,9 +277,7 @@ def plan_for(
         hidden_folders=tuple(
             folder for folder in _present(folders) if folder.is_dir() and folder != workspace
         ),
-        hidden_files=tuple(
-            file for file in _present(home / name for name in _KEY_FILES) if file.is_file()
-        ),
+        hidden_files=tuple(file for file in _present(files) if file.is_file()),
         read_only=tuple(_present(git / name for git in gits for name in ("hooks", "config"))),
     )
 
