@@ -32,7 +32,7 @@ class BashArguments(ToolArguments):
         default=None,
         gt=0,
         le=_LONGEST_TIMEOUT_S,
-        description="seconds; unset: after 120 it continues as a job",
+        description="seconds, then it is killed; if omitted, it becomes a job after 120",
     )
     background: bool = Field(default=False, description="run as a job: servers, long work")
 

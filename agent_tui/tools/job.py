@@ -17,7 +17,7 @@ class JobArguments(ToolArguments):
 
     id: str | None = None
     wait: float | None = Field(
-        default=None, ge=0, le=_LONGEST_WAIT_S, description="seconds to wait for its end"
+        default=None, ge=0, le=_LONGEST_WAIT_S, description="seconds to wait for it to end"
     )
     stop: bool = False
 
