@@ -57,7 +57,7 @@ async def test_a_server_is_started_after_a_yes_to_its_command_which_is_kept(plac
         shown = question.content[0].content.text
         assert str(_SERVER) in shown
         assert "DEPTH=3" in shown
-        assert options == ["0", "1", ""]
+        assert options == ["0", "1", "2"]
         (done,) = [u for u in editor.calls()[question.title] if u.status == "completed"]
         assert done.tool_call_id == question.tool_call_id
     assert "deep" in str(place.server.chats[1])
@@ -100,7 +100,7 @@ async def test_what_commands_ask_is_a_request_too(place: Place):
         ((question, _options),) = editor.asked
         assert "AGENTS.md" in question.content[0].content.text
         await say(connection, begun.session_id, "/tree")
-        assert "pick from a list" in editor.text()
+        assert "needs a list to pick from" in editor.text()
 
 
 @pytest.mark.thorough

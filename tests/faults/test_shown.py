@@ -264,7 +264,7 @@ async def test_on_the_screen_a_cut_reply_stands_once_and_its_wait_is_one_line(
         await here.until_shown("blue.")
         await here.until_idle()
         assert drawn(here).count(BEFORE_BREAK) == 1
-        assert "broke off" not in drawn(here)
+        assert "Connection lost" not in drawn(here)
         here.app.view.redraw()  # as it is when the session is opened again
         await here.until(lambda: is_drawn(here, "blue."))
         assert drawn(here).count(BEFORE_BREAK) == 1
@@ -276,12 +276,12 @@ async def test_on_the_screen_a_cut_reply_stands_once_and_its_wait_is_one_line(
         here.app.view.redraw()
         await here.until(lambda: is_drawn(here, "grey."))
         assert drawn(here).count(BEFORE_BREAK) == 2
-        assert "broke off" not in drawn(here)
+        assert "Connection lost" not in drawn(here)
         assert red(here) == ""
 
         server.play(*[cut] * 10)
         await here.send("and tomorrow?")
         await here.until(lambda: is_drawn(here, "/retry "))
-        assert drawn(here).count("broke off") == 1
+        assert drawn(here).count("Connection lost") == 1
         assert drawn(here).count(BEFORE_BREAK) == 3
         assert red(here).count("✗") == 1

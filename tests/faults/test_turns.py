@@ -192,7 +192,7 @@ async def test_a_reply_that_breaks_off_is_kept_and_can_be_continued(
 async def test_a_reply_that_falls_silent_is_kept_and_its_connection_closed(
     impatient_talk: Conversation,
 ) -> None:
-    silent = Row({"openai": Reply(text=BEFORE_BREAK, ending="hang")}, ("went silent",))
+    silent = Row({"openai": Reply(text=BEFORE_BREAK, ending="hang")}, ("stopped responding",))
     await check_partial_reply(impatient_talk, silent, "first request")
     assert impatient_talk.server.disconnects == 1
 

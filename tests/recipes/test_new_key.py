@@ -28,7 +28,7 @@ def copy(tmp_path) -> ProgramCopy:
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("keys", "shown"),
-    [("\x1b[20~", "Tools the model has"), ("/keys\r", "see what the model can do")],
+    [("\x1b[20~", "The model's tools"), ("/keys\r", "see what the model can do")],
 )
 def test_it_does_what_the_page_of_keys_says(copy, keys, shown):
     with copy.typing("--demo", rows=90) as screen:
@@ -44,6 +44,6 @@ def test_the_palette_offers_what_it_does(copy):
         screen.wait_for("scripted tour")
         screen.wait_for("ctx:")
         screen.send("\x10")
-        screen.wait_for("Type a part of it")
+        screen.wait_for("Type to search")
         screen.send("what the model can")
         screen.wait_for("See what the model can do")

@@ -33,7 +33,7 @@ def test_it_is_shown_set_refused_and_overruled_in_the_shell(copy):
     assert row["description"] == "Lines that are kept of a page"
     refused = copy.run("config", "set", "lines_kept", "91")
     assert refused.returncode == 1
-    assert "from 1, up to 90" in refused.stderr
+    assert "at least 1, at most 90" in refused.stderr
     assert copy.run("config", "set", "lines_kept", "12").returncode == 0
     assert (shown(copy)["value"], shown(copy)["layer"]) == (12, "own file")
     overruled = shown(copy, AGENT_TUI_LINES_KEPT="20")

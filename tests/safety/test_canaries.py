@@ -153,7 +153,7 @@ def test_without_a_terminal_the_folder_is_not_obeyed_and_one_line_says_so(canary
         assert "All done." in out
         assert len(server.chats) == 2
         assert TOLD not in json.dumps([request.body for request in server.chats])
-    (line,) = [line for line in err.splitlines() if "Not obeyed" in line]
+    (line,) = [line for line in err.splitlines() if "Not read:" in line]
     assert "AGENTS.md" in line
     assert "agent-tui trust add" in line
     assert "--trust" in line
@@ -167,7 +167,7 @@ def test_without_a_terminal_a_flag_trusts_for_one_run(canary):
         out, err = printed(canary, server, "--trust")
         assert "All done." in out
         assert TOLD in json.dumps(server.chats[0].body)
-    assert "Not obeyed" not in err
+    assert "Not read:" not in err
     assert "base_url" in err
     assert kept_trust().kept() == {}
 
