@@ -55,7 +55,7 @@ class ReplyStarted:
 
 @dataclass(frozen=True, slots=True)
 class ReplyAwaited:
-    """Nothing of the current reply has arrived for `waited_s` seconds. Sent once a minute.
+    """No part of the current reply has arrived for `waited_s` seconds. Sent once a minute.
 
     `is_alive`: the server still sends pings, comments or empty deltas.
     """
@@ -96,7 +96,7 @@ class ReplyFinished:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDiscarded:
-    """Nothing of the current reply is kept.
+    """The current reply is discarded.
 
     An error came before its first token. With `was_shown`, the reply starts again.
     """
@@ -335,7 +335,7 @@ class CompactionFailed:
 
 @dataclass(frozen=True, slots=True)
 class SessionChanged:
-    """From now on another session file is written, or none (then `path` is None)."""
+    """The session is now written to a different file, or to none (then `path` is None)."""
 
     session_id: str
     path: Path | None

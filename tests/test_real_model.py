@@ -59,7 +59,7 @@ def run(*argv: str) -> tuple[int, dict, str]:
 def check_answered(code: int, result: dict, err: str) -> None:
     """It said something; that it may go on without end, and is stopped, is its weakness."""
     assert result["result"].strip(), err
-    is_cut = result["outcome"] == "length" or "repeats the same text" in result["error"]
+    is_cut = result["outcome"] == "length" or "repeating the same text" in result["error"]
     assert code == 0 or is_cut, result
 
 

@@ -31,7 +31,7 @@ def servers_of_editor(
         try:
             specs.append(_spec(server))
         except ValueError as error:
-            problems.append(f"The editor's MCP server {server.name[:40]!r} ignored: {error}.")
+            problems.append(f"The editor's MCP server {server.name[:40]!r} was ignored: {error}.")
     return tuple(specs), tuple(problems)
 
 

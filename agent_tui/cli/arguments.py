@@ -193,7 +193,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--plain",
         action="store_true",
         dest="is_plain",
-        help="talk line by line without the screen, for screen readers and dumb terminals",
+        help="chat line by line without the screen, for screen readers and dumb terminals",
     )
     where = parser.add_argument_group("session")
     which = where.add_mutually_exclusive_group()
@@ -258,14 +258,14 @@ def build_parser() -> argparse.ArgumentParser:
         "--demo",
         action="store_true",
         dest="is_demo",
-        help="take a scripted tour in a scratch folder, without model, key or network",
+        help="take a scripted tour in a scratch folder, no model, key or network needed",
     )
     safety = parser.add_argument_group("permissions")
     safety.add_argument(
         "--permission-mode",
         choices=("ask", "accept-edits", "plan", "full"),
         help="ask before writes and commands (default), ask before commands only, read only, "
-        "or ask only before what loses work, history or data, publishes, or changes the system",
+        "or ask only before actions that lose work, history or data, publish, or change the system",
     )
     safety.add_argument(
         "--trust",
@@ -289,7 +289,7 @@ def build_parser() -> argparse.ArgumentParser:
         type=_count,
         default=0,
         metavar="N",
-        help="stop work on a message after N model replies",
+        help="end a turn after N model replies",
     )
     limits.add_argument(
         "--max-cost",

@@ -12,7 +12,7 @@ from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.pins import pin_of
 
 _HOW = (
-    ("/NAME task", "use a skill for a task; the model can use skills, too"),
+    ("/NAME task", "use a skill for a task; the model can use skills too"),
     ("/skills drop NAME", "remove it from the context"),
     (
         "where they are",

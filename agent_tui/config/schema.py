@@ -125,7 +125,7 @@ class CompactionSettings(SettingsSection):
     trigger_tokens: int = Field(
         default=100_000,
         ge=0,
-        description="Tokens at which to compact, however large the window; 0: trigger_at alone",
+        description="Tokens at which to compact, however large the window; 0: only trigger_at",
     )
     min_gain: float = Field(
         default=0.10,
@@ -197,7 +197,7 @@ class PermissionSettings(SettingsSection):
     deny: tuple[str, ...] = Field(default=(), description="What never runs; overrides other rules")
     pass_environment: tuple[str, ...] = Field(
         default=(),
-        description="Environment variables the model's commands get although they look secret",
+        description="Environment variables the model's commands get even though they look secret",
     )
 
 
@@ -334,8 +334,8 @@ class Settings(SettingsSection):
     )
     thinking: ThinkingLevel = Field(
         default="auto",
-        description="How much the model thinks before it answers; auto: medium if it can; "
-        "xhigh and max: the highest level that the model has",
+        description="How much the model thinks before it answers; auto: medium if supported; "
+        "xhigh and max: the highest level that the model supports",
     )
     permission_mode: PermissionMode = Field(
         default="ask",
@@ -394,7 +394,7 @@ class Settings(SettingsSection):
     )
     notify: NotifySetting = Field(
         default="auto",
-        description="Alerts while you look elsewhere: auto notifies if the terminal can, "
+        description="Alerts while the terminal is not in focus: auto notifies if the terminal can, "
         "else rings the bell",
     )
     bash_timeout_s: float = Field(
@@ -417,7 +417,7 @@ class Settings(SettingsSection):
     loopback_idle_timeout_s: float = Field(
         default=3_600.0,
         gt=0,
-        description="The same for a server on this machine, which may need long to read a prompt",
+        description="The same for a server on this machine, which may take long to read a prompt",
     )
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),

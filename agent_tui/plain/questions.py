@@ -155,7 +155,7 @@ class Asker:
     def _drop_typed_ahead(self) -> None:
         """What was typed before the question was shown cannot answer it."""
         if typed := self.keyboard.drop_typed():
-            self.lines.line(f"Ignored, as it was typed before the question: {typed!r}")
+            self.lines.line(f"Ignored because it was typed before the question: {typed!r}")
 
 
 def approval_lines(request: ApprovalRequest) -> list[str]:

@@ -80,7 +80,7 @@ def _planned(
     for file in read_patch(arguments.patch):
         path = context.resolve(file.path)
         if path in changes:
-            raise ToolError(f"The patch has {context.shown(path)} twice. Merge its parts.")
+            raise ToolError(f"The patch contains {context.shown(path)} twice. Merge its parts.")
         if file.action == "add":
             changes[path] = _added(file, path, context)
             continue

@@ -241,7 +241,7 @@ def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutpu
         text = f"Nothing found in {searched}. Try fewer or other words."
         return ToolOutput(text, ToolDetails(summary="nothing found"))
     if found.hits[0].missing:
-        head = f"No message matches it all ({searched}). Nearest:"
+        head = f"No message matches all of it ({searched}). Nearest:"
     else:
         count = "1 message matches" if found.matches == 1 else f"{found.matches:,} messages match"
         head = f"{count} ({searched})."

@@ -38,7 +38,7 @@ _GUIDE = (
             (
                 "up down enter",
                 "choose an answer to any question, once you stop typing for a second; "
-                "letters and digits answer, too; j, k scroll",
+                "letters and digits answer too; j, k scroll",
             ),
             (
                 "y a p s w r g n e",
@@ -82,7 +82,7 @@ _GUIDE = (
     PageSection(
         "Leaving",
         (
-            ("{clear_or_leave}", "stop what runs; else clear the prompt; twice leaves"),
+            ("{clear_or_leave}", "stop what runs; else clear the prompt; twice quits"),
             ("{leave_if_empty}", "leave, on an empty prompt"),
             ("{quit}", "leave at once"),
             ("{suspend}", "suspend; fg in the shell resumes"),

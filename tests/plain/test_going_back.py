@@ -55,7 +55,7 @@ def test_a_session_that_was_resumed_goes_back_as_far(stage: Stage, chain: list[P
 
 def test_the_place_that_was_gone_back_to_is_kept(stage: Stage, chain: list[Path]):
     went_on(stage, chain[-1], *["/undo both"] * 3)
-    told = "You had gone back to this message. /tree shows what came after it."
+    told = "You went back to this message. /tree shows what came after it."
     text = went_on(stage, chain[1], "/undo both", "/tree", "")
     assert told in text
     assert "Undone: Write 2." in text

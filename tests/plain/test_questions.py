@@ -125,7 +125,7 @@ def test_what_was_typed_before_the_question_is_told_and_does_not_answer_it():
     ask, out = asker("n", pending="y")
     assert ask.approval(COMMAND) == ApprovalAnswer("no")
     first, second = out.getvalue().splitlines()[:2]
-    assert first == "Ignored, as it was typed before the question: 'y'"
+    assert first == "Ignored because it was typed before the question: 'y'"
     assert second == "Question: run this command?"
 
 
@@ -169,7 +169,7 @@ def test_what_was_typed_before_a_grave_question_does_not_answer_it():
     question = Question("Start it?", (), (Choice(True, "yes", "y"),), is_grave=True)
     ask, out = asker("", pending="y")
     assert ask.question(question) is None
-    assert "Ignored, as it was typed before the question: 'y'" in out.getvalue()
+    assert "Ignored because it was typed before the question: 'y'" in out.getvalue()
 
 
 def test_a_plan_is_approved_with_or_without_edits():

@@ -20,8 +20,9 @@ The last line is the `result`, which `--output-format json` prints alone. It has
 outcome, tokens and `cost_usd` (null if the price is unknown). `type` is the name of the event.
 Fields that are null are left out. Messages are as in the [session file](../../sessions.example/).
 
-The lines are stable. Later versions may add types and fields, but they remove none and change no
-meaning, so ignore what you don't know. `agent-tui events schema` prints the JSON Schema of a line.
+The lines are stable. Later versions may add types and fields, but they never remove one or change
+its meaning, so ignore any that you don't know. `agent-tui events schema` prints the JSON Schema
+of a line.
 
 ## A conversation over a pipe
 
@@ -38,7 +39,7 @@ and ends with a `result`. Text that starts with `/` runs a command (`/compact fo
 An image is a part: `{"type": "image", "source": {"type": "base64", "data": "..."}}`. An interrupt
 stops the running turn at once. A line that can't be read is skipped with a `Notice`, and the exit
 code is then 2; otherwise it is that of the last message. Background jobs continue between messages.
-agent-tui ends when its input ends, or by a signal. `agent-tui events schema --input` prints the
+agent-tui ends when its input ends, or on a signal. `agent-tui events schema --input` prints the
 JSON Schema of a line.
 
 ## Order

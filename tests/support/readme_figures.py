@@ -78,15 +78,15 @@ FIGURES = (
     Figure(r"compacted from (\d+)k to (\d+)k tokens", measure_compaction, is_exact=False),
     Figure(r"([\d,]+) random kills", lambda: (f"{KILLS:,}",)),
     Figure(
-        r"(\d+) provider protocols, keys of (\d+) providers",
+        r"(\d+) provider protocols, keys for (\d+) providers",
         lambda: (str(len(WIRES)), str(len(KEY_VARIABLES))),
     ),
-    Figure(r"takes ([\d.]+) times that of an empty Textual app", measure_start, is_exact=False),
+    Figure(r"takes ([\d.]+) times as long as in an empty Textual app", measure_start, is_exact=False),
     Figure(
         r"([\d,]+) hostile command lines",
         lambda: (f"{sum(len(known.lines) for known in hostile_classes()):,}",),
     ),
-    Figure(r"sessions of (\d+) other agents", lambda: (str(len(FORMATS)),)),
+    Figure(r"sessions from (\d+) other agents", lambda: (str(len(FORMATS)),)),
 )
 
 

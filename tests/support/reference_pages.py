@@ -61,7 +61,7 @@ def key_page() -> str:
     ]
     head = (
         "# Keys\n\nEvery key of the chat and the prompt has a name. `[keys]` in `config.toml` "
-        "[changes it](../customize.md#keys); `/keys` shows the keys in force.\n\n"
+        "[changes it](../customize.md#keys); `/keys` shows your current keys.\n\n"
     )
     return head + _table(("name", "keys", "what it does"), rows)
 
@@ -76,7 +76,7 @@ def setting_page() -> str:
         if section[:1] == ("keys",):
             parts.append("\n## [keys]\n\nThe names are those of [the keys](keys.md).\n")
             continue
-        title = f"[{'.'.join(section)}]" if section else "Before all sections"
+        title = f"[{'.'.join(section)}]" if section else "Top level"
         parts.append(f"\n## {title}\n\n")
         if about := section_description(section):
             parts.append(f"{about}\n\n")
@@ -101,7 +101,7 @@ def setting_schema() -> str:
 
 def tool_page() -> str:
     """Every tool of the model, in the words that the model is given."""
-    parts = ["# Tools\n\nThe model has these tools. The texts are those that the model reads.\n"]
+    parts = ["# Tools\n\nThe model has these tools. These are the texts that it reads.\n"]
     for spec in default_toolbox().specs:
         parts.append(f"\n## {spec.name}\n\n{_text(spec.description)}\n")
     return "".join(parts)

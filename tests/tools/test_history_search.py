@@ -161,7 +161,7 @@ async def test_without_a_full_match_the_nearest_are_given_with_what_they_lack(
 ) -> None:
     look_in(context, talk.path)
     found = await recall(context, query="march crashes file nowhere")
-    assert found.startswith("No message matches it all (9 messages in 1 session). Nearest:")
+    assert found.startswith("No message matches all of it (9 messages in 1 session). Nearest:")
     assert hits(found) == ["e0000000"]
     assert " · line 1 · without nowhere\n" in found
 

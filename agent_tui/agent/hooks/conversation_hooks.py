@@ -130,7 +130,7 @@ class ConversationHooks:
         answer = await self._run("PreCompact", facts, (trigger,))
         why = answer.refusal
         if why and (reason == "overflow" or self._conversation.is_overfull):
-            self._tell(f"Compacting a full context although a PreCompact hook refused: {why}")
+            self._tell(f"Compacting a full context even though a PreCompact hook refused: {why}")
             why = ""
         return why, (hook_entry("PreCompact", answer.added),) if answer.added else ()
 

@@ -68,7 +68,7 @@ READ_ONLY = "This session is open read-only: you cannot add to it."
 READ_ONLY_HINT = "/fork continues in a copy."
 _WENT_BACK = "went_back"
 """Custom type of the entry that records the message the person was at when they left."""
-_BACK_HERE = "You had gone back to this message. /tree shows what came after it."
+_BACK_HERE = "You went back to this message. /tree shows what came after it."
 
 
 @dataclass(frozen=True, slots=True)

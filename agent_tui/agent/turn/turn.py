@@ -77,10 +77,10 @@ _MOST_SENT_ON = 3
 
 _KEPT = "The partial reply is kept; the model is asked to continue it."
 _STUCK = (
-    "Stopped: the model repeats tool calls without making progress. Tell it what to do instead, "
-    "or choose another model with /model."
+    "Stopped: the model keeps repeating tool calls without making progress. "
+    "Tell it what to do instead, or choose another model with /model."
 )
-_BABBLES = "Stopped: the model repeats the same text endlessly."
+_BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """What waiting does not mend, but another model may."""
 

@@ -55,7 +55,7 @@ def check_environment(env: Environment) -> Iterator[Check]:
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     present = sorted(name for name in env.environ if name.startswith("AGENT_TUI_"))
     in_force = [name for name in present if name in known]
-    found = f"{listed(in_force)} (used before the file)" if in_force else "no AGENT_TUI_* settings"
+    found = f"{listed(in_force)} (overrides the file)" if in_force else "no AGENT_TUI_* settings"
     yield Check(_SETTINGS, "environment", "info" if in_force else "ok", found)
 
 
@@ -92,7 +92,8 @@ def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check
         advice = "Fix the file. Until then, none of its settings apply."
     elif is_address:
         advice = (
-            "Write a full URL such as http://127.0.0.1:8080/v1. Until then, no model is reached."
+            "Write a full URL such as http://127.0.0.1:8080/v1. "
+            "Until then, no model can be reached."
         )
     elif problem.line:
         advice = "Fix or remove that line. Until then, the default applies."

@@ -391,7 +391,7 @@ def _tmux_advice(values: Mapping[str, str]) -> Iterator[Check]:
     delay = values.get("escape-time", "")
     if delay.isdigit() and int(delay) > _MAX_ESCAPE_MS:
         found = f"escape-time is {delay} ms: Esc reacts late"
-        advice = "tmux set -s escape-time 10 (add it to ~/.tmux.conf, too)"
+        advice = "tmux set -s escape-time 10 (add it to ~/.tmux.conf too)"
         yield Check(_TERMINAL, "tmux keys", "warning", found, advice)
 
 

@@ -213,7 +213,7 @@ def _no_such_model(name: str, model: LocalModel | None) -> ProviderError:
         message = f"No local model named {name}."
         hint = "List them with agent-tui models list, or download one with agent-tui models pull."
     else:
-        message = f"The file of local/{name} is missing: {model.path}."
+        message = f"The file for local/{name} is missing: {model.path}."
         hint = model.recovery_hint
     return ProviderError("not_found", message, hint)
 
@@ -227,7 +227,7 @@ def _load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> Prov
             return ProviderError("not_found", message, f"Install it: {install_command('local')}")
         case "killed":
             message = f"The server of {name} was killed twice while loading ({detail})."
-            hint = f"It may lack memory. {_smaller()} See {log_path}."
+            hint = f"It may be out of memory. {_smaller()} See {log_path}."
         case "refused" | "broke" if any(word in detail for word in _MEMORY_WORDS):
             message = f"Not enough memory for {name}: {detail}."
             hint = _smaller()

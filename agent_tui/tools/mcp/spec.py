@@ -158,7 +158,7 @@ def expand_variables(text: str, environ: Mapping[str, str], refused: Collection[
     def value(found: re.Match[str]) -> str:
         name, otherwise = found[1], found[2]
         if name in refused:
-            raise ToolError(f"${name} holds a model's key, which no server is given.")
+            raise ToolError(f"${name} contains a model's key, which is never given to a server.")
         if name in environ:
             return environ[name]
         if otherwise is None:

@@ -125,7 +125,7 @@ async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):
     assert remarks == [number >= REMARK_AT for number in range(1, STUCK_AT + 1)]
     end = only(events, TurnFinished)
     assert (end.outcome, end.can_continue) == ("error", True)
-    assert "repeats tool calls without making progress" in end.error
+    assert "repeating tool calls without making progress" in end.error
 
 
 async def test_a_model_that_only_writes_calls_nobody_can_run_is_stopped(stage):
@@ -186,7 +186,7 @@ async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
     conversation.model_info = replace(conversation.model_info, writes_calls=True)
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert (end.outcome, end.can_continue) == ("error", True)
-    assert "repeats the same text" in end.error
+    assert "repeating the same text" in end.error
     kept = runtime.conversation.log.path_entries()[-1].message.text
     assert kept.startswith("Well. I can help")
     assert len(kept) < 2_000

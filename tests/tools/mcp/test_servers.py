@@ -99,7 +99,7 @@ async def test_a_server_sees_no_keys_and_what_it_was_given(stage):
 
 @pytest.mark.parametrize(
     ("value", "why"),
-    [("${OUR_KEY}", "holds a model's key"), ("${NO_SUCH}", "NO_SUCH is not set")],
+    [("${OUR_KEY}", "contains a model's key"), ("${NO_SUCH}", "NO_SUCH is not set")],
 )
 async def test_a_variable_that_is_not_to_be_had_stops_the_start(stage, value, why):
     stage.add(env={"X": value})
