@@ -13,7 +13,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\
-Manage trusted folders. In a trusted folder and below it, agent-tui reads
+Manage trusted folders. In a trusted folder and its subfolders, agent-tui reads
 AGENTS.md (or CLAUDE.md) and .agent-tui/config.toml, and runs git to see which
 files a command changed. PATH defaults to the repository around the current
 folder, or to the current folder if there is none."""
@@ -28,7 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.verb_adder()
-    listing = add("list", "list the decisions on folders")
+    listing = add("list", "list your trust decisions")
     adding = add("add", "trust a folder")
     removing = add("remove", "remove a decision; you are asked again")
     for each in (adding, removing):

@@ -81,7 +81,9 @@ FIGURES = (
         r"(\d+) provider protocols, keys for (\d+) providers",
         lambda: (str(len(WIRES)), str(len(KEY_VARIABLES))),
     ),
-    Figure(r"takes ([\d.]+) times as long as in an empty Textual app", measure_start, is_exact=False),
+    Figure(
+        r"takes ([\d.]+) times as long as in an empty Textual app", measure_start, is_exact=False
+    ),
     Figure(
         r"([\d,]+) hostile command lines",
         lambda: (f"{sum(len(known.lines) for known in hostile_classes()):,}",),
