@@ -148,7 +148,7 @@ async def test_where_hunks_belong(
         (["*** Update File: a.py", "@@ class C:", "-x", "+y"], "'class C:' after @@ in the hunk"),
         (["*** Update File: a.py", "@@", " class A:"], "changes nothing"),
         (["*** Add File: b", f"+{omission_mark('9 tokens')}"], "placeholder for text left out"),
-        (["*** Add File: b", "+x", "*** Add File: ./b", "+y"], "has b twice"),
+        (["*** Add File: b", "+x", "*** Add File: ./b", "+y"], "contains b twice"),
     ],
 )
 async def test_what_cannot_be_applied_is_refused_with_the_reason(
