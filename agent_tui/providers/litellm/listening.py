@@ -11,6 +11,8 @@ from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.wires.base import IdleTimeoutError
 
 _T = TypeVar("_T")
+_CLOSE_S: Final = 1.0
+"""Seconds between two limits that are called the same: then no data is what there was."""
 
 
 class Listener:
@@ -82,7 +84,7 @@ class Listener:
     @property
     def _problem(self) -> str:
         byte_s, word_s = self._limit.byte_s, self._limit.word_s
-        if byte_s is not None and self._now >= self._byte_at + byte_s:
+        if byte_s is not None and self._now >= self._byte_at + byte_s - _CLOSE_S:
             return f"no data for {byte_s:g} s"
         return f"only keep-alives for {word_s:g} s"
 
