@@ -238,6 +238,7 @@ async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, k
 async def test_letters_typed_before_the_pause_go_to_the_prompt_and_answer_nothing(canary):
     async with opened() as (app, pilot):
         await until(pilot, lambda: isinstance(app.screen, ChoiceScreen))
+        assert isinstance(app.screen, ChoiceScreen)
         app.screen._quiet_s = 60.0  # however slowly the keys come
         await pilot.press("y", "e", "s", "space", "n", "o")
         assert isinstance(app.screen, ChoiceScreen)
