@@ -54,7 +54,10 @@ async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
         await ui.pilot.press("b")
         await ui.until(lambda: ui.text == "Change them")
         assert present(tmp_path) == BEFORE
-        assert ui.notices[-1] == "2 files restored: old.txt, new.txt. To redo: /undo, then r."
+        assert (
+            ui.notices[-1]
+            == "2 files restored: old.txt, new.txt. /undo offers to redo the changes."
+        )
         await ui.pilot.press("ctrl+u")
         assert "yes: 2 files as before the restore" in await question(ui, "/undo")
         await ui.pilot.press("y")

@@ -178,7 +178,9 @@ def _notices(
         count = f"{len(done)} file{'s' * (len(done) != 1)}"
         named = ", ".join(shown_path(path, cwd) for path in done[:_NAMED])
         more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
-        notices.append(Notice("info", f"{count} restored: {named}{more}. To redo: /undo, then r."))
+        notices.append(
+            Notice("info", f"{count} restored: {named}{more}. /undo offers to redo the changes.")
+        )
     for path, why in left:
         notices.append(Notice("warning", f"{shown_path(path, cwd)} was not restored: {why}."))
     return notices

@@ -92,7 +92,7 @@ async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage:
     plan = await back_to(runtime, 0)
     assert {Path(r.path).name for r in plan.restores} == {"old.py", "new.py"}
     told = notices(await runtime.files.carry_out(plan))
-    assert told == ["2 files restored: old.py, src/new.py. To redo: /undo, then r."]
+    assert told == ["2 files restored: old.py, src/new.py. /undo offers to redo the changes."]
     assert old.read_bytes() == b"one\r\ntwo\r\n"
     assert old.stat().st_mode & 0o777 == 0o751
     assert not (stage.workspace / "src/new.py").exists()
