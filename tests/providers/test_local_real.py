@@ -270,7 +270,7 @@ async def test_killed_in_mid_stream_it_is_a_crash_and_replaced(local: LocalProvi
         await anext(stream)
         (pid,) = local.servers.pids
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(ProviderError, match="ended while answering") as raised:
+        with pytest.raises(ProviderError, match="exited mid-reply") as raised:
             async for _ in stream:
                 pass
     assert raised.value.kind == "crashed"
@@ -355,7 +355,7 @@ def _no_gguf(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (_cut, " is cut: "),
+        (_cut, " is incomplete: "),
         (_of_unknown_kind, "unknown model architecture: 'xlama'"),
         (_of_endless_layers, "GGML_ASSERT"),
         (_no_gguf, "is not a GGUF file"),
