@@ -54,7 +54,8 @@ def _apply(arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
         except ToolError as error:
             before = f" Already done: {'; '.join(done)}." if done else ""
             raise ToolError(f"{error}{before}") from error
-        done.append(f"{change.verb} {context.shown(change.path)} ({change.diff.counts})")
+        at = f", at {change.diff.lines}" if change.verb == "updated" and change.diff.lines else ""
+        done.append(f"{change.verb} {context.shown(change.path)} ({change.diff.counts}{at})")
     details = ToolDetails(
         summary=_counts(changes),
         diff="".join(change.diff.text for change in changes),

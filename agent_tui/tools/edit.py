@@ -89,7 +89,8 @@ def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
         diff=change.diff.text,
         files=FileTouches(edited=(str(change.path),)),
     )
-    done = f"Edited {context.shown(change.path)}: {places}, {change.diff.counts} lines."
+    at = f", at {change.diff.lines}" if change.diff.lines else ""
+    done = f"Edited {context.shown(change.path)}: {places}, {change.diff.counts} lines{at}."
     return ToolOutput("\n".join([done, *plan.remarks]), details)
 
 

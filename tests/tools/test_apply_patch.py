@@ -68,6 +68,7 @@ async def test_files_are_added_updated_moved_and_deleted_at_once(
     assert {Path(name).name for name in files.written} == {"b.py", "moved.py"}
     assert {Path(name).name for name in files.edited} == {"a.py", "old.py", "gone.py"}
     assert "added new/b.py (+2 -0)" in output.for_model
+    assert "updated a.py (+1 -1, at 8)" in output.for_model
 
 
 async def test_the_intent_names_all_files_and_shows_all_diffs_and_changes_nothing(

@@ -32,6 +32,22 @@ def test_a_huge_file_is_compared_in_one_hunk():
     assert "@@ -14998,8 +14998,7 @@" in diff.text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a\nb\nc\n", "a\nB\nB\nc\n", "2-3"),
+        ("a\nb\nc\nd\ne\n", "A\nb\nd\ne\ne\n", "1, 3, 5"),
+        ("a\nb\n", "a\n", "2"),
+        ("a\nb", "a\nc", "2"),
+        ("a\n", "a\n", ""),
+        ("", "a\nb\n", "1-2"),
+        ("a\nb\n" * 12, "a\nc\n" * 12, "2, 4, 6, 8, 10, 12, 14, 16, 18, 20, ..."),
+    ],
+)
+def test_changed_lines_are_named_as_they_are_numbered_now(before: str, after: str, lines: str):
+    assert unified_diff(before, after, "x").lines == lines
+
+
 _LINES = st.lists(st.sampled_from(["a\n", "b\n", "\n", "ab\n"]), max_size=12)
 
 

@@ -34,7 +34,7 @@ async def test_several_edits_apply_at_once(context: ToolContext, source: Path):
     output = await call_tool(context, "edit", _edit(("return 2", "return 22"), ("f()", "h()")))
     assert source.read_text() == _SOURCE.replace("f()", "h()").replace("return 2", "return 22")
     assert output.for_person.summary == "+2 -2"
-    assert output.for_model == "Edited a.py: 2 places, +2 -2 lines."
+    assert output.for_model == "Edited a.py: 2 places, +2 -2 lines, at 1, 6."
     assert output.for_person.files.edited == (str(source),)
 
 

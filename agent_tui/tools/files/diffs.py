@@ -4,11 +4,13 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby, islice
 
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
 """difflib's time grows faster than its input; beyond this the changed middle is one hunk."""
 _COMPARED_CHARS = 1 << 16
+_MOST_RANGES_NAMED = 10
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -24,6 +26,16 @@ class Diff:
     def counts(self) -> str:
         """For one line of summary: ``+3 -1``."""
         return f"+{self.added} -{self.removed}"
+
+    @property
+    def lines(self) -> str:
+        """Which lines of the new text differ, the first few: ``12-15, 40``.
+
+        Removed lines count as the line that is now in their place.
+        """
+        ranges = list(islice(_changed_ranges(self.text), _MOST_RANGES_NAMED + 1))
+        shown = [f"{a}-{b}" if a < b else f"{a}" for a, b in ranges[:_MOST_RANGES_NAMED]]
+        return ", ".join(shown) + (", ..." if len(ranges) > _MOST_RANGES_NAMED else "")
 
 
 def unified_diff(before: str, after: str, label: str) -> Diff:
@@ -115,6 +127,18 @@ def _stretches(diff: str) -> Iterator[tuple[_Hunk | None, list[str]]]:
                 new_left -= 1
             at += 1
         yield hunk, lines[first:at]
+
+
+def _changed_ranges(diff: str) -> Iterator[tuple[int, int]]:
+    """The first and last number of each run of changed lines, as they are after the change."""
+    for hunk, lines in _stretches(diff):
+        number = hunk.new_start + 1 if hunk is not None else 0
+        signs = (line[0] for line in lines[1:] if not line.startswith("\\"))
+        for is_same, run in groupby(signs, lambda sign: sign == " "):
+            present = sum(sign != "-" for sign in run)
+            if not is_same:
+                yield number, number + max(present, 1) - 1
+            number += present
 
 
 def _unend(hunk: _Hunk, sign: str) -> None:
