@@ -1,15 +1,18 @@
 """What asks for approval: the mode, the rules, the last decisions."""
 
 import asyncio
+import re
 from itertools import chain
+from pathlib import Path
 from typing import get_args
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.approved_plan import approved_plan
-from agent_tui.commands.core.command import command
+from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode
 from agent_tui.key_actions import keys_in_force
@@ -43,6 +46,7 @@ FULL_MODE_QUESTION: Question[PermissionMode] = Question(
 )
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")
+_ALWAYS = re.compile(r"\s+always$")
 _SHOWN_DECISIONS = 20
 _DONE: dict[Decision, str] = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 _WHO: dict[DecidedBy, str] = {
@@ -55,26 +59,32 @@ _WHO: dict[DecidedBy, str] = {
 
 
 @command(
-    "[mode|remove RULE]",
+    "[mode|allow RULE|ask RULE|deny RULE|remove RULE]",
     completions=lambda front: (
         *marked(PERMISSION_MODES, front.runtime.conversation.permissions.mode),
+        *(Completion(f"{decision} ", f"add a rule: {decision} bash(make *)") for decision in _DONE),
         *_removals(front),
     ),
 )
 async def permissions(front: Front, argument: str) -> None:
     """Show or change what needs your approval."""
-    if not argument:
-        await front.show(permissions_page(front.runtime.conversation.permissions))
-        return
+    engine = front.runtime.conversation.permissions
     verb, _, rule_text = argument.partition(" ")
-    if verb == "remove":
-        _remove_rule(front, rule_text.strip())
-        return
-    for mode in PERMISSION_MODES:
-        if mode == argument.lower():
+    match verb.lower(), rule_text.strip():
+        case "", _:
+            await front.show(permissions_page(engine))
+        case "remove", text:
+            _remove_rule(front, text)
+        case "allow" | "ask" | "deny" as decision, text if text:
+            _add_rule(front, decision, text)
+        case "ask" | "accept-edits" | "plan" | "full" as mode, "":
             _use_mode(front, mode)
-            return
-    front.say(f"Unknown mode {argument}. Use one of {', '.join(PERMISSION_MODES)}.", "warning")
+        case "allow" | "deny" as decision, _:
+            front.say(f"Name a rule, such as /permissions {decision} bash(make *).", "warning")
+        case _:
+            modes = ", ".join(PERMISSION_MODES)
+            others = "or allow, ask, deny or remove with a rule"
+            front.say(f"Unknown mode {argument}. Use one of {modes}; {others}.", "warning")
 
 
 @command("[show]", completions=lambda _front: ("show",))
@@ -114,6 +124,23 @@ def _use_mode(front: Front, mode: PermissionMode) -> None:
     front.say(f"Permissions: {mode}")
 
 
+def _add_rule(front: Front, decision: Decision, text: str) -> None:
+    """Add a rule for this session, or for the project if "always" follows it.
+
+    Raises:
+        ConfigError: It is no rule, or the project's rules cannot be written.
+    """
+    engine = front.runtime.conversation.permissions
+    rule = _ALWAYS.sub("", text)
+    if rule == text:
+        engine.add_session_rule(rule, decision)
+        front.say(f"Added for this session: {decision} {engine.rules[-1]}")
+        return
+    engine.add_project_rule(rule, decision)
+    file = short_path(engine.project_rules_file, Path.home())
+    front.say(f"Added for this project: {decision} {engine.rules[-1]} (kept in {file})")
+
+
 def _removals(front: Front) -> tuple[str, ...]:
     """What would take back each rule that was made by answering an approval."""
     rules = front.runtime.conversation.permissions.rules
@@ -146,12 +173,17 @@ def permissions_page(engine: PermissionEngine) -> Page:
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
         for rule in engine.rules
     ]
-    if not rows:
-        rows = [("none", "Add rules in config.toml, or when you answer an approval.")]
     ways = filter(None, ("/permissions MODE", keys_in_force().shown("permission_mode")))
+    file = short_path(engine.project_rules_file, Path.home())
+    adding = (
+        ("this session", "/permissions allow RULE (or ask, deny, remove)"),
+        ("this project", f"/permissions allow RULE always (kept in {file})"),
+        ("all projects", "agent-tui config edit"),
+    )
     sections = [
         PageSection(f"Mode ({' or '.join(ways)})", modes),
-        PageSection("Rules (deny wins; /permissions remove RULE removes one)", tuple(rows)),
+        PageSection("Rules (deny wins)", tuple(rows) or (("none", ""),)),
+        PageSection("Change rules", adding),
     ]
     if decided := engine.log.latest[:_SHOWN_DECISIONS]:
         counted = (
@@ -166,6 +198,8 @@ def permissions_page(engine: PermissionEngine) -> Page:
 def _decision_row(decided: DecisionRecord) -> Row:
     """When and what was decided; about what, by whom and why."""
     at = decided.decided_at.astimezone().strftime("%H:%M:%S")
-    why = f": {decided.why}" if decided.why else ""
     what = " ".join(decided.what.split())
-    return f"{at} {decided.decision}", f"{decided.tool}: {what}   by {decided.by}{why}"
+    said = f"{_DONE[decided.decision]} by {_WHO[decided.by]}"
+    asked = "reason for asking: " if decided.by == "person" else ""
+    why = f" ({asked}{decided.why})" if decided.why else ""
+    return f"{at} {decided.decision}", f"{decided.tool}: {what}   {said}{why}"

@@ -94,6 +94,11 @@ class PermissionEngine:
     own. Everything that changes something is up to the mode and the rules; deny rules win, then
     the most specific rule. Protected files and destructive commands ask in every mode, whatever
     a rule allows.
+
+    Attributes:
+        mode: The permission mode; it may be changed at any time.
+        log: What was decided in this session.
+        project_rules_file: Holds the rules that always apply in this project.
     """
 
     def __init__(
@@ -110,7 +115,7 @@ class PermissionEngine:
     ) -> None:
         self.mode: PermissionMode = mode
         self.log = DecisionLog()
-        self._project_rules_file = project_rules_file
+        self.project_rules_file = project_rules_file
         self._is_interactive = is_interactive
         self._only_reading = _PLAN_MODE
         self._problems: list[str] = []
@@ -274,29 +279,44 @@ class PermissionEngine:
         """Go by `rules` of the command line, too."""
         self._rules += rules
 
-    def add_session_rule(self, rule: str) -> None:
-        """Allow what `rule` says until the program ends; empty adds nothing."""
-        if rule:
-            self._rules.append(parse_rule(rule, "allow", _SESSION_SOURCE))
-
-    def add_project_rule(self, rule: str) -> None:
-        """Allow what `rule` says in this project from now on.
+    def add_session_rule(self, rule: str, decision: Decision = "allow") -> None:
+        """Go by `rule` until the program ends; empty adds nothing.
 
         Raises:
-            ConfigError: the rules file cannot be written; the rule holds for this session.
+            ConfigError: It is no rule.
+        """
+        if rule:
+            self._put(parse_rule(rule, decision, _SESSION_SOURCE))
+
+    def add_project_rule(self, rule: str, decision: Decision = "allow") -> None:
+        """Go by `rule` in this project from now on; empty adds nothing.
+
+        Raises:
+            ConfigError: It is no rule, or the rules file cannot be written; then it holds for
+                this session.
         """
         if not rule:
             return
-        kept = parse_rule(rule, "allow", _PROJECT_SOURCE)
-        self._rules.append(kept)
-        path = self._project_rules_file
+        kept = parse_rule(rule, decision, _PROJECT_SOURCE)
+        path = self.project_rules_file
         try:
-            change_rules_file(path, "allow", lambda texts: [*(t for t in texts if t != rule), rule])
+            for other in _DECISIONS:
+                added = (rule,) if other == decision else ()
+                change_rules_file(
+                    path, other, lambda texts, added=added: [*_without(texts, kept), *added]
+                )
         except (OSError, ValueError) as error:
-            self._rules[-1] = replace(kept, source=_SESSION_SOURCE)
+            self._put(replace(kept, source=_SESSION_SOURCE))
             raise ConfigError(
                 f"{path}: cannot save the rule: {error}", "It applies to this session only."
             ) from error
+        self._put(kept)
+
+    def _put(self, rule: Rule) -> None:
+        """Add `rule` in place of what its source said of the same calls."""
+        said = (rule.source, str(rule))
+        self._rules = [kept for kept in self._rules if (kept.source, str(kept)) != said]
+        self._rules.append(rule)
 
     def remove_rule(self, rule: Rule) -> None:
         """Take a rule of this session or project back.
@@ -311,12 +331,10 @@ class PermissionEngine:
             raise ConfigError(
                 f"{rule} comes from the settings.", "Remove it from config.toml: /settings."
             )
-        path = self._project_rules_file
+        path = self.project_rules_file
         if rule.source == _PROJECT_SOURCE:
             try:
-                change_rules_file(
-                    path, rule.decision, lambda texts: [t for t in texts if not _parses_to(t, rule)]
-                )
+                change_rules_file(path, rule.decision, lambda texts: _without(texts, rule))
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"{path}: cannot remove the rule: {error}", "Edit that file."
@@ -585,7 +603,7 @@ class PermissionEngine:
             try:
                 rules.append(parse_rule(text, decision, source))
             except ConfigError as error:
-                where = str(self._project_rules_file) if source == _PROJECT_SOURCE else source
+                where = str(self.project_rules_file) if source == _PROJECT_SOURCE else source
                 self._problems.append(f"{where}: {decision}: {error}")
         return rules
 
@@ -610,9 +628,14 @@ def _home_folder() -> Path | None:
         return None
 
 
-def _parses_to(text: str, rule: Rule) -> bool:
+def _without(texts: Sequence[str], rule: Rule) -> list[str]:
+    """`texts` without those that speak of the same calls as `rule`."""
+    return [text for text in texts if not _speaks_of(text, rule)]
+
+
+def _speaks_of(text: str, rule: Rule) -> bool:
     try:
-        return parse_rule(text, rule.decision) == rule
+        return str(parse_rule(text, rule.decision)) == str(rule)
     except ConfigError:
         return False
 

@@ -46,7 +46,7 @@ def test_every_page_is_built(site: Path):
 
 
 def test_a_bar_in_a_table_has_no_escape(site: Path):
-    assert "[mode|remove RULE]" in html_of(site, "reference/commands")
+    assert "[mode|allow RULE|ask RULE|deny RULE|remove RULE]" in html_of(site, "reference/commands")
 
 
 def test_every_link_and_picture_of_the_site_is_there(site: Path):

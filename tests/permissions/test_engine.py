@@ -353,6 +353,23 @@ def test_the_project_file_keeps_comments_and_may_deny(tmp_path: Path):
     assert permissions.judge("bash", _bash("make all")).decision == "deny"
 
 
+def test_a_newer_rule_of_the_same_source_replaces_the_one_alike(tmp_path: Path):
+    path = tmp_path / "permissions.toml"
+    path.write_text('# mine\nask = ["bash(make)", "bash(ls)"]\n')
+    permissions = _permissions(rules_file=path)
+    permissions.add_project_rule("bash(make)")
+    assert path.read_text() == '# mine\nask = ["bash(ls)"]\nallow = ["bash(make)"]\n'
+    permissions.add_session_rule("bash(make)", "deny")
+    permissions.add_session_rule("bash(make)", "ask")
+    assert permissions.judge("bash", _bash("make")).decision == "allow"
+    found = [(rule.decision, str(rule), rule.source) for rule in permissions.rules]
+    assert found == [
+        ("ask", "bash(ls)", "project"),
+        ("allow", "bash(make)", "project"),
+        ("ask", "bash(make)", "session"),
+    ]
+
+
 def test_broken_rules_are_reported_and_the_others_hold(tmp_path: Path):
     path = tmp_path / "permissions.toml"
     path.write_text("allow = [")

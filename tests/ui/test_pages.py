@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.commands.core.pages import PageSection
@@ -37,12 +38,16 @@ def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Pat
     permissions.add_session_rule("bash(make)")
     intent = Intent(title="rm x", access="execute", command="rm\nx")
     permissions.record("bash", intent, permissions.judge("bash", intent))
-    _modes, rules, counts, decided = permissions_page(permissions).sections
+    answered = replace(permissions.judge("bash", intent), decision="allow", by="person", why="w")
+    permissions.record("bash", intent, answered)
+    _modes, rules, change, counts, decided = permissions_page(permissions).sections
     assert rules.rows == (
         ("deny", "bash(rm *)   config.toml"),
         ("allow", "bash(make)   this session"),
     )
-    assert counts.rows == (("", "1 denied by rules"),)
-    ((when, what),) = decided.rows
+    assert str(tmp_path / "rules.toml") in change.rows[1][1]
+    assert counts.rows == (("", "1 denied by rules, 1 allowed by you"),)
+    (answer, (when, what)) = decided.rows
+    assert answer[1] == "bash: rm x   allowed by you (reason for asking: w)"
     assert when.endswith(" deny")
-    assert what == "bash: rm x   by rule: the deny rule bash(rm *) applies to: rm"
+    assert what == "bash: rm x   denied by rules (the deny rule bash(rm *) applies to: rm)"
