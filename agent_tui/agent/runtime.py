@@ -155,7 +155,7 @@ class AgentRuntime:
         await self._background.aclose()
         await self.end_jobs()
         await self.services.hooks.end_session()
-        self.sessions.keep_place()
+        self.sessions.leave()
         self.conversation.log.close()
 
     # Background commands

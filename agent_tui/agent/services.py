@@ -45,6 +45,8 @@ class RuntimeServices:
         person_environ: That of the person's own commands, without the providers' keys.
         secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
+        origin: What makes the sessions: ``print``, ``tour``, or empty for a person.
+        keeps_mode: Sessions open in the present permission mode, not in the one they were left in.
         added_folders: Folders besides the workspace that are worked in.
         launch_cwd: Where the program was started, if it works elsewhere.
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
@@ -81,6 +83,8 @@ class RuntimeServices:
     person_environ: dict[str, str]
     secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
+    origin: str = ""
+    keeps_mode: bool = False
     added_folders: tuple[Path, ...] = ()
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools

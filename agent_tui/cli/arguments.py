@@ -31,7 +31,7 @@ examples:
   agent-tui --local                     use a small local model, no key needed
   agent-tui -m anthropic/claude-sonnet-4-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
-  agent-tui -c                          continue the newest session here
+  agent-tui -c                          continue the session you left last here
   git diff | agent-tui -p "review this"
   agent-tui -p -- "--x: what is it?"    text after -- is never an option
 
@@ -76,6 +76,11 @@ class Arguments:
     def is_headless(self) -> bool:
         """Whether to print instead of opening the screen."""
         return self.print_prompt is not None
+
+    @property
+    def origin(self) -> str:
+        """What makes sessions, as their headers say it; empty for a person."""
+        return "tour" if self.is_demo else "print" if self.is_headless else ""
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
@@ -202,7 +207,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--continue",
         action="store_true",
         dest="continues",
-        help="continue the newest session in this folder",
+        help="continue the session you left last in this folder; with -p, the newest one",
     )
     which.add_argument(
         "-r",

@@ -243,6 +243,8 @@ def compose(
             secrets=secrets,
         ),
         keeps_sessions=arguments.keeps_session and not unkept,
+        origin=arguments.origin,
+        keeps_mode=bool(arguments.origin) or loaded.origin(("permission_mode",)).layer != "default",
         added_folders=added,
         launch_cwd=launch_cwd,
         take_up_tools=servers.take_up,
@@ -342,6 +344,13 @@ def _why_no_session_is_kept(sessions: Path) -> str:
 
 
 def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
+    """The session of ``-c`` or ``-r``, as `Program.resume` says.
+
+    A person continues the session they left last, a script whatever was written last.
+
+    Raises:
+        UsageError: There is none to continue.
+    """
     if not arguments.continues:
         return (
             _session_named(arguments.resume, store, cwd) if arguments.resume else arguments.resume
@@ -352,7 +361,13 @@ def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> st
             f"No session to continue in {cwd}.",
             "Start one with agent-tui, or choose one with agent-tui -r.",
         )
-    return str(newest.path)
+    left = newest.path if arguments.origin else store.left_last(cwd)
+    if left is None:
+        raise UsageError(
+            f"You have left no session in {cwd}.",
+            "agent-tui -r also lists those of -p and of the tour.",
+        )
+    return str(left)
 
 
 def _session_named(ref: str, store: SessionStore, cwd: Path) -> str:

@@ -161,6 +161,8 @@ class Header(Stored):
     compaction: Carryover | None = None
     launch_cwd: str | None = None
     """Where the program was started, when it works in another folder (the demo does)."""
+    origin: str | None = None
+    """What made the session, unless it was a person in a conversation: ``print`` or ``tour``."""
 
 
 class _Entry(Stored):

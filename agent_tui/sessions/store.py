@@ -7,10 +7,11 @@ from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
 from agent_tui.paths import cwd_slug, make_private_dir
-from agent_tui.regular_files import kind_of_file, open_regular_file
+from agent_tui.regular_files import kind_of_file, open_regular_file, read_regular_file
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -32,6 +33,8 @@ from agent_tui.text import repair_text
 _PAGE_SIZE = 100
 _GLANCED_FILES = 50
 _TRASH = "trash"
+_LEFT = ".left"
+"""In the folder of a project: the path of the session that the person left last there."""
 EXPLORED = "explored"
 """The folder of the sessions of helpers, in that of their project's; below it one for each
 session they worked for."""
@@ -95,6 +98,7 @@ class SessionStore:
             parent_session=str(parent.path) if parent.path else before.id,
             compaction=carryover,
             launch_cwd=before.launch_cwd,
+            origin=before.origin,
         )
         name = (SessionInfoEntry(name=parent.name),) if parent.name else ()
         file = self._path_for(header) if parent.path else None
@@ -255,6 +259,32 @@ class SessionStore:
     def newest(self, cwd: Path) -> SessionSummary | None:
         """The session that was written last in `cwd`."""
         return next(iter(self.list(cwd)), None)
+
+    def left_last(self, cwd: Path) -> Path | None:
+        """The session that the person left last in `cwd`.
+
+        That is the one of `note_left`, unless another one that a person made was written since.
+        """
+        made = (found.path for found in self.list(cwd) if not found.origin)
+        newest, note = next(made, None), self._left_file(cwd)
+        try:
+            left, left_at = Path(os.fsdecode(read_regular_file(note))), note.stat().st_mtime_ns
+            is_last = newest is None or newest.stat().st_mtime_ns <= left_at
+        except OSError:
+            return newest
+        return left if is_last and left.is_file() else newest
+
+    def note_left(self, path: Path, cwd: Path) -> None:
+        """Note that the person is leaving the session at `path`, if it has a file, in `cwd`.
+
+        The session's own time stays that of what was said last.
+        """
+        if path.is_file():
+            with suppress(OSError):
+                replace_private_file(self._left_file(cwd), os.fsencode(path.absolute()))
+
+    def _left_file(self, cwd: Path) -> Path:
+        return self.root / cwd_slug(cwd) / _LEFT
 
     def rename(self, path: Path, name: str) -> None:
         """Give the session at `path`, which no process may have open, another name.

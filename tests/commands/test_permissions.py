@@ -63,7 +63,7 @@ async def test_a_rule_is_added_for_the_session_or_for_the_project(tmp_path):
 )
 async def test_what_is_no_rule_is_refused_with_the_syntax(tmp_path, line, said):
     conversation = Conversation(tmp_path)
-    code, out, err = await conversation.printed(f"/permissions {line}")
+    _, out, err = await conversation.printed(f"/permissions {line}")
     assert said in out + err
     assert not conversation.runtime.conversation.permissions.rules
 

@@ -224,7 +224,7 @@ def test_what_can_be_looked_up_and_set(stage):
     typed = ("/permissions plan", "/permissions", "/permissions x", "/thinking high", "/tools")
     text = talk(stage, stage.runtime([]), *typed, "/memory", "/export", "/help")
     assert "● plan: reads only" in text
-    assert "Unknown mode x. Use one of ask, accept-edits, plan, full." in text
+    assert "Unknown mode x. Use one of ask, accept-edits, plan, full; or allow" in text
     assert "Thinking: high" in text
     assert "bash: Run " in text
     assert "Nothing to export yet." in text

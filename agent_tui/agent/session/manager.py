@@ -13,10 +13,12 @@ from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.loops.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
+    PERMISSION_MODE,
     FolderFiles,
     cut_off_note,
     last_thinking_level,
     load_folder_files,
+    mode_left_in,
     model_to_resume,
     new_log,
     open_conversation,
@@ -68,16 +70,24 @@ READ_ONLY = "This session is open read-only: you cannot add to it."
 READ_ONLY_HINT = "/fork continues in a copy."
 _WENT_BACK = "went_back"
 """Custom type of the entry that records the message the person was at when they left."""
+_LEFT_IN = "Permission mode: {mode}, as you left this session. /permissions changes it."
+_LEFT_IN_FULL = (
+    "You left this session in full mode. It opens in {mode}: /permissions full chooses full again."
+)
 _BACK_HERE = "You went back to this message. /tree shows what came after it."
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A session that was opened, the folder to work in, and what to tell of both."""
+    """A session that was opened, the folder to work in, and what to tell of both.
+
+    `left_in` is the permission mode it was left in: a file from elsewhere could say anything.
+    """
 
     log: SessionLog
     cwd: Path
     notices: tuple[Notice, ...]
+    left_in: PermissionMode | None
 
 
 class SessionManager:
@@ -103,6 +113,7 @@ class SessionManager:
         self._past = past
         self._is_busy = is_busy
         self._is_branch_begun = False
+        self._first_mode = mode
         self._jobs = JobTable()
         permissions, files = services.make_permissions(cwd, mode), load_folder_files(services, cwd)
         thinking = services.settings.thinking
@@ -169,12 +180,15 @@ class SessionManager:
         model, model_note = self.conversation.model, ""
         if not keep_model:
             model, model_note = model_to_resume(log, model, self._services)
+        permission_mode, mode_note = self._mode_to_resume(opened.left_in)
         reason = "forked" if mode == "fork" else "resumed"
         events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
+        self.conversation.permissions.mode = permission_mode
         if not log.is_read_only:
             log.append_many(unnamed_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
-        notices = (*opened.notices, *(Notice("warning", note) for note in noted))
+        said = (Notice("info", mode_note),) if mode_note else ()
+        notices = (*opened.notices, *(Notice("warning", note) for note in noted), *said)
         left = await self._leave_jobs()
         gone = [Notice("info", ended_line(job), "job") for job in self.conversation.untold_jobs()]
         return (*events, *left, *notices, *gone)
@@ -393,13 +407,47 @@ class SessionManager:
             conversation.log.append_many(changes)
             self._is_branch_begun = False
 
-    def keep_place(self) -> None:
-        """Make the session reopen at the current message if the person went back to it and left."""
+    def leave(self) -> None:
+        """Make the session reopen as the person leaves it.
+
+        That is in the current mode, and at the current message if they went back to it.
+        """
+        log, mode = self.conversation.log, self.conversation.permissions.mode
+        is_kept = bool(log.entries) and not (log.is_read_only or self._services.origin)
+        default = "ask" if self._services.keeps_mode else self._first_mode
+        if is_kept and mode != (mode_left_in(log) or default):
+            with suppress(SessionError):  # it opens in the mode of the settings then
+                log.append(CustomEntry(custom_type=PERMISSION_MODE, data=mode))
+        self._keep_place()
+        self._note_left()
+
+    def _keep_place(self) -> None:
         log = self.conversation.log
         if self._is_branch_begun and not log.is_read_only:
             with suppress(SessionError):  # it opens at its end then
                 log.append(CustomEntry(custom_type=_WENT_BACK))
         self._is_branch_begun = False
+
+    def _note_left(self) -> None:
+        """Make the present session the one that ``-c`` opens here."""
+        log, services = self.conversation.log, self._services
+        if log.path is not None and not (log.is_read_only or services.origin):
+            services.store.note_left(log.path, self.conversation.cwd)
+
+    def _mode_to_resume(self, left_in: PermissionMode | None) -> tuple[PermissionMode, str]:
+        """The mode in which a session left in `left_in` is continued, and what to say of it.
+
+        Only a conversation that has not begun, in the mode that the program started with, takes
+        up another mode: nobody has chosen one then.
+        """
+        conversation = self.conversation
+        mode = conversation.permissions.mode
+        is_chosen = self._services.keeps_mode or mode != self._first_mode
+        if is_chosen or left_in in (None, mode) or not conversation.is_new:
+            return mode, ""
+        if left_in == "full":
+            return mode, _LEFT_IN_FULL.format(mode=mode)
+        return left_in, _LEFT_IN.format(mode=left_in)
 
     def session_changed(self, reason: SessionChangeReason) -> SessionChanged:
         """The event that tells of the present session."""
@@ -436,7 +484,8 @@ class SessionManager:
                 notices.append(Notice("info", _forked_note(log)))
                 notices += [Notice("warning", note) for note in log.warnings]
                 log = self._fork(log, log.leaf_id, cwd)
-        return _Opened(log, cwd, tuple(notices))
+        is_own = path.is_relative_to(self._services.store.root)
+        return _Opened(log, cwd, tuple(notices), mode_left_in(log) if is_own else None)
 
     def _open_log(self, path: Path, mode: OpenMode) -> tuple[SessionLog, tuple[Notice, ...]]:
         """The session at `path`; one that may not be written as a copy in memory."""
@@ -462,6 +511,7 @@ class SessionManager:
             cwd=cwd,
             launch_cwd=launch_cwd if launch_cwd != cwd else None,
             durability=services.settings.durability,
+            origin=services.origin,
         )
 
     def _switch(
@@ -473,7 +523,10 @@ class SessionManager:
         reason: SessionChangeReason,
     ) -> tuple[AgentEvent, ...]:
         """Go on with `log`; without an await, so that no interruption leaves half a change."""
-        self.keep_place()
+        if reason in ("new", "resumed"):
+            self.leave()
+        else:
+            self._keep_place()
         before, services = self.conversation, self._services
         permissions = before.permissions
         if cwd != before.cwd:
@@ -489,6 +542,7 @@ class SessionManager:
         after.told_note = before.told_note
         self._background.drop()
         before.log.close()
+        self._note_left()
         return (
             self.session_changed(reason),
             ModelChanged(model.name, after.model_info.window),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.explore.definitions import find_agents
@@ -18,6 +19,7 @@ from agent_tui.agent.prompt.fitted_prompt import (
 )
 from agent_tui.agent.prompt.skills import find_skills
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.messages import (
@@ -32,6 +34,7 @@ from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.safe_paths import is_folder
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
+    CustomEntry,
     Header,
     MessageEntry,
     ModelChangeEntry,
@@ -50,6 +53,9 @@ from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.suited import suited_tools
 
+PERMISSION_MODE: Final = "permission_mode"
+"""Custom type of the entry that records the permission mode the person left the session in."""
+
 
 def new_log(
     services: RuntimeServices, cwd: Path, model: ModelRef, thinking: ThinkingLevel
@@ -63,6 +69,7 @@ def new_log(
         base_url=shown_address(model.base_url) or None,
         thinking_level=thinking,
         launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
+        origin=services.origin or None,
     )
     if services.keeps_sessions:
         return services.store.create(header)
@@ -224,6 +231,19 @@ def last_thinking_level(log: SessionLog) -> ThinkingLevel:
     """The thinking level a session last used; levels we do not know are ``off``."""
     newest = newest_thinking_level(log.path_entries())
     return as_thinking_level(newest or log.header.thinking_level)
+
+
+def mode_left_in(log: SessionLog) -> PermissionMode | None:
+    """The permission mode a session was left in; None where the file does not say."""
+    for entry in reversed(log.entries):
+        match entry:
+            case CustomEntry(
+                custom_type=name, data="ask" | "accept-edits" | "plan" | "full" as mode
+            ) if name == PERMISSION_MODE:
+                return mode
+            case _:
+                pass
+    return None
 
 
 def _take_up_history(conversation: Conversation) -> None:

@@ -18,6 +18,7 @@ def fork_session(
     cwd: Path,
     launch_cwd: Path | None = None,
     durability: Durability = "entry",
+    origin: str = "",
 ) -> SessionLog:
     """A new session with what leads to `leaf_id` in `source`, which may be open read-only.
 
@@ -32,6 +33,7 @@ def fork_session(
         cwd: The folder of the new session.
         launch_cwd: Where the program was started, if it works elsewhere.
         durability: Of the new session.
+        origin: What makes it; empty for a person.
 
     Raises:
         SessionError: There is no such entry, or the file cannot be written.
@@ -47,6 +49,7 @@ def fork_session(
         parent_session=str(source.path) if source.path else before.id,
         compaction=before.compaction,
         launch_cwd=str(launch_cwd) if launch_cwd else None,
+        origin=origin or None,
     )
     file = store.create(header).path if store is not None else None
     entries = (*path, *_missing_labels(source.entries, path), *_missing_name(source, path))

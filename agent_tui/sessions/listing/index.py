@@ -14,7 +14,7 @@ from agent_tui.sessions.file.chunks import checksum
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken, open_database
 from agent_tui.sessions.listing.summary import SessionSummary, extend_summary, read_summary
 
-_SCHEMA_VERSION = 3
+_SCHEMA_VERSION = 4
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]
@@ -142,6 +142,7 @@ def _dump(summary: SessionSummary | None) -> str:
             summary.size_bytes,
             str(summary.launch_cwd) if summary.launch_cwd else None,
             summary.context_tokens,
+            summary.origin,
         ]
     )
 
@@ -151,10 +152,23 @@ def _restore(file: Path, stored: str) -> SessionSummary | None:
         return None
     try:
         values = cast(
-            "tuple[str, str, str, str, int, str, str, str | None, int, str | None, int]",
+            "tuple[str, str, str, str, int, str, str, str | None, int, str | None, int, str]",
             json.loads(stored),
         )
-        session_id, cwd, name, prompt, count, modified, model, parent, size, launch, used = values
+        (
+            session_id,
+            cwd,
+            name,
+            prompt,
+            count,
+            modified,
+            model,
+            parent,
+            size,
+            launch,
+            used,
+            origin,
+        ) = values
         return SessionSummary(
             id=session_id,
             path=file,
@@ -168,6 +182,7 @@ def _restore(file: Path, stored: str) -> SessionSummary | None:
             size_bytes=size,
             launch_cwd=Path(launch) if launch else None,
             context_tokens=used,
+            origin=origin,
         )
     except (ValueError, TypeError):
         return read_summary(file)

@@ -38,6 +38,7 @@ class SessionSummary:
     newest one set. `launch_cwd` is None unless the session works in another folder than the
     one the program was started in. `context_tokens` is what the context held at last: as the
     provider counted it after the newest reply, or as the newest compaction left it; 0: unknown.
+    `origin` is that of the header; empty for a session that a person made.
     """
 
     id: str
@@ -52,6 +53,7 @@ class SessionSummary:
     size_bytes: int
     launch_cwd: Path | None
     context_tokens: int
+    origin: str = ""
 
 
 def read_summary(path: Path) -> SessionSummary | None:
@@ -100,6 +102,7 @@ def _blank(path: Path, header: Header) -> SessionSummary:
         size_bytes=0,
         launch_cwd=Path(header.launch_cwd) if header.launch_cwd else None,
         context_tokens=0,
+        origin=header.origin or "",
     )
 
 
