@@ -262,7 +262,7 @@ def compose(
         sandbox=sandbox,
         keeper=keeper,
         loaded=loaded,
-        resume=_session_to_open(arguments, store, launch_cwd),
+        resume=session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=tuple(
             filter(
@@ -343,7 +343,7 @@ def _why_no_session_is_kept(sessions: Path) -> str:
     )
 
 
-def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
+def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
     """The session of ``-c`` or ``-r``, as `Program.resume` says.
 
     A person continues the session they left last, a script whatever was written last.

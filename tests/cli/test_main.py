@@ -5,6 +5,10 @@ import sys
 import pytest
 
 from agent_tui import __version__
+from agent_tui.cli.arguments import parse_arguments
+from agent_tui.cli.compose import session_to_open
+from agent_tui.errors import UsageError
+from agent_tui.sessions.store import SessionStore
 
 PROBE = """
 import json, sys
@@ -124,6 +128,23 @@ def test_the_tour_prints_json_and_continues(tmp_path, environ):
     assert json.loads(second.stdout)["session_id"] == result["session_id"]
     listed = run_program("sessions", "list", "--json", cwd=tmp_path, environ=environ)
     assert result["session_id"] in listed.stdout
+
+
+def test_a_person_continues_no_session_of_a_script_or_the_tour(tmp_path, environ):
+    run_program("--demo", "-p", "hello", cwd=tmp_path, environ=environ)
+    store = SessionStore(tmp_path / "data" / "sessions")
+    (made,) = store.list(tmp_path)
+    assert made.origin == "tour"
+    with pytest.raises(UsageError, match="You have left no session in"):
+        session_to_open(parse_arguments(["-c"]), store, tmp_path)
+    assert session_to_open(parse_arguments(["-c", "-p", "x"]), store, tmp_path) == str(made.path)
+
+
+@pytest.mark.parametrize(
+    ("argv", "origin"), [([], ""), (["--plain"], ""), (["-p", "x"], "print"), (["--demo"], "tour")]
+)
+def test_the_command_line_says_what_makes_the_sessions(argv, origin):
+    assert parse_arguments(argv).origin == origin
 
 
 def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
