@@ -134,6 +134,14 @@ class Ledger(Stored):
     decisions: tuple[str, ...] = ()
 
 
+class Requests(Stored):
+    """What some requests took together; ``model`` is empty for summaries."""
+
+    model: str
+    requests: int
+    usage: Usage
+
+
 class Carryover(Stored):
     """The one thing that crosses sessions; on disk the header's ``compaction`` state."""
 
@@ -142,6 +150,8 @@ class Carryover(Stored):
     modified_files: tuple[str, ...] = ()
     ledger: Ledger | None = None
     handover: Handover | None = None
+    spent: tuple[Requests, ...] = ()
+    """What the conversation took before, by model: the sessions of ``/compact`` are one."""
 
 
 class Header(Stored):

@@ -11,6 +11,7 @@ from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session.spending import spending_of
 from agent_tui.compaction.draft import AheadSummary, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, Outcome
@@ -33,7 +34,7 @@ from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
-from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.entries import Carryover, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
@@ -188,10 +189,13 @@ class Compactor:
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._spending(emit)
             )
+            summary = outcome.summary
+            carried = (summary.carryover if summary else request.previous) or Carryover()
+            spent = spending_of(conversation.log).handed_on(summary.usage if summary else None)
             log = self._services.store.create_child(
                 conversation.log,
                 (*outcome.child_entries(request.path, "manual", used), *kept),
-                outcome.summary.carryover if outcome.summary else request.previous,
+                carried.model_copy(update={"spent": spent}),
                 cwd=conversation.cwd,
             )
         except (CompactionError, SessionError) as error:

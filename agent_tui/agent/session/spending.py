@@ -1,11 +1,17 @@
-"""What the requests of a session took, by model and since its context was last made smaller."""
+"""What the requests of a conversation took: by model, and since its last compaction."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from agent_tui.messages import AssistantMessage, Usage
+from agent_tui.messages import AssistantMessage, Cost, Usage
 from agent_tui.providers.base import model_name
-from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    Entry,
+    MessageEntry,
+    Requests,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.changes import report_of
@@ -46,31 +52,52 @@ class Spent:
             has_estimates=self.has_estimates or usage.is_estimate,
         )
 
+    def stored(self) -> Requests:
+        """As the next session of the conversation stores it; `plus` reads it."""
+        usage = Usage(
+            input=self.input_tokens - self.cached_tokens,
+            output=self.output_tokens,
+            cache_read=self.cached_tokens,
+            cost=Cost(total=self.cost_usd),
+            is_estimate=self.has_estimates,
+        )
+        return Requests(model=self.model, requests=self.requests, usage=usage)
+
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a session took: replies by model (the dearest first), summaries, the newest part.
+    """What a conversation took: replies by model (the dearest first), summaries, the newest part.
 
-    `since_compaction` is None where the context was never made smaller.
+    `since_compaction` is None if it was never compacted.
     """
 
     replies: tuple[Spent, ...]
     summaries: Spent
     since_compaction: Spent | None
 
+    def handed_on(self, summary: Usage | None) -> tuple[Requests, ...]:
+        """What the session that `summary` begins stores of it."""
+        summaries = self.summaries.plus(summary) if summary else self.summaries
+        return tuple(spent.stored() for spent in (*self.replies, summaries) if spent.requests)
+
 
 def spending_of(log: SessionLog) -> Spending:
-    """What `log` tells, left branches included; what was copied into it is not counted again."""
+    """What `log` and the sessions it was compacted from took, branches that were left included.
+
+    Messages that were copied into `log` are not counted again.
+    """
     own = [entry for entry in log.entries if not was_copied(log.header, entry)]
     by_model: dict[str, Spent] = {}
     for message in _replies(own):
         name = model_name(message.provider, message.model)
         by_model[name] = by_model.get(name, Spent(name)).plus(message.usage)
-    for run in filter(None, map(run_in, own)):
+    carried = log.header.compaction
+    before = carried.spent if carried else ()
+    for run in (*before, *filter(None, map(run_in, own))):
         by_model[run.model] = by_model.get(run.model, Spent(run.model)).plus(
             run.usage, run.requests
         )
-    summaries = Spent()
+    summaries = by_model.pop("", Spent())
     for entry in own:
         match entry:
             case CompactionEntry(usage=Usage() as usage) if entry.parent_id:

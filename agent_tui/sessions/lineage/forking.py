@@ -45,7 +45,7 @@ def fork_session(
         base_url=before.base_url,
         thinking_level=before.thinking_level,
         parent_session=str(source.path) if source.path else before.id,
-        compaction=before.compaction,
+        compaction=before.compaction and before.compaction.model_copy(update={"spent": ()}),
         launch_cwd=str(launch_cwd) if launch_cwd else None,
     )
     file = store.create(header).path if store is not None else None
