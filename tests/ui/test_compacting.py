@@ -315,7 +315,7 @@ async def test_uncompact_after_compact_shows_the_session_from_before(tmp_path: P
         shown = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
         assert shown[-2:] == ["yes, go with the table", "said since"]
         size = f"about {ui.usage.used:,} tokens"
-        assert ui.notices[-1] == f"Compaction undone: back in the session before /compact, {size}."
+        assert ui.notices == [f"Compaction undone: back in the session before /compact, {size}."]
         assert ui.usage.used > before, "what was said since came along"
 
 
