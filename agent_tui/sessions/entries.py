@@ -171,6 +171,8 @@ class Header(Stored):
     compaction: Carryover | None = None
     launch_cwd: str | None = None
     """Where the program was started, when it works in another folder (the demo does)."""
+    first_prompt: str | None = None
+    """The user's first message, if it is in a session that this one was compacted from."""
 
 
 class _Entry(Stored):
