@@ -59,6 +59,14 @@ def test_a_plan_that_the_model_wrote_out_is_left_once():
     )
 
 
+def test_what_the_title_of_a_call_says_is_not_said_again():
+    blocks = [
+        ToolBlock("c", "todo", "plan: 4 of 4 done", "ok", summary="4 of 4 done"),
+        ToolBlock("d", "edit", "edit a.py (+1 -1)", "ok", summary="+1 -1"),
+    ]
+    assert last_screens(blocks, 80, 24) == "* plan: 4 of 4 done\n\n* edit a.py (+1 -1)"
+
+
 def test_a_summary_stays_folded():
     blocks = [SummaryBlock("## Goal\n\nship it", 9_000, 2_000), UserBlock("go on")]
     assert last_screens(blocks, 80, 24) == "--- context compacted ---\n\n> go on"

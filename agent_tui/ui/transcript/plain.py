@@ -90,7 +90,7 @@ def _written(markdown: str, painter: BlockPainter) -> str:
 def _tool(block: ToolBlock) -> str:
     title = safe_text(clip(block.title or block.name), keep_newlines=False)
     head = f"* {title}"
-    if block.summary:
+    if block.summary and block.summary not in title:
         head += f"  {safe_text(clip(block.summary), keep_newlines=False)}"
     if block.status not in ("ok", "running"):
         head += f"  ({block.status})"
