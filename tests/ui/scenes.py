@@ -480,7 +480,7 @@ def shown(ui: Ui) -> str:
 async def preview(ui: Ui) -> None:
     """What a compaction would do."""
     await ui.send("/compact --preview")
-    await ui.until(lambda: ui.app.screen.query("#tier-table"))
+    await ui.until(lambda: ui.app.screen.query(".page-row"))
     await ui.settle()
 
 

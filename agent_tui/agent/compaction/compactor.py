@@ -11,7 +11,7 @@ from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session.spending import spending_of
+from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.draft import AheadSummary, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, Outcome
@@ -34,7 +34,7 @@ from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
-from agent_tui.sessions.entries import Carryover, MessageEntry
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
@@ -190,12 +190,11 @@ class Compactor:
                 request, "tiered", progress_to(emit), self._spending(emit)
             )
             summary = outcome.summary
-            carried = (summary.carryover if summary else request.previous) or Carryover()
-            spent = spending_of(conversation.log).handed_on(summary.usage if summary else None)
+            carried = summary.carryover if summary else request.previous
             log = self._services.store.create_child(
                 conversation.log,
                 (*outcome.child_entries(request.path, "manual", used), *kept),
-                carried.model_copy(update={"spent": spent}),
+                with_spending(carried, conversation.log, summary),
                 cwd=conversation.cwd,
             )
         except (CompactionError, SessionError) as error:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from agent_tui.compaction.result import CompactionResult
 from agent_tui.messages import AssistantMessage, Cost, Usage
 from agent_tui.providers.base import model_name
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
+    Carryover,
     CompactionEntry,
     Entry,
     MessageEntry,
@@ -75,11 +77,6 @@ class Spending:
     summaries: Spent
     since_compaction: Spent | None
 
-    def handed_on(self, summary: Usage | None) -> tuple[Requests, ...]:
-        """What the session that `summary` begins stores of it."""
-        summaries = self.summaries.plus(summary) if summary else self.summaries
-        return tuple(spent.stored() for spent in (*self.replies, summaries) if spent.requests)
-
 
 def spending_of(log: SessionLog) -> Spending:
     """What `log` and the sessions it was compacted from took, branches that were left included.
@@ -108,6 +105,18 @@ def spending_of(log: SessionLog) -> Spending:
                 pass
     replies = sorted(by_model.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
     return Spending(tuple(replies), summaries, _since_compaction(log))
+
+
+def with_spending(
+    carried: Carryover | None, log: SessionLog, summary: CompactionResult | None
+) -> Carryover:
+    """`carried` as the session stores it that `summary` of `log` begins: with what was spent."""
+    spending = spending_of(log)
+    summaries = spending.summaries
+    if summary is not None and summary.usage is not None:
+        summaries = summaries.plus(summary.usage)
+    spent = tuple(one.stored() for one in (*spending.replies, summaries) if one.requests)
+    return (carried or Carryover()).model_copy(update={"spent": spent})
 
 
 def _since_compaction(log: SessionLog) -> Spent | None:
