@@ -469,7 +469,7 @@ async def theme_picker(ui: Ui) -> None:
 async def context_map(ui: Ui) -> None:
     """What fills the window."""
     await ui.send("/context")
-    await ui.until(lambda: "▸" in shown(ui))
+    await ui.until(lambda: "Each request reads" in shown(ui))
 
 
 def shown(ui: Ui) -> str:
