@@ -17,6 +17,11 @@ def elapsed(seconds: float) -> str:
     return f"{whole // 3600}h {whole // 60 % 60:02}m"
 
 
+def rounded(seconds: float) -> str:
+    """The time that is left, as `elapsed` writes it; never nothing."""
+    return elapsed(max(round(seconds), 1))
+
+
 def seconds_of(text: str) -> float | None:
     """The seconds that ``90``, ``90s``, ``10m`` or ``1.5h`` mean; None for anything else, and 0."""
     given = _GIVEN.fullmatch(text.strip())

@@ -8,25 +8,27 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.core.short_words import counted
-from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
-from agent_tui.compaction.preview import CompactionPreview, TierPreview
+from agent_tui.compaction.outcome import TIERED
+from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.compaction.strategies.registry import strategy_description
 from agent_tui.config import STRATEGY_NAMES, strategy_named
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
 from agent_tui.sessions.entries import Ledger
+from agent_tui.tokens import ContextUsage
 
 PREVIEW = "--preview"
+PREVIEW_TITLE = "What a compaction would do now"
 _STRATEGY = "--strategy"
 _FORCE = "--force"
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
 """A compaction is asked about that frees less than a tenth of what is in use, or less than a
 hundredth of the window; freeing so many tokens is always enough for the latter."""
 TIER_LABELS: Mapping[int, str] = {
-    0: "drop repeats and thinking",
-    1: "shorten long outputs",
-    2: "cut old outputs to a line",
-    3: "write a summary",
+    0: "repeats and thinking are dropped",
+    1: "long outputs are shortened",
+    2: "old outputs are cut to a line",
+    3: "a summary replaces them",
 }
 
 
@@ -64,12 +66,13 @@ async def _is_worth_it(front: Front) -> bool:
     if runtime.conversation.settings.strategy != TIERED:
         return True  # it shortens in this session
     preview = await runtime.preview_compaction()
-    summary = next((row for row in preview.tiers if row.tier == SUMMARY_TIER), None)
     used = preview.tokens_before
     small = min(preview.window // _LEAST_PART_OF_WINDOW, _LEAST_TOKENS)
-    if summary is None or summary.freed >= max(used // _LEAST_PART, small):
+    if preview.compact_tokens is None or used - preview.compact_tokens >= max(
+        used // _LEAST_PART, small
+    ):
         return True  # or it says itself why there is nothing to compact
-    freed = f"about {max(summary.freed, 0):,} of {used:,} tokens"
+    freed = f"about {used - preview.compact_tokens:,} of {used:,} tokens"
     gain = f"This would free only {freed} in a {preview.window:,}-token context window"
     if not front.can_ask:
         front.say(f"Not compacted: {gain.lower()}. /compact {_FORCE} compacts anyway.", "warning")
@@ -137,47 +140,58 @@ class PreviewPage:
     present_label: Callable[[], str]
 
     async def page(self) -> Page:
-        """Each tier's gain, what follows from them, and the facts that stay."""
-        preview = await self.load()
-        notes = [("", verdict(preview))]
-        if preview.problem:
-            notes.append(("", f"No summary: {preview.problem}"))
-        return Page(
-            "What a compaction would do now",
-            (
-                PageSection("", (("now", f"{preview.tokens_before:,} tokens"),)),
-                PageSection("Tiers", (*tier_rows(preview), *notes)),
-                *kept_facts(preview.ledger),
-            ),
-        )
+        """The sizes, what goes and what stays."""
+        sections = preview_sections(await self.load(), self.present_label())
+        return Page(PREVIEW_TITLE, sections)
 
 
-def tier_rows(preview: CompactionPreview) -> tuple[Row, ...]:
-    """A row for each tier, a mark at the one where an automatic compaction would stop."""
-    last = last_tier(preview)
-    return tuple(
-        (
-            f"{'▸' if tier is last else ' '} {tier.tier}  {TIER_LABELS[tier.tier]}",
-            f"{counted(tier.messages, 'message')}, frees {tier.freed:,}, "
-            f"leaves {tier.tokens_after:,}",
-        )
-        for tier in preview.tiers
+def preview_sections(preview: CompactionPreview, present_label: str) -> tuple[PageSection, ...]:
+    """How large the context is now and after a compaction, what goes, and what stays.
+
+    Args:
+        preview: What is shown.
+        present_label: The context as the status bar shows it now.
+    """
+    sizes = [("now", f"{preview.tokens_before:,} tokens {present_label}")]
+    asked = [("", preview.problem)]
+    if preview.compact_tokens is not None:
+        sizes.append(("after /compact", _size(preview.compact_tokens, preview.window)))
+        asked = [
+            freed_row(preview.summarised, 3, preview.tokens_before - preview.compact_tokens),
+            ("stays", "newer messages, and the facts below"),
+        ]
+    return (
+        PageSection("", tuple(sizes)),
+        PageSection("/compact", tuple(asked)),
+        PageSection("Automatic compaction", (*automatic_rows(preview), ("", verdict(preview)))),
+        *kept_facts(preview.ledger),
     )
 
 
-def last_tier(preview: CompactionPreview) -> TierPreview | None:
-    """The tier where an automatic compaction would stop; None if it would use none."""
-    used = [tier for tier in preview.tiers if tier.is_used]
-    return used[-1] if used else None
+def automatic_rows(preview: CompactionPreview) -> tuple[Row, ...]:
+    """What an automatic compaction would do to which messages, and what that frees."""
+    return tuple(
+        freed_row(count, tier, preview.freed.get(tier, 0))
+        for tier, count in sorted(preview.messages.items())
+    )
+
+
+def freed_row(messages: int, tier: int, freed: int) -> Row:
+    """That `tier` changes so many messages."""
+    return ("goes", f"{counted(messages, 'message')}: {TIER_LABELS[tier]}, frees {freed:,} tokens")
+
+
+def _size(tokens: int, window: int) -> str:
+    return f"{tokens:,} tokens {ContextUsage(tokens, window, is_estimate=True).label}"
 
 
 def verdict(preview: CompactionPreview) -> str:
     """What an automatic compaction would leave, against its target."""
     percent = preview.target_tokens * 100 // preview.window if preview.window > 0 else 0
     target = f"{preview.target_tokens:,} ({percent}%)"
-    if last_tier(preview) is None:
-        return f"Automatic compaction would change nothing; its target is {target}."
-    left = f"Automatic compaction would leave {preview.tokens_after:,} tokens (▸)"
+    if preview.tokens_after >= preview.tokens_before:
+        return f"Would change nothing now; its target is {target}."
+    left = f"Would leave {preview.tokens_after:,} tokens"
     if preview.tokens_after > preview.target_tokens:
         return f"{left}, more than its target of {target}."
     return f"{left}; its target is {target}."

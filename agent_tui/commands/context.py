@@ -4,15 +4,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, map_context
-from agent_tui.commands.compaction import tier_rows
+from agent_tui.commands.compaction import TIER_LABELS
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.short_words import counted
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ContextWarning
 
-FREED_HEADING = "What each compaction tier would free"
+FREED_HEADING = "What a compaction would free"
 
 
 @command()
@@ -59,8 +60,8 @@ class ContextPage:
             preview = await self.load_preview()
         except AgentTuiError as error:
             return (("", str(error)),)
-        rows = (*tier_rows(preview), ("", request_cost(preview, self.shown.token_price)))
-        return (*rows, ("", preview.problem)) if preview.problem else rows
+        rows = tuple((label, f"{tokens:,} tokens") for label, tokens in freed_by(preview))
+        return (*rows, ("", request_cost(preview, self.shown.token_price)))
 
 
 def warning_text(event: ContextWarning) -> str:
@@ -71,8 +72,20 @@ def warning_text(event: ContextWarning) -> str:
     return f"{filled} Compacts automatically at {event.compacts_at}%; /compact does it now."
 
 
+def freed_by(preview: CompactionPreview) -> tuple[tuple[str, int], ...]:
+    """What ``/compact`` would free, and what each step of an automatic compaction would."""
+    rows = [
+        (f"automatic: {TIER_LABELS[tier]}", preview.freed.get(tier, 0))
+        for tier in sorted(preview.messages)
+    ]
+    if preview.compact_tokens is not None:
+        what = f"/compact: a summary of {counted(preview.summarised, 'message')}"
+        rows.insert(0, (what, preview.tokens_before - preview.compact_tokens))
+    return tuple(rows)
+
+
 def request_cost(preview: CompactionPreview, token_price: float) -> str:
-    """What a request takes now, and what it would take after an automatic compaction.
+    """What a request takes now, and what ``/compact`` would save of it.
 
     `token_price` is in US dollars, and 0 where it is not known.
     """
@@ -80,10 +93,11 @@ def request_cost(preview: CompactionPreview, token_price: float) -> str:
     def amount(tokens: int) -> str:
         return f"{tokens:,} tokens" + (f" (${tokens * token_price:.4f})" if token_price else "")
 
-    now, saved = preview.tokens_before, preview.tokens_before - preview.tokens_after
-    if saved <= 0:
-        return f"Each request reads {amount(now)}; compacting now would save nothing."
-    return f"Each request reads {amount(now)}; compacting now would save {amount(saved)}."
+    now, problem = f"Each request reads {amount(preview.tokens_before)}", preview.problem
+    left = preview.tokens_after if preview.compact_tokens is None else preview.compact_tokens
+    if left < preview.tokens_before:
+        return f"{now}; compacting now would save {amount(preview.tokens_before - left)}."
+    return f"{now}. {problem}" if problem else f"{now}; compacting now would save nothing."
 
 
 def _share(tokens: int, shown: ContextMap) -> str:

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.short_words import short_time
-from agent_tui.durations import elapsed
+from agent_tui.durations import elapsed, rounded
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -160,7 +160,7 @@ def retry_line(event: RetryScheduled) -> str:
 
 def _next_try(attempt: int, most: int, delay_s: float) -> str:
     """Which try comes next, the first request being one of them."""
-    return f"Retrying in {delay_s:.0f} s ({attempt + 1} of {most + 1})."
+    return f"Retrying in {rounded(delay_s)} ({attempt + 1} of {most + 1})."
 
 
 def turn_end_line(event: TurnFinished) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias, assert_never
 
-from agent_tui.durations import elapsed
+from agent_tui.durations import elapsed, rounded
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
@@ -136,7 +136,7 @@ class ModelClient:
                 delay_s = retry_delay_s(error, retry, random.random())
                 if reason is None or delay_s is None or retry > _MOST_RETRIES:
                     raise
-                tracker.tell(f"waiting {delay_s:.0f} s ({reason})")
+                tracker.tell(f"waiting {rounded(delay_s)} ({reason})")
                 await self._sleep(delay_s)
                 retry += 1
 

@@ -134,6 +134,14 @@ class Ledger(Stored):
     decisions: tuple[str, ...] = ()
 
 
+class Requests(Stored):
+    """What some requests took together; ``model`` is empty for summaries."""
+
+    model: str
+    requests: int
+    usage: Usage
+
+
 class Carryover(Stored):
     """The one thing that crosses sessions; on disk the header's ``compaction`` state."""
 
@@ -142,6 +150,8 @@ class Carryover(Stored):
     modified_files: tuple[str, ...] = ()
     ledger: Ledger | None = None
     handover: Handover | None = None
+    spent: tuple[Requests, ...] = ()
+    """What the conversation took before, by model: the sessions of ``/compact`` are one."""
 
 
 class Header(Stored):
@@ -163,6 +173,8 @@ class Header(Stored):
     """Where the program was started, when it works in another folder (the demo does)."""
     origin: str | None = None
     """What made the session, unless it was a person in a conversation: ``print`` or ``tour``."""
+    first_prompt: str | None = None
+    """The user's first message, if it is in a session that this one was compacted from."""
 
 
 class _Entry(Stored):

@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
+from agent_tui.messages import UserMessage
 from agent_tui.paths import cwd_slug, make_private_dir
 from agent_tui.regular_files import kind_of_file, open_regular_file, read_regular_file
 from agent_tui.safe_text import printable_line
@@ -18,6 +19,7 @@ from agent_tui.sessions.entries import (
     Carryover,
     Entry,
     Header,
+    MessageEntry,
     SessionInfoEntry,
     as_thinking_level,
 )
@@ -25,7 +27,7 @@ from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing.summary import SessionSummary, prompt_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
 from agent_tui.text import repair_text
@@ -99,6 +101,7 @@ class SessionStore:
             compaction=carryover,
             launch_cwd=before.launch_cwd,
             origin=before.origin,
+            first_prompt=before.first_prompt or _first_prompt(path),
         )
         name = (SessionInfoEntry(name=parent.name),) if parent.name else ()
         file = self._path_for(header) if parent.path else None
@@ -396,3 +399,11 @@ def _shown(sessions: Sequence[SessionSummary]) -> str:
         for found in sessions[:_NEAR_MATCHES]
     ]
     return ", ".join(texts) + (", ..." if len(sessions) > _NEAR_MATCHES else "")
+
+
+def _first_prompt(path: Iterable[Entry]) -> str | None:
+    """The user's first message on `path`, on a line."""
+    for entry in path:
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+            return prompt_line(entry.message) or None
+    return None

@@ -1,7 +1,6 @@
 """What a preview promises is what a compaction then does."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,7 +81,7 @@ def work(rounds: int, lines: int = 150) -> Talk:
 
 
 def used(found: CompactionPreview) -> list[int]:
-    return [tier.tier for tier in found.tiers if tier.is_used]
+    return sorted(found.messages)
 
 
 def test_where_the_tiers_reach_the_target_they_are_what_would_be_done(counter: TokenCounter):
@@ -101,7 +100,8 @@ def test_where_the_tiers_do_not_reach_it_a_summary_would_be_made(counter: TokenC
         talk.reply(f"Answer {number}. " + "I looked closely. " * 60)
     found = preview(talk.path, counter, target=3_000)
     assert used(found) == [SUMMARY_TIER]
-    assert found.tokens_after == found.tiers[-1].tokens_after < found.tokens_before
+    assert found.tokens_after == found.compact_tokens < found.tokens_before
+    assert found.freed == {SUMMARY_TIER: found.tokens_before - found.tokens_after}
 
 
 def test_where_there_can_be_no_summary_the_tiers_do_what_they_can(counter: TokenCounter):
@@ -122,15 +122,14 @@ def test_nothing_is_promised_of_what_no_compaction_would_touch(counter: TokenCou
     talk.tool("read", {"path": "big.py"}, "the newest output of all\n" * 900)
     newest = counter.count_text("the newest output of all\n" * 900)
     found = preview(talk.path, counter, target=newest + OVERHEAD + 1_000)
-    assert found.tiers[2].tokens_after > newest + OVERHEAD
-    too_low = preview(talk.path, counter, target=newest // 2)
-    assert too_low.tiers[2].tokens_after < newest
+    assert SUMMARY_TIER not in used(found)
+    assert found.tokens_after > newest + OVERHEAD
 
 
 def test_an_empty_session_has_nothing_to_show(counter: TokenCounter):
     found = preview((), counter, target=40_000)
     assert found.tokens_before == found.tokens_after == OVERHEAD
-    assert [(tier.messages, tier.freed) for tier in found.tiers] == [(0, 0)] * 3
+    assert found.compact_tokens is None
     assert used(found) == []
     assert "Nothing to compact" in found.problem
 
@@ -154,8 +153,10 @@ def test_sizes_are_in_the_providers_tokens(counter: TokenCounter):
     assert theirs.tokens_after == 2 * ours.tokens_after
     assert theirs.window == 2 * ours.window
     assert theirs.target_tokens == 2 * ours.target_tokens
-    for tier, half in zip(theirs.tiers, ours.tiers, strict=True):
-        assert tier == replace(half, tokens_after=2 * half.tokens_after, freed=2 * half.freed)
+    assert ours.compact_tokens is not None
+    assert theirs.compact_tokens == 2 * ours.compact_tokens
+    assert theirs.messages == ours.messages
+    assert theirs.freed == {tier: 2 * tokens for tier, tokens in ours.freed.items()}
 
 
 def test_nothing_is_written(counter: TokenCounter):
@@ -178,11 +179,8 @@ def test_rows_add_up_and_the_outcome_is_the_real_one(
         talk.user(f"Make part {number}.")
         talk.tool("bash", {"command": f"make {number}"}, f"made {number}\n" * lines)
     found = preview(talk.path, counter, target=target)
-    left = found.tokens_before
-    for tier in found.tiers[:3]:
-        assert tier.freed >= 0
-        left -= tier.freed
-        assert tier.tokens_after == left
+    assert set(found.freed) <= set(found.messages)
+    assert found.tokens_before - sum(found.freed.values()) == found.tokens_after
     if SUMMARY_TIER not in used(found):
         assert found.tokens_after == tokens_left(talk.path, counter, target)
     assert found.tokens_after <= found.tokens_before

@@ -231,7 +231,7 @@ async def test_a_fault_that_passes_is_waited_out(
     phases: list[str] = []
 
     async def sleep(delay_s: float) -> None:
-        assert phases[-1] == f"waiting 4 s ({reason})"
+        assert phases[-1] == f"waiting 4s ({reason})"
         waited.append(delay_s)
 
     writer = Writer([fault, fault, GOOD])

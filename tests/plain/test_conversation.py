@@ -97,7 +97,7 @@ def test_compacting_and_taking_it_back(stage):
     talk_long(runtime.conversation.log, 14)
     typed = ("/compact --preview", "/compact", "/context", "/uncompact", "/uncompact")
     text = talk(stage, runtime, *typed)
-    assert "3  write a summary: " in text
+    assert "a summary replaces them" in text
     assert "Context compacted from " in text
     assert "Compaction summary: " in text
     assert "Compaction undone: back in the session before /compact, about " in text

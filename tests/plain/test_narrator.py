@@ -156,10 +156,10 @@ def test_why_it_is_tried_again_is_told_once():
         RetryScheduled(1, 9, 2.0, "It is away."),
     )
     assert lines == [
-        "It is busy. Retrying in 2 s (2 of 10).",
-        "Retrying in 4 s (3 of 10).",
-        "It is away. Retrying in 8 s (4 of 10).",
-        "It is away. Retrying in 2 s (2 of 10).",
+        "It is busy. Retrying in 2s (2 of 10).",
+        "Retrying in 4s (3 of 10).",
+        "It is away. Retrying in 8s (4 of 10).",
+        "It is away. Retrying in 2s (2 of 10).",
     ]
 
 
@@ -190,8 +190,8 @@ def test_a_reply_that_comes_by_several_tries_is_read_once():
         reply(),
     ) == [
         "agent-tui: The sky is ",
-        "It broke off. Retrying in 2 s (2 of 10).",
-        "It broke off. Retrying in 2 s (2 of 10).",
+        "It broke off. Retrying in 2s (2 of 10).",
+        "It broke off. Retrying in 2s (2 of 10).",
         "agent-tui: blue.",
     ]
 
@@ -206,7 +206,7 @@ def test_what_else_happens_is_a_line_each():
         TurnFinished("length"),
     )
     assert lines == [
-        "Too many requests. Retrying in 2 s (2 of 6).",
+        "Too many requests. Retrying in 2s (2 of 6).",
         "Context compacted from 9,000 to 2,000 tokens. The summary was written without a model.",
         "Saved.",
         "Stopped. The partial reply is kept. /retry continues.",

@@ -251,6 +251,22 @@ def test_a_child_carries_over_and_is_on_the_disk_at_once(store: SessionStore) ->
         child.append(entry(user("go on")))
 
 
+def test_a_compacted_session_is_listed_by_the_first_message_of_the_conversation(
+    store: SessionStore,
+) -> None:
+    with store.create(Header(cwd="/w/here")) as log:
+        log.append_many([entry(user("fix the bug")), entry(reply("b"))])
+    for _ in range(2):
+        begun = CompactionEntry(summary="S", first_kept_entry_id="")
+        with store.create_child(log, [begun], Carryover()) as log:
+            pass
+        assert prompts(store) == ["fix the bug"] * len(store.list())
+    with SessionLog.open(log.path) as log:
+        log.append(entry(user("and now the tests")))
+    assert len(store.list()) == 3
+    assert set(prompts(store)) == {"fix the bug"}
+
+
 def test_the_child_of_a_memory_session_is_one_too(store: SessionStore) -> None:
     log = SessionLog.create(None, Header(cwd="/w/here"))
     log.append(entry(user("a")))

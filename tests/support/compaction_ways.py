@@ -26,6 +26,7 @@ from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, Provider
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.own_usage import was_copied
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 
@@ -214,22 +215,19 @@ def name_of(way: Way) -> str:
 
 
 def assert_spending_is_counted(scene: Scene) -> None:
-    """That the totals hold every request; those of a new session begin with it."""
-    runtime = scene.runtime
+    """That the totals hold every request, also those of the session before ``/compact``."""
+    totals, entries = scene.runtime.conversation.totals, scene.log.path_entries()
+    own = scene.runtime.conversation.log
+    if own is not scene.log:
+        entries += tuple(e for e in own.path_entries() if not was_copied(own.header, e))
     replies = [
         entry.message.usage
-        for entry in runtime.conversation.log.path_entries()
+        for entry in entries
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
     ]
-    paid = scene.script.paid if runtime.conversation.log is scene.log else 0
-    assert (
-        runtime.conversation.totals.input_tokens
-        == sum(u.input for u in replies) + paid * USED.input
-    )
-    assert (
-        runtime.conversation.totals.output_tokens
-        == sum(u.output for u in replies) + paid * USED.output
-    )
+    paid = scene.script.paid
+    assert totals.input_tokens == sum(u.input for u in replies) + paid * USED.input
+    assert totals.output_tokens == sum(u.output for u in replies) + paid * USED.output
 
 
 def told(events: list[AgentEvent]) -> list[AgentEvent]:

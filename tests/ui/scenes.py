@@ -469,7 +469,7 @@ async def theme_picker(ui: Ui) -> None:
 async def context_map(ui: Ui) -> None:
     """What fills the window."""
     await ui.send("/context")
-    await ui.until(lambda: "▸" in shown(ui))
+    await ui.until(lambda: "Each request reads" in shown(ui))
 
 
 def shown(ui: Ui) -> str:
@@ -480,7 +480,7 @@ def shown(ui: Ui) -> str:
 async def preview(ui: Ui) -> None:
     """What a compaction would do."""
     await ui.send("/compact --preview")
-    await ui.until(lambda: ui.app.screen.query("#tier-table"))
+    await ui.until(lambda: ui.app.screen.query(".page-row"))
     await ui.settle()
 
 

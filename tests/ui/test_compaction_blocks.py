@@ -71,7 +71,10 @@ def test_a_summary_without_a_model_says_so_live_and_from_the_log():
 
 
 def test_an_undone_compaction_is_a_quiet_line():
-    assert blocks_of((undo_mark(("e1",)),)) == [NoticeBlock("info", "The compaction was undone.")]
+    undone = CustomEntry(id="e1", custom_type="x")
+    notice = NoticeBlock("info", "The compaction was undone.")
+    assert blocks_of((undone, undo_mark(("e1",)))) == [notice]
+    assert blocks_of((undo_mark(("e1",)),)) == [], "that compaction is in another session"
 
 
 def test_state_of_other_features_is_not_shown():

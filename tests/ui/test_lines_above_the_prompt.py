@@ -1,6 +1,9 @@
+import pytest
+from textual.app import App, ComposeResult
+
 from agent_tui.durations import elapsed
 from agent_tui.messages import Todo
-from agent_tui.ui.chat.activity_line import ActivityState, activity_text
+from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState, activity_text
 from agent_tui.ui.chat.plan_view import plan_lines
 from agent_tui.ui.chat.queue_view import queue_lines
 
@@ -17,8 +20,32 @@ def test_words_that_are_long_in_coming_are_waited_for_since_the_last():
 
 def test_a_retry_counts_down():
     state = ActivityState("Try 2 of 4", 100.0, until=108.0, detail="Overloaded.")
-    assert activity_text(state, 104.0) == ("Try 2 of 4 in 4 s… · esc stops · Overloaded.")
+    assert activity_text(state, 104.0) == ("Try 2 of 4 in 4s… · esc stops · Overloaded.")
+    assert " in 1s…" in activity_text(state, 107.9), "never in no time"
     assert " in " not in activity_text(state, 109.0)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(80, 2), (120, 1)])
+async def test_an_address_that_does_not_answer_is_shown_whole(width: int, rows: int):
+    class Line(App[None]):
+        CSS = "#activity { padding: 0 2; height: 1; }"
+
+        def compose(self) -> ComposeResult:
+            yield ActivityLine(lambda: 101.0)
+
+    reason = "Cannot reach the server at http://127.0.0.1:49321/v1 (some-model)."
+    async with Line().run_test(size=(width, 5)) as pilot:
+        line = pilot.app.query_one(ActivityLine)
+        line.show(ActivityState("Try 2 of 3", 100.0, until=103.0, detail=reason))
+        await pilot.pause()
+        shown = " ".join(
+            strip.text.strip() for strip in line.render_lines(line.region.reset_offset)
+        )
+        assert reason in shown
+        assert line.size.height == rows
+        line.show(None)
+        await pilot.pause()
+        assert line.size.height == 1
 
 
 def test_long_times_stay_short():

@@ -62,7 +62,7 @@ def test_a_block_of_the_chat(block: Block, expanded: bool):
     lines = painter.paint(block, is_expanded=expanded)
     assert what_is_left(drawn(lines)) == set()
     assert what_is_left("".join(links(lines))) == set()
-    assert what_is_left(plain_text(block)) == set()
+    assert what_is_left(plain_text(block, painter)) == set()
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,6 +11,7 @@ from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.draft import AheadSummary, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, Outcome
@@ -188,10 +189,12 @@ class Compactor:
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._spending(emit)
             )
+            summary = outcome.summary
+            carried = summary.carryover if summary else request.previous
             log = self._services.store.create_child(
                 conversation.log,
                 (*outcome.child_entries(request.path, "manual", used), *kept),
-                outcome.summary.carryover if outcome.summary else request.previous,
+                with_spending(carried, conversation.log, summary),
                 cwd=conversation.cwd,
             )
         except (CompactionError, SessionError) as error:

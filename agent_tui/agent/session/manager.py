@@ -537,6 +537,7 @@ class SessionManager:
         )
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
+            after.totals = before.totals
         if reason in ("compacted", "forked"):
             self._past.remember(before.log)
         after.told_note = before.told_note

@@ -251,7 +251,7 @@ def _take_up_history(conversation: Conversation) -> None:
 
     What was spent on branches that were left was spent, and the ids of calls made there stay
     taken; the plan is that of the present branch. What was copied here from another session (it
-    is older than this one) is not counted again, nor is the summary that a session begins with.
+    is older than this one) is not counted again. The header tells what was spent before /compact.
     """
     log = conversation.log
     for entry in log.entries:
@@ -260,6 +260,8 @@ def _take_up_history(conversation: Conversation) -> None:
         if (usage := own_usage(log.header, entry)) is not None:
             conversation.totals = add_totals(conversation.totals, usage)
     carried = log.header.compaction
+    for spent in carried.spent if carried else ():
+        conversation.totals = add_totals(conversation.totals, spent.usage)
     earlier = carried.handover.state.jobs if carried and carried.handover else {}
     conversation.known_jobs.update(known_jobs(log.path_entries(), earlier))
     conversation.jobs.spare(conversation.known_jobs)

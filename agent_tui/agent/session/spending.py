@@ -1,11 +1,19 @@
-"""What the requests of a session took, by model and since its context was last made smaller."""
+"""What the requests of a conversation took: by model, and since its last compaction."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from agent_tui.messages import AssistantMessage, Usage
+from agent_tui.compaction.result import CompactionResult
+from agent_tui.messages import AssistantMessage, Cost, Usage
 from agent_tui.providers.base import model_name
-from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    Carryover,
+    CompactionEntry,
+    Entry,
+    MessageEntry,
+    Requests,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.changes import report_of
@@ -46,12 +54,23 @@ class Spent:
             has_estimates=self.has_estimates or usage.is_estimate,
         )
 
+    def stored(self) -> Requests:
+        """As the next session of the conversation stores it; `plus` reads it."""
+        usage = Usage(
+            input=self.input_tokens - self.cached_tokens,
+            output=self.output_tokens,
+            cache_read=self.cached_tokens,
+            cost=Cost(total=self.cost_usd),
+            is_estimate=self.has_estimates,
+        )
+        return Requests(model=self.model, requests=self.requests, usage=usage)
+
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a session took: replies by model (the dearest first), summaries, the newest part.
+    """What a conversation took: replies by model (the dearest first), summaries, the newest part.
 
-    `since_compaction` is None where the context was never made smaller.
+    `since_compaction` is None if it was never compacted.
     """
 
     replies: tuple[Spent, ...]
@@ -60,17 +79,22 @@ class Spending:
 
 
 def spending_of(log: SessionLog) -> Spending:
-    """What `log` tells, left branches included; what was copied into it is not counted again."""
+    """What `log` and the sessions it was compacted from took, branches that were left included.
+
+    Messages that were copied into `log` are not counted again.
+    """
     own = [entry for entry in log.entries if not was_copied(log.header, entry)]
     by_model: dict[str, Spent] = {}
     for message in _replies(own):
         name = model_name(message.provider, message.model)
         by_model[name] = by_model.get(name, Spent(name)).plus(message.usage)
-    for run in filter(None, map(run_in, own)):
+    carried = log.header.compaction
+    before = carried.spent if carried else ()
+    for run in (*before, *filter(None, map(run_in, own))):
         by_model[run.model] = by_model.get(run.model, Spent(run.model)).plus(
             run.usage, run.requests
         )
-    summaries = Spent()
+    summaries = by_model.pop("", Spent())
     for entry in own:
         match entry:
             case CompactionEntry(usage=Usage() as usage) if entry.parent_id:
@@ -81,6 +105,18 @@ def spending_of(log: SessionLog) -> Spending:
                 pass
     replies = sorted(by_model.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
     return Spending(tuple(replies), summaries, _since_compaction(log))
+
+
+def with_spending(
+    carried: Carryover | None, log: SessionLog, summary: CompactionResult | None
+) -> Carryover:
+    """`carried` as the session stores it that `summary` of `log` begins: with what was spent."""
+    spending = spending_of(log)
+    summaries = spending.summaries
+    if summary is not None and summary.usage is not None:
+        summaries = summaries.plus(summary.usage)
+    spent = tuple(one.stored() for one in (*spending.replies, summaries) if one.requests)
+    return (carried or Carryover()).model_copy(update={"spent": spent})
 
 
 def _since_compaction(log: SessionLog) -> Spent | None:

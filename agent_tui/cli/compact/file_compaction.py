@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
@@ -144,7 +145,8 @@ class FileCompaction:
         after = await asyncio.to_thread(self._tokens_of, entries, carryover)
         path: Path | None = None
         if store is not None:
-            child = store.create_child(log, entries, carryover, cwd=cwd)
+            carried = with_spending(carryover, log, summary)
+            child = store.create_child(log, entries, carried, cwd=cwd)
             child.close()
             path = child.path
         gained = used - after

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from agent_tui.durations import shortest
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.base import (
     Chunk,
@@ -239,7 +240,7 @@ class ProviderHost:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_after_s / _CHECKS):
                     return await events.get()
-        stuck = f"did not respond for {self._stuck_after_s:g} s and was killed"
+        stuck = f"did not respond for {shortest(self._stuck_after_s)} and was killed"
         worker.kill(stuck)
         raise WorkerDiedError(stuck)
 

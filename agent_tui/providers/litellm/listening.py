@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
+from agent_tui.durations import shortest
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.providers.litellm.protocol import Alive
 from agent_tui.providers.silence import SilenceLimits
@@ -85,8 +86,8 @@ class Listener:
     def _problem(self) -> str:
         byte_s, word_s = self._limit.byte_s, self._limit.word_s
         if byte_s is not None and self._now >= self._byte_at + byte_s - _CLOSE_S:
-            return f"no data for {byte_s:g} s"
-        return f"only keep-alives for {word_s:g} s"
+            return f"no data for {shortest(byte_s)}"
+        return f"only keep-alives for {shortest(word_s or 0)}"
 
 
 listening: Final[ContextVar[Listener | None]] = ContextVar("listening", default=None)

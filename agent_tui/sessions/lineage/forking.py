@@ -47,9 +47,10 @@ def fork_session(
         base_url=before.base_url,
         thinking_level=before.thinking_level,
         parent_session=str(source.path) if source.path else before.id,
-        compaction=before.compaction,
+        compaction=before.compaction and before.compaction.model_copy(update={"spent": ()}),
         launch_cwd=str(launch_cwd) if launch_cwd else None,
         origin=origin or None,
+        first_prompt=before.first_prompt,
     )
     file = store.create(header).path if store is not None else None
     entries = (*path, *_missing_labels(source.entries, path), *_missing_name(source, path))

@@ -34,7 +34,8 @@ class SessionSummary:
     """One session in a list.
 
     `message_count` counts all messages of the file, tool results and branches too.
-    `first_prompt` is one line of at most 200 characters. `model` is ``provider/model``, the
+    `first_prompt` is one line of at most 200 characters: the first of the conversation, also
+    if a session before ``/compact`` has it. `model` is ``provider/model``, the
     newest one set. `launch_cwd` is None unless the session works in another folder than the
     one the program was started in. `context_tokens` is what the context held at last: as the
     provider counted it after the newest reply, or as the newest compaction left it; 0: unknown.
@@ -94,7 +95,7 @@ def _blank(path: Path, header: Header) -> SessionSummary:
         path=path,
         cwd=Path(header.cwd),
         name="",
-        first_prompt="",
+        first_prompt=printable_line(header.first_prompt or ""),
         message_count=0,
         modified=datetime.fromtimestamp(0, UTC),
         model=_model(header.provider, header.model_id),
@@ -137,8 +138,13 @@ def _first_prompt(data: bytes) -> str:
     for _, found in zip(range(_MOST_TRIES), _USER_ROLE.finditer(data), strict=False):
         entry = _read(_line_around(data, found.start()))
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return printable_line(without_attachments(entry.message.text))
+            return prompt_line(entry.message)
     return ""
+
+
+def prompt_line(message: UserMessage) -> str:
+    """What the user typed, on a line."""
+    return printable_line(without_attachments(message.text))
 
 
 def _newest(

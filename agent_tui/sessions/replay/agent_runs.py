@@ -2,24 +2,27 @@
 
 from pydantic import ValidationError
 
-from agent_tui.messages import AssistantMessage, Cost, Stored, Usage
-from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry, MessageEntry
+from agent_tui.messages import AssistantMessage, Cost, Usage
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    CustomEntry,
+    Entry,
+    MessageEntry,
+    Requests,
+)
 from agent_tui.sessions.log import SessionLog
 
 AGENT_RUN = "agent_run"
 """The custom type of the entry."""
 
 
-class AgentRun(Stored):
-    """One run of a helper: the ``session`` that tells of it, the ``model``, and what it took.
+class AgentRun(Requests):
+    """What one run of a helper took, and the ``session`` that records it.
 
     ``session`` is empty for a question that was asked beside the conversation.
     """
 
     session: str
-    model: str
-    requests: int
-    usage: Usage
 
 
 def run_of(log: SessionLog, model: str) -> AgentRun:

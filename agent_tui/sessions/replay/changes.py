@@ -93,9 +93,20 @@ def is_undo_mark(entry: Entry) -> TypeGuard[CustomEntry]:
     return isinstance(entry, CustomEntry) and entry.custom_type == UNDO
 
 
+def undone_by(mark: CustomEntry) -> tuple[str, ...]:
+    """Ids of the changes that `mark` takes back.
+
+    They are in another session if a compaction that began that session was undone.
+    """
+    try:
+        return _UndoMark.model_validate(mark.data).entries
+    except ValidationError:
+        return ()
+
+
 def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
     """`path` (root to leaf) without the compactions and edits that were taken back."""
-    undone = {entry_id for entry in path if is_undo_mark(entry) for entry_id in _named_in(entry)}
+    undone = {entry_id for entry in path if is_undo_mark(entry) for entry_id in undone_by(entry)}
     if not undone:
         return path
     return tuple(entry for entry in path if entry.id not in undone or not _can_be_undone(entry))
@@ -160,13 +171,6 @@ def _was_summed_up_here(entry: Entry, path: Sequence[Entry]) -> bool:
         return False
     marks = map(mark_of, path)
     return any(isinstance(mark, ScopePending) and mark.scope == end.scope for mark in marks)
-
-
-def _named_in(mark: CustomEntry) -> tuple[str, ...]:
-    try:
-        return _UndoMark.model_validate(mark.data).entries
-    except ValidationError:
-        return ()
 
 
 def describe_edits(messages: Mapping[int, int], freed: Mapping[int, int]) -> str:

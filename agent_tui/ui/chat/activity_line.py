@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
-from agent_tui.durations import elapsed
+from agent_tui.durations import elapsed, rounded
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import keys_line
@@ -18,6 +19,7 @@ SHOWN_AFTER_S = 0.3
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_PER_S = 10
+_FRAME_CELLS = 2
 _CHARS_PER_TOKEN = 4
 """Rough, for the running count only; the status bar shows what the provider counted."""
 
@@ -27,7 +29,7 @@ class ActivityState:
     """What runs. Times are readings of one monotonic clock, in seconds.
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
-    last, where it may be cut off. `can_stop`: Esc ends it. `round` says where in a loop it is.
+    last, and may take a second row. `can_stop`: Esc ends it. `round` says where in a loop it is.
     While the person is waited for, since `paused_at`, no time passes; 0 while something runs.
     `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
     """
@@ -55,7 +57,7 @@ class ActivityState:
 def activity_text(state: ActivityState, now: float) -> str:
     """``Writing… · 12s · ↓340 tokens · esc to interrupt``, or a count down."""
     if state.until > now:
-        parts = [f"{state.label} in {state.until - now:.0f} s…"]
+        parts = [f"{state.label} in {rounded(state.until - now)}…"]
     elif state.awaited_since:
         parts = [f"{state.label} {elapsed(now - state.awaited_since)}…"]
     else:
@@ -99,6 +101,7 @@ class ActivityLine(Widget):
         """Show other work, or none."""
         was_running = self._state is not None
         self._state = state
+        self._fit()
         if self._ticks is not None and was_running != (state is not None):
             if state is None:
                 self._ticks.pause()
@@ -120,13 +123,27 @@ class ActivityLine(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        """The line, fitted to the width."""
+        """The line, fitted to the width; a long detail wraps into a second row."""
         width = self.content_size.width
         right = Content.assemble((self._below, "$text-accent @click=app.chat_end"))
         room = max(width - right.cell_length - 1, 0)
-        left = self._left().truncate(room, ellipsis=True)
+        left = self._left()
+        if self.content_size.height > 1 and left.cell_length > width:
+            return left
+        left = left.truncate(room, ellipsis=True)
         gap = " " * max(width - left.cell_length - right.cell_length, 0)
         return Content.assemble(left, gap, right)
+
+    def on_resize(self) -> None:
+        """Fit the rows to another width."""
+        self._fit()
+
+    def _fit(self) -> None:
+        """Take a second row for a detail that is too long for the first."""
+        state = self._state
+        needed = _FRAME_CELLS + cell_len(activity_text(state, self._clock())) if state else 0
+        is_long = bool(state and state.detail) and needed > self.content_size.width
+        self.styles.height = 2 if is_long else 1
 
     def _left(self) -> Content:
         now = self._clock()

@@ -1,17 +1,19 @@
 """Compactions as blocks of the chat: the same when one happens and when the log is read again."""
 
 import re
+from collections.abc import Sequence
 
 from agent_tui.compaction.summary.fact_blocks import without_index
 from agent_tui.compaction.transcript.text import OWN_TAGS
 from agent_tui.events import CompactionFinished
-from agent_tui.sessions.entries import CompactionEntry, CustomEntry
+from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry
 from agent_tui.sessions.replay.changes import (
     MADE_WITHOUT_MODEL,
     UNDONE,
     describe_edits,
     is_undo_mark,
     report_of,
+    undone_by,
 )
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 
@@ -53,10 +55,15 @@ def summary_block(entry: CompactionEntry) -> SummaryBlock:
     return SummaryBlock(summary, entry.tokens_before, entry.tokens_after, note)
 
 
-def change_block(entry: CustomEntry) -> SummaryBlock | NoticeBlock | None:
-    """The line for a compaction by edits alone, or for one that was undone; None for others."""
+def change_block(entry: CustomEntry, entries: Sequence[Entry]) -> SummaryBlock | NoticeBlock | None:
+    """The line for a compaction by edits alone, or for one of `entries` that was undone.
+
+    None for others: the chat doesn't show a compaction that began another session.
+    """
     if is_undo_mark(entry):
-        return NoticeBlock("info", UNDONE)
+        undone = undone_by(entry)
+        is_shown = any(shown.id in undone for shown in entries)
+        return NoticeBlock("info", UNDONE) if is_shown else None
     if (report := report_of(entry)) is None:
         return None
     done = describe_edits(report.messages, report.freed)

@@ -84,7 +84,7 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
                 blocks.append(SummaryBlock(said, 0, 0, "summary of the branch you left"))
             case CustomMessageEntry():
                 blocks.extend(_custom_message_blocks(entry))
-            case CustomEntry() if block := change_block(entry):
+            case CustomEntry() if block := change_block(entry, entries):
                 blocks.append(block)
             case CustomEntry() if facts := turn_facts_in(entry):
                 blocks.append(TurnBlock(facts))

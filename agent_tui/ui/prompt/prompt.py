@@ -296,11 +296,21 @@ class Prompt(Vertical):
 
     @property
     def _enter_chooses(self) -> bool:
-        """Whether Enter takes the highlighted item; a written argument counts as it stands."""
+        """Whether Enter takes the highlighted item.
+
+        What is written is sent as it is if it is an argument, or a name that no command begins
+        with: a mistyped command must not run another one.
+        """
         item = self.menu.current
-        if item is None or not isinstance(self._query, ArgumentQuery):
+        if item is None or self.menu.was_moved:
             return item is not None
-        return self.menu.was_moved or (item.stands_for and bool(self._query.typed.strip()))
+        match self._query:
+            case NameQuery(typed=typed):
+                return item.label.startswith(f"/{typed.lower()}")
+            case ArgumentQuery(typed=typed):
+                return item.stands_for and bool(typed.strip())
+            case _:
+                return True
 
     def send(self) -> None:
         """Enter: send what is written, or what is suggested; begin a new line behind ``\\``."""

@@ -11,8 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
-from agent_tui.commands.compaction import TIER_LABELS, last_tier
-from agent_tui.commands.context import FREED_HEADING, request_cost
+from agent_tui.commands.context import FREED_HEADING, freed_by, request_cost
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
@@ -93,7 +92,7 @@ class ContextLine(Widget):
 
 
 class ContextScreen(ReadingScreen):
-    """The map at once; what each tier of a compaction would free as soon as that is counted.
+    """The map at once; what a compaction would free as soon as that is counted.
 
     Args:
         shown: The map.
@@ -147,24 +146,14 @@ class ContextScreen(ReadingScreen):
         except AgentTuiError as error:
             found = [_note(str(error))]
         else:
-            cost = request_cost(preview, self._shown.token_price)
-            found = [*_tier_lines(preview), _note(cost)]
+            cost, rows = request_cost(preview, self._shown.token_price), freed_by(preview)
+            found = [
+                *(ContextLine(Content(label), freed, preview.window) for label, freed in rows),
+                _note(cost),
+            ]
         tiers = self.query_one("#context-tiers")
         await tiers.remove_children()
         await tiers.mount_all(found)
-
-
-def _tier_lines(preview: CompactionPreview) -> list[Widget]:
-    """A line for each tier, a mark at the one where an automatic compaction would stop."""
-    last = last_tier(preview)
-    lines: list[Widget] = []
-    for tier in preview.tiers:
-        mark = ("▸ ", "$text-accent") if tier is last else "  "
-        label = Content.assemble(mark, f"{tier.tier}  {TIER_LABELS[tier.tier]}")
-        lines.append(ContextLine(label, tier.freed, preview.window))
-    if preview.problem:
-        lines.append(_note(preview.problem))
-    return lines
 
 
 def _note(text: str) -> Static:

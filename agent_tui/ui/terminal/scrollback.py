@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from textual.app import App
 
 from agent_tui.ui.transcript.blocks import Block, SummaryBlock
-from agent_tui.ui.transcript.plain import plain_text
+from agent_tui.ui.transcript.plain import plain_texts
 
 _SCREENS_LEFT = 2
 """So many screens of the conversation stay in the terminal after leaving."""
@@ -35,7 +35,7 @@ def last_screens(blocks: Sequence[Block], columns: int, rows: int) -> str:
     """
     room = _SCREENS_LEFT * rows
     kept: list[str] = []
-    for line in _lines_from_the_end(blocks):
+    for line in _lines_from_the_end(blocks, columns):
         room -= max(-(-cell_len(line) // max(columns, 1)), 1)
         if room < 0:
             kept.append(_CUT)
@@ -44,16 +44,12 @@ def last_screens(blocks: Sequence[Block], columns: int, rows: int) -> str:
     return "\n".join(reversed(kept)).strip("\n")
 
 
-def _lines_from_the_end(blocks: Sequence[Block]) -> Iterable[str]:
-    is_first = True
-    for block in reversed(blocks):
-        if isinstance(block, SummaryBlock):
-            block = replace(block, summary="")
-        if text := plain_text(block).rstrip():
-            if not is_first:
-                yield ""
-            is_first = False
-            yield from reversed(text.split("\n"))
+def _lines_from_the_end(blocks: Sequence[Block], columns: int) -> Iterable[str]:
+    folded = [replace(b, summary="") if isinstance(b, SummaryBlock) else b for b in blocks]
+    for number, text in enumerate(plain_texts(folded, columns, newest_first=True)):
+        if number:
+            yield ""
+        yield from reversed(text.rstrip().split("\n"))
 
 
 def show_whole(app: App[ReturnT], text: str, wait: Callable[[], None]) -> None:

@@ -22,6 +22,9 @@ block, however long, costs more than its last lines at each step.
 """
 
 _CACHED_PIECES = 24
+CODE_EDGE = "▏ "
+"""Stands before each row of a code block."""
+
 _NO_INK = Style()
 
 
@@ -56,7 +59,7 @@ class CodePainter:
         return rows
 
     def _draw(self, code: str, language: str, width: int, *, is_first: bool) -> list[Line]:
-        edge = (Segment("▏ ", self._palette.code_edge),)
+        edge = (Segment(CODE_EDGE, self._palette.code_edge),)
         surface = self._palette.code
         rows: list[Line] = []
         for number, runs in enumerate(self.highlight(code, language)):

@@ -43,7 +43,7 @@ from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
-_MARGIN = 3
+MARGIN = 3
 """Columns before the text: blank, mark, blank."""
 
 _NOTICE_MARKS: dict[NoticeSubject, str] = {
@@ -73,10 +73,10 @@ class BlockPainter:
         self.width = width
         self.show_thinking = show_thinking
         self._parser = parser
-        self._room = max(10, width - _MARGIN - 1)
+        self._room = max(10, width - MARGIN - 1)
         self._measure = min(self._room, MAX_MEASURE)
         self._code = CodePainter(palette)
-        self._markdown = MarkdownPainter(palette, self._code, self._room, _MARGIN)
+        self._markdown = MarkdownPainter(palette, self._code, self._room, MARGIN)
         self._dimmed: BlockPainter | None = None
 
     @property
@@ -141,7 +141,7 @@ class BlockPainter:
         rows = prefixed(
             wrap_text(note, style, self._measure),
             [Segment(f" {glyph} ", style)],
-            [Segment(" " * _MARGIN)],
+            [Segment(" " * MARGIN)],
         )
         return [BLANK, *rows] if block.markdown.strip() else rows
 
@@ -180,7 +180,7 @@ class BlockPainter:
             count = text.count("\n") + 1
             folded = Segment(f"{word} {count:,} line{'s' * (count > 1)}", style)
             rows = [Line((folded,), is_decoration=True, toggles=True)]
-        return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * _MARGIN)])
+        return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
 
     def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
         note = safe_text(block.note, keep_newlines=False)
@@ -210,7 +210,7 @@ class BlockPainter:
             first = prefixed([_without_margin(rows[0])], [Segment(f" {glyph} ", palette.accent)])
             return [*first, *rows[1:]]
         rows = wrap_text(safe_text(block.text), style, self._measure)
-        return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * _MARGIN)])
+        return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
 
     def _turn_end(self, block: TurnBlock) -> list[Line]:
         """How long a turn took and what it changed, with as many names as fit on a row."""
@@ -220,7 +220,7 @@ class BlockPainter:
             named -= 1
             text = turn_facts_line(block.facts, named)
         rows = wrap_text(safe_text(text), self.palette.muted, self._measure)
-        return prefixed(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * _MARGIN)])
+        return prefixed(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * MARGIN)])
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:
         """A rule with `title` in it, and `hint` near its right end where there is room."""
@@ -293,8 +293,8 @@ def _start_column(block: WelcomeBlock, room: int) -> int:
 
 def _without_margin(row: Line) -> Line:
     """`row` without the blank segment that Markdown begins with."""
-    has_margin = bool(row.segments) and row.segments[0].text == " " * _MARGIN
-    return replace(row, segments=row.segments[1:], lead=row.lead - _MARGIN) if has_margin else row
+    has_margin = bool(row.segments) and row.segments[0].text == " " * MARGIN
+    return replace(row, segments=row.segments[1:], lead=row.lead - MARGIN) if has_margin else row
 
 
 def _replace_colour(surface: Style, ink: Style) -> Style:
@@ -318,7 +318,7 @@ def estimate_rows(block: Block, width: int) -> int:
     """A guess of how many rows a block takes, without drawing it."""
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
-            measure = max(10, min(width - _MARGIN - 1, MAX_MEASURE))
+            measure = max(10, min(width - MARGIN - 1, MAX_MEASURE))
             pictures = len(block.images) if isinstance(block, UserBlock) else 0
             return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():

@@ -27,7 +27,7 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.finding_view import FindingView
 from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merged
 from agent_tui.ui.transcript.painter import BlockPainter
-from agent_tui.ui.transcript.plain import plain_text
+from agent_tui.ui.transcript.plain import plain_texts
 from agent_tui.ui.transcript.selection import block_selection, word_at
 from agent_tui.ui.transcript.stack import Item, can_toggle
 
@@ -173,8 +173,8 @@ class Transcript(FindingView):
     def to_text(self) -> str:
         """The whole conversation as plain text, safe to print."""
         self._flush()
-        texts = (plain_text(block) for block in self.blocks)
-        return "\n\n".join(text for text in texts if text)
+        columns = self.size.width
+        return "\n\n".join(plain_texts(self.blocks, columns, newest_first=False))
 
     # A streaming reply -------------------------------------------------------------------
 

@@ -139,7 +139,7 @@ async def test_what_was_waited_for_is_what_the_server_asked_for(stage: Stage):
     events = await collect(scene.begin())
     assert scene.waits.delays_s == [RETRY_AFTER_S, RETRY_AFTER_S]
     phases = [event.phase for event in of_kind(events, CompactionProgress)]
-    assert phases.count("waiting 7 s (rate limited)") == 2
+    assert phases.count("waiting 7s (rate limited)") == 2
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)

@@ -1,7 +1,10 @@
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.spending import Spent, spending_of
 from agent_tui.messages import AssistantMessage, Cost, TextContent, Usage, UserMessage
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.log import SessionLog
+from tests.support.runtime import GOOD_SUMMARY, collect
 
 
 def reply(model: str, tokens: int, cost: float, cached: int = 0) -> MessageEntry:
@@ -42,3 +45,47 @@ def test_a_branch_that_was_left_was_paid_for_all_the_same():
     log.branch_to(first.id)
     log.append(reply("big", 1_000, 0.5))
     assert [spent.requests for spent in spending_of(log).replies] == [2]
+
+
+def whole(runtime: AgentRuntime) -> tuple[int, int, int]:
+    """Requests, tokens in and tokens out, as /cost adds them up."""
+    spending = spending_of(runtime.conversation.log)
+    spent = (*spending.replies, spending.summaries)
+    return (
+        sum(one.requests for one in spent),
+        sum(one.input_tokens for one in spent),
+        sum(one.output_tokens for one in spent),
+    )
+
+
+async def test_what_was_spent_before_compact_still_counts(stage):
+    def script(request):
+        return Reply(text=GOOD_SUMMARY if request.purpose == "summary" else "word " * 4_000)
+
+    runtime: AgentRuntime = stage.runtime(script)
+    for _ in range(2):
+        for text in ("one", "two", "three"):
+            await collect(runtime.submit(text))
+        before, totals = whole(runtime), runtime.conversation.totals
+        await collect(runtime.compact())
+        assert runtime.conversation.totals.input_tokens > totals.input_tokens, "the summary counts"
+        assert whole(runtime)[0] == before[0] + 1
+    await collect(runtime.submit("four"))
+    assert whole(runtime)[0] == 3 + 1 + 3 + 1 + 1
+    conversation = runtime.conversation
+    shown = (conversation.totals.input_tokens, conversation.totals.output_tokens)
+    assert shown == whole(runtime)[1:]
+    since = spending_of(conversation.log).since_compaction
+    assert since is not None
+    assert since.requests == 1
+
+    child = str(conversation.log.path)
+    await runtime.sessions.start_new()
+    assert runtime.conversation.totals.input_tokens == 0
+    await runtime.sessions.open(child)
+    reopened = runtime.conversation.totals
+    assert (reopened.input_tokens, reopened.output_tokens) == shown, "also when it is reopened"
+
+    await runtime.sessions.fork_at(runtime.conversation.log.leaf_id)
+    assert whole(runtime) == (0, 0, 0), "a copy has spent nothing"
+    assert runtime.conversation.totals.input_tokens == 0

@@ -182,6 +182,22 @@ async def test_an_unknown_command_names_the_nearest_and_keeps_the_text(
     assert app.sent == []
 
 
+async def test_enter_does_not_run_a_command_that_was_mistyped(pilot: Pilot[None], app: PromptApp):
+    await write(pilot, "/cmpact")
+    assert "/compact" in app.labels, "the menu still offers what is like it"
+    await pilot.press("enter")
+    assert app.refused == ["Unknown command /cmpact. Did you mean /compact?"]
+    assert (app.text, app.sent) == ("/cmpact", [])
+
+
+async def test_what_the_menu_offers_for_a_mistyped_command_can_be_chosen(
+    pilot: Pilot[None], app: PromptApp
+):
+    await write(pilot, "/cmpact")
+    await pilot.press("tab")
+    assert app.text.strip() == "/compact"
+
+
 async def test_the_menu_lies_above_the_prompt_and_moves_nothing(pilot: Pilot[None], app: PromptApp):
     before = app.query_one(Static).region
     await write(pilot, "/")

@@ -510,7 +510,7 @@ async def test_the_plain_text_holds_the_conversation(pilot: Pilot[None]):
             BashBlock("2", "ls", "ok", "a\n"),
         ]
     )
-    assert chat.to_text() == "> hi␛[2J\n\n**yes**\n\n* edit a.py  no match  (error)\n\n$ ls\na"
+    assert chat.to_text() == "> hi␛[2J\n\nyes\n\n* edit a.py  no match  (error)\n\n$ ls\na"
 
 
 async def test_removing_replacing_and_clearing(pilot: Pilot[None]):

@@ -332,7 +332,7 @@ async def test_passing_faults_are_waited_out(counter: TokenCounter) -> None:
     replies = [Reply(error=fault), Reply(cut=True), *good_run()]
     scene = Scene(counter, replies, target_tokens=WITH_SEGMENTS)
     await scene.plan()
-    assert "waiting 3 s (overloaded)" in scene.phases
+    assert "waiting 3s (overloaded)" in scene.phases
     assert any("(connection lost)" in phase for phase in scene.phases)
 
 
