@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.widget import Widget
+from textual.widgets import Static
 
 from agent_tui.safe_text import safe_text
 
@@ -30,7 +30,7 @@ class AnswerRow:
     details: str = ""
 
 
-class AnswerLine(Widget):
+class AnswerLine(Static):
     """A row on the screen, which can be clicked. Long ones wrap below their label."""
 
     class Clicked(Message):
@@ -41,7 +41,7 @@ class AnswerLine(Widget):
             self.number = number
 
     def __init__(self, number: int) -> None:
-        super().__init__(classes="answer")
+        super().__init__(classes="answer", markup=False)
         self._number = number
         self._sign, self._words = Content(), Content()
 
