@@ -103,10 +103,9 @@ class ServerCatalog:
                 self._added.append(base_url)
                 return found
             problem = problem or (server.problem if server else "")
-        told = f" It {problem}." if problem else ""
         raise ConfigError(
-            f"The server at {shown_address(address)} lists no models.{told}",
-            "Check the address, and that the server is running.",
+            f"The server at {shown_address(address)} lists no models.",
+            f"It {problem}." if problem else "Check the address, and that the server is running.",
         )
 
     def first_at_base_url(self) -> ModelRef:
