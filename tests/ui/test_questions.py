@@ -47,6 +47,12 @@ async def ask(ui: Ui, draft: str = "") -> None:
     await ui.asked()
 
 
+def screen_rows(ui: Ui) -> list[str]:
+    """What stands on the terminal."""
+    strips = ui.app.screen._compositor.render_strips()
+    return [strip.text for strip in strips]
+
+
 def is_made(ui: Ui) -> bool:
     return (ui.workspace / "made.txt").exists()
 
@@ -443,6 +449,27 @@ async def test_a_grave_question_leaves_no_early_answer_in_the_prompt(tmp_path: P
         await ui.write("fix")
         assert answers == ["fork"]
         assert ui.text == "ix"
+
+
+async def test_a_question_that_writing_may_meet_leaves_the_prompt_in_sight(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        prompt, draft = ui.app.prompt, "words " * 15
+        asking = asyncio.create_task(ui.app.controller.front.ask(FULL_MODE_QUESTION))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("a draft")
+        await ui.pilot.press("backspace", "ctrl+w")
+        await ui.drawn()
+        assert ui.text == "a "
+        assert any("›  a " in row for row in screen_rows(ui))
+        panel = ui.app.screen.query_one("#choice")
+        assert panel.region.bottom == prompt.region.y
+        await ui.write(draft)
+        await ui.drawn()
+        assert prompt.region.height > 3
+        assert panel.region.bottom == prompt.region.y
+        await ui.pilot.press("escape")
+        assert await asking is None
+        assert ui.text == f"a {draft}"
 
 
 async def test_writing_that_meets_a_grave_question_is_in_the_prompt(tmp_path: Path):
