@@ -53,7 +53,8 @@ class AnswerLine(Static):
             return
         sign = "›" if is_marked else " "
         details = safe_text(row.details, keep_newlines=False)
-        self._sign = Content.styled(f"{sign}{row.key or self._number + 1}  ", "bold $primary")
+        key = row.key or self._number + 1
+        self._sign = Content.assemble((f"{sign}{key} ", "bold $primary"), " ")
         self._words = Content.assemble(
             safe_text(row.label, keep_newlines=False),
             (f"   {details}" if details else "", "$foreground-muted"),
