@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
+from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.first_run.tour_view import TourView
-from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 from tests.support.screen import screen
@@ -142,4 +142,4 @@ async def test_the_tour_is_done_with_enter_and_yes_alone():
         await here.until(lambda: says("Tour 5/5"))
         assert here.app.runtime.conversation.log.header.id == whole
         await here.pilot.press("enter")
-        await here.until(lambda: isinstance(here.app.screen, ModelPicker))
+        await here.until(lambda: isinstance(here.app.screen, FirstRunScreen))

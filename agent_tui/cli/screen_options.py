@@ -1,6 +1,7 @@
 """What the screen is built from; imported after its first paint, as it pulls in everything."""
 
 import os
+from collections.abc import Callable
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
@@ -8,6 +9,9 @@ from agent_tui.cli.compose import Program, compose, editor_of
 from agent_tui.cli.models.pull import BuiltInModel
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import DeviceCode
+from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.status.status_script import StatusScript
@@ -59,7 +63,7 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
         first_prompt=arguments.prompt,
         resume=program.resume or "",
         opens_picker=program.resume == "",
-        first_run=None if program.has_model or program.resume else _first_run(program),
+        first_run=_first_run(program) if _wants_chooser(program) else None,
         local=BuiltInModel(program.models.library),
         pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
@@ -83,9 +87,26 @@ def _status_script(program: Program) -> StatusScript | None:
     )
 
 
+def _wants_chooser(program: Program) -> bool:
+    """Whether the user has yet to choose a model: there is none, or it is the tour's."""
+    return program.is_demo or not (program.has_model or program.resume)
+
+
 def _first_run(program: Program) -> FirstRun:
+    async def sign_in(account: Account, show: Callable[[DeviceCode], object]) -> None:
+        from agent_tui.cli.login.login import sign_in_to
+
+        await sign_in_to(account, show)
+
     def keep_key(name: str, key: str) -> None:
         os.environ[name] = key
         program.models.host.forget_worker()
 
-    return FirstRun(_KEY_CHOICES, keep_key)
+    return FirstRun(
+        _KEY_CHOICES,
+        keep_key,
+        program.models.catalog.find_at,
+        tuple(ACCOUNTS.values()),
+        sign_in,
+        has_tour=not program.is_demo,
+    )

@@ -15,6 +15,7 @@ from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, thinking_effort
+from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.safe_text import safe_text
 
 _THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
@@ -40,7 +41,8 @@ async def model(front: Front, argument: str) -> None:
     """Choose a model."""
     chosen: ModelRef | str | None = argument
     if not argument:
-        if not front.runtime.conversation.model.name and await front.set_up_model():
+        has_real_model = front.runtime.conversation.model.name not in ("", DEMO_MODEL.name)
+        if not has_real_model and await front.set_up_model():
             return
         services = front.services
         chosen = await front.pick(

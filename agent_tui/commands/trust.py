@@ -144,7 +144,7 @@ def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
         _TRUST_ANSWERS,
         is_grave=True,
         unanswered="continue without; asks again next time",
-        marked=1,
+        marked=2,
     )
 
 

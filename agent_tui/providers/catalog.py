@@ -191,6 +191,19 @@ class ModelCatalog:
         names = {model.ref.name for model in everything}
         return tuple(sorted(everything, key=lambda model: self._is_aside(model.ref.name, names)))
 
+    async def find_at(self, address: str) -> tuple[FoundModel, ...]:
+        """The models of the server at `address`; `found` lists them from now on.
+
+        Raises:
+            ConfigError: It lists none.
+        """
+        await asyncio.to_thread(self.load)
+        found = await self._servers.find_at(address)
+        return tuple(
+            dataclasses.replace(model, info=self._with_settings(model.ref, model.info))
+            for model in found
+        )
+
     def _is_aside(self, name: str, names: Collection[str]) -> bool:
         return is_aside(name, names) or self._loaded.is_other_kind(name)
 

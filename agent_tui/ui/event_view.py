@@ -114,7 +114,6 @@ class EventView:
         self._running: dict[str, _Running] = {}
         self._asked: dict[str, str] = {}
         self._plan: tuple[Todo, ...] = ()
-        self._is_stop_shown = False
         self._cut_parts: dict[str, Sequence[BlockId]] = {}
         self._has_warned = False
         self._round = ""
@@ -150,7 +149,6 @@ class EventView:
                         chat.remove_block(place)
             case ReplyDiscarded():
                 chat.discard_reply()
-                self._is_stop_shown = False
             case ToolStarted():
                 has_title = event.title != event.name  # a call that is refused at once has none
                 title = event.title if has_title else call_title(event.name, event.arguments)
@@ -389,7 +387,6 @@ class EventView:
             self._cut_parts[event.entry_id] = places
         else:
             self._cut_parts.clear()
-        self._is_stop_shown = stop == "aborted"
 
     def _begin(self, block: ToolBlock | BashBlock) -> None:
         place = self.widgets.transcript.append(block)
@@ -400,7 +397,6 @@ class EventView:
         if running is None or not isinstance(running.block, ToolBlock):
             return
         block = finished_tool(running.block, event.message, self._plan)
-        self._is_stop_shown = block.status == "cancelled"
         self.widgets.transcript.replace(running.place, block)
         if not self._asked:
             others = [
@@ -476,9 +472,9 @@ class EventView:
             case "length":
                 text = f"The reply was cut off at the model's limit.{again}"
                 self.widgets.transcript.append(NoticeBlock("warning", text))
-            case "aborted" if not self._is_stop_shown:  # before a word came, or while it waited
+            case "aborted":
                 self.widgets.transcript.append(NoticeBlock("info", f"Stopped.{again}"))
-            case "aborted" | "done":
+            case "done":
                 pass
             case _:
                 assert_never(event.outcome)

@@ -12,7 +12,9 @@ from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.config import SettingProblem, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import DeviceCode
+from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.status.status_script import StatusScript
@@ -64,15 +66,23 @@ class KeyChoice:
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """What the first-run chooser offers.
+    """What the first-run chooser offers. Its functions raise an `AgentTuiError` for the user.
 
     Args:
         keys: Providers a key can be pasted for.
         keep_key: Takes the variable's name and the key, for this run only.
+        find_at: The models of the server at an address. `UiOptions.models` lists them from then on.
+        accounts: What the user can sign in to.
+        sign_in: Signs in to one of them, and shows the code to enter.
+        has_tour: Offer the tour.
     """
 
     keys: tuple[KeyChoice, ...]
     keep_key: Callable[[str, str], None]
+    find_at: Callable[[str], Awaitable[tuple[FoundModel, ...]]]
+    accounts: tuple[Account, ...]
+    sign_in: Callable[[Account, Callable[[DeviceCode], object]], Awaitable[None]]
+    has_tour: bool = True
 
 
 async def _nothing() -> None:
@@ -98,7 +108,8 @@ class UiOptions:
         resume: A session to open at the start (``-r ID``, ``-c``), by path, id or name.
         keeps_model: Go on with the runtime's model instead of the opened session's.
         opens_picker: Open the session picker at the start (``-r`` without an id).
-        first_run: Offer the chooser, as no model can be used yet; None where one can.
+        first_run: What the chooser offers while no model can be used, also in the tour; None if
+            one can.
         local: The built-in model; None leaves it out of the chooser.
         pull_first: Ask at the start whether `local` shall be pulled (``--local``).
         warm: Gets the provider and the present model ready; awaited in the background after the

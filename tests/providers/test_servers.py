@@ -329,3 +329,44 @@ async def test_a_server_that_went_away_is_remembered_as_it_was(server: OpenAiSer
     assert await asking.learn(ref) == known
     gone = await asking.learn(ModelRef("other", ref.base_url))
     assert (gone.window, gone.source) == (GUESSED_WINDOW, "guess")
+
+
+# A server whose address is typed
+
+
+@pytest.mark.parametrize(
+    "typed", ["127.0.0.1:{}", "http://127.0.0.1:{}/", "http://127.0.0.1:{}/v1"]
+)
+async def test_a_server_is_found_at_what_was_typed_and_listed_from_then_on(
+    server: OpenAiServer, typed: str
+) -> None:
+    server.pages.update(VLLM)
+    models = catalog()
+    assert [model for model in await models.found() if model.ref.base_url] == []
+    found = await models.find_at(typed.format(server.port))
+    assert {model.ref.base_url for model in found} == {server.base_url}
+    assert set(found) <= set(await models.found())
+
+
+async def test_a_server_without_v1_is_found_by_its_address(server: OpenAiServer) -> None:
+    server.pages["/gateway/models"] = {"data": [{"id": "mine", "context_length": 9_000}]}
+    address = f"http://127.0.0.1:{server.port}/gateway"
+    (model,) = await catalog().find_at(address)
+    assert model.ref == ModelRef("openai/mine", address)
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("127.0.0.1:{}", "needs an API key"),
+        ("ftp://127.0.0.1:{}", "must begin with http:// or https://"),
+        ("127.0.0.1:x", "needs a port"),
+    ],
+)
+async def test_an_address_that_leads_to_no_models_says_why(
+    server: OpenAiServer, typed: str, why: str
+) -> None:
+    server.pages["/v1/models"] = WANTS_KEY
+    with pytest.raises(ConfigError) as raised:
+        await catalog().find_at(typed.format(server.port))
+    assert why in str(raised.value)

@@ -31,7 +31,8 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.permissions.rules import Rule
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
@@ -40,7 +41,7 @@ from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.plan_view import PlanView
 from agent_tui.ui.chat.queue_view import QueueView
-from agent_tui.ui.options import LocalModels, UiOptions
+from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
 from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock, Transcript
@@ -70,6 +71,21 @@ class Gate(asyncio.Event):
 def held(text: str = "", *calls: ToolCall, **more: object) -> Reply:
     """A reply that stands still after its text, until `Ui.let_go`."""
     return replace(Reply(text=text, tool_calls=calls, gate=Gate()), **more)
+
+
+async def _at_no_server(_address: str) -> tuple[FoundModel, ...]:
+    return ()
+
+
+async def _signed_in(_account: Account, _show: object) -> None:
+    pass
+
+
+def ways_to_a_model(keys: tuple[KeyChoice, ...] = (), **changes: Any) -> FirstRun:
+    """What the chooser offers; nobody keeps a key, no server answers, every sign-in succeeds."""
+    return replace(
+        FirstRun(keys, lambda _name, _key: None, _at_no_server, (), _signed_in), **changes
+    )
 
 
 def sized(tokens: int) -> Usage:

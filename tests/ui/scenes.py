@@ -13,6 +13,7 @@ from textual.widgets import OptionList
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
+from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import (
@@ -26,7 +27,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
+from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.diff import DiffScreen
 from agent_tui.ui.screens.pull import PullBar
@@ -36,7 +37,7 @@ from tests.support.long_work import PLAN, long_work
 from tests.support.long_work import SUMMARY as SUMMARY_OF_WORK
 from tests.support.models import MODEL, OTHER, ListedModels
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, answer, asking, held, sized
+from tests.ui.app_support import Ui, answer, asking, held, sized, ways_to_a_model
 from tests.ui.file_scenes import memory_page, menu_of_prompt_files
 from tests.ui.settings_scenes import editor_in, setting_refused, settings_page
 
@@ -703,7 +704,7 @@ def scene_app(
         models,
         settings=Settings(theme=theme, vim_mode=name == "vim_mode"),
         settings_editor=editor_in(home) if name.startswith("setting") else None,
-        first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
+        first_run=ways_to_a_model(KEYS, accounts=tuple(ACCOUNTS.values())) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),
         onboarding_file=home / "newcomer.json" if name == "new_user" else None,

@@ -64,9 +64,12 @@ class Screen:
         return [block for block in self.chat.blocks if isinstance(block, SummaryBlock)]
 
     @property
+    def notices(self) -> list[str]:
+        return [block.text for block in self.chat.blocks if isinstance(block, NoticeBlock)]
+
+    @property
     def last_notice(self) -> str:
-        notices = [block for block in self.chat.blocks if isinstance(block, NoticeBlock)]
-        return notices[-1].text if notices else ""
+        return self.notices[-1] if self.notices else ""
 
     @property
     def bar(self) -> str:

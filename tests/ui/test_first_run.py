@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -6,6 +7,10 @@ from typing import Any
 import pytest
 from textual.widgets import Input, OptionList, Static
 
+from agent_tui.errors import ConfigError
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import DeviceCode, SignInError
+from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
@@ -15,7 +20,7 @@ from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import LOCAL, MODEL, OTHER, ListedModels
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, running_app, ways_to_a_model
 from tests.ui.scenes import StillClock
 
 NOTHING = ListedModels(nothing=True)
@@ -35,13 +40,11 @@ class SlowModels(ListedModels):
 
 
 def keeping(kept: dict[str, str]) -> FirstRun:
-    return FirstRun(
-        (
-            KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
-            KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
-        ),
-        kept.__setitem__,
+    keys = (
+        KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
+        KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
     )
+    return ways_to_a_model(keys, keep_key=kept.__setitem__)
 
 
 def served(count: int, name: str = "model") -> tuple[FoundModel, ...]:
@@ -171,7 +174,7 @@ async def test_servers_found_late_do_not_move_the_choice(tmp_path: Path):
         screen = await chooser(ui)
         await ui.pilot.press("down")
         models.may_answer.set()
-        await ui.until(lambda: len(rows(screen)) == 6)
+        await ui.until(lambda: len(rows(screen)) == 7)
         await ui.pilot.press("enter")
         await ui.settle()
         assert "OPENAI_API_KEY" in said(screen, "#first-run-note")
@@ -200,7 +203,7 @@ async def test_a_choice_that_is_gone_after_looking_again_gives_way_to_the_first(
         assert not any(row.startswith("1") for row in rows(screen))
         assert screen.query_one(OptionList).highlighted == 1
         models.may_answer.set()
-        await ui.until(lambda: len(rows(screen)) == 4)
+        await ui.until(lambda: len(rows(screen)) == 5)
         assert screen.query_one(OptionList).highlighted == 0
         assert "no model server is running" in said(screen)
 
@@ -257,18 +260,112 @@ async def test_a_provider_whose_key_is_not_known_is_used_as_it_is(tmp_path: Path
         assert ui.model == LOCAL
 
 
+async def at_server(url: str) -> tuple[FoundModel, ...]:
+    if url.endswith("none"):
+        raise ConfigError(f"The server at {url} lists no models.", "Check the address.")
+    return served(int(url[-1]))
+
+
+async def test_a_server_is_used_by_its_url(tmp_path: Path):
+    ways = ways_to_a_model(find_at=at_server)
+    async with starting_app(tmp_path, first_run=ways, models=NOTHING) as ui:
+        screen = await chooser(ui)
+        await ui.pilot.press("2")
+        assert said(screen) == "The server's URL:"
+        await ui.write("none")
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert "none lists no models" in said(screen, "#first-run-note")
+        screen.query_one(Input).value = "host:1"
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.model == served(1)[0].ref
+
+
+async def test_of_a_server_with_several_models_one_is_chosen(tmp_path: Path):
+    ways = ways_to_a_model(find_at=at_server)
+    async with starting_app(tmp_path, first_run=ways) as ui:
+        screen = await chooser(ui)
+        await ui.pilot.press("5")
+        screen.query_one(Input).value = "host:3"
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
+        await ui.settle()
+        assert len(ui.app.screen.query_one(OptionList).options) == 3
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.app.screen is screen
+        assert screen.query_one(OptionList).display
+        await ui.pilot.press("5")
+        screen.query_one(Input).value = "host:3"
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
+        await ui.settle()
+        await ui.pilot.press("down", "enter")
+        await ui.settle()
+        assert ui.model == served(2)[1].ref
+
+
+async def test_an_account_is_signed_in_to_with_the_code_that_is_shown(tmp_path: Path):
+    entered = asyncio.Event()
+    copilot = ACCOUNTS["github_copilot"]
+    models = SlowModels(
+        (), (FoundModel(OTHER, ModelInfo(OTHER.name, 8_192, 2_048), copilot.title),)
+    )
+    models.may_answer.set()
+
+    async def sign_in(account: Account, show: Callable[[DeviceCode], object]) -> None:
+        assert account is copilot
+        show(DeviceCode("ABCD-1234", "https://example.org/device", "d", 1.0, 900.0))
+        await entered.wait()
+
+    ways = ways_to_a_model(accounts=tuple(ACCOUNTS.values()), sign_in=sign_in)
+    async with starting_app(tmp_path, first_run=ways, models=models) as ui:
+        screen = await chooser(ui)
+        assert [row[3:].partition("  ")[0] for row in rows(screen)[2:4]] == [
+            "Sign in: GitHub Copilot",
+            "Sign in: ChatGPT",
+        ]
+        await ui.pilot.press("3")
+        await ui.until(lambda: "ABCD-1234" in said(screen, "#first-run-note"))
+        assert "https://example.org/device" in said(screen, "#first-run-note")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert screen.query_one(OptionList).display
+        await ui.pilot.press("3")
+        await ui.settle()
+        entered.set()
+        await ui.until(lambda: len(ui.app.screen_stack) == 1)
+        await ui.settle()
+        assert ui.model == OTHER
+
+
+async def test_a_sign_in_that_fails_says_why(tmp_path: Path):
+    async def sign_in(_account: Account, _show: Callable[[DeviceCode], object]) -> None:
+        raise SignInError("The code expired before it was entered.", "Try again.")
+
+    ways = ways_to_a_model(accounts=tuple(ACCOUNTS.values()), sign_in=sign_in)
+    async with starting_app(tmp_path, first_run=ways, models=NOTHING) as ui:
+        screen = await chooser(ui)
+        await ui.pilot.press("3")
+        await ui.until(lambda: "expired" in said(screen, "#first-run-note"))
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert screen.query_one(OptionList).display
+
+
 async def test_the_built_in_model_can_be_got(tmp_path: Path):
     local = FakeLocal(tmp_path)
     options = {"first_run": keeping({}), "models": NOTHING, "local": local, "clock": StillClock()}
     async with starting_app(tmp_path, **options) as ui:
         screen = await chooser(ui)
-        await ui.pilot.press("4")
+        await ui.pilot.press("5")
         await ui.until(lambda: isinstance(ui.app.screen, PullScreen))
         await ui.settle()
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.app.screen is screen
-        assert screen.query_one(OptionList).highlighted == 3
+        assert screen.query_one(OptionList).highlighted == 4
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, PullScreen))
         await ui.settle()

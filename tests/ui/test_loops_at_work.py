@@ -99,7 +99,9 @@ async def test_the_round_is_shown_no_second_loop_begins_and_esc_drops_the_rest(t
 
         await screen.pilot.press("escape")
         await screen.until(lambda: not screen.app.controller.turns.is_running)
-        assert "stopped in round 2 of 2. The other rounds are dropped" in screen.last_notice
+        loop, stopped = screen.notices[-2:]
+        assert "stopped in round 2 of 2. The other rounds are dropped" in loop
+        assert stopped == "Stopped. /retry continues."
         assert marks(screen) == [f"start: {LABEL}", f"end: {LABEL}"]
         assert activity.state is None
         assert not screen.compactions

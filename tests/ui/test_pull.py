@@ -9,14 +9,13 @@ from agent_tui.errors import ModelFileError
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.first_run.chooser import FirstRunScreen
-from agent_tui.ui.options import FirstRun
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.questions.answer_list import AnswerLine
 from agent_tui.ui.screens.pull import PullBar, PullScreen
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, asking, running_app
+from tests.ui.app_support import Ui, asking, running_app, ways_to_a_model
 from tests.ui.scenes import StillClock
 
 MB = 1_000_000
@@ -184,7 +183,7 @@ async def test_leaving_says_how_to_go_on(tmp_path: Path, keys: list[str]):
 
 
 async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
-    local, first_run = FakeLocal(tmp_path), FirstRun((), lambda _name, _key: None)
+    local, first_run = FakeLocal(tmp_path), ways_to_a_model()
     models = ListedModels(nothing=True)
     async with asked(tmp_path, local, first_run=first_run, models=models) as ui:
         await ui.pilot.press("escape")

@@ -8,9 +8,13 @@ import pytest
 from textual import events
 
 from agent_tui.commands.core.questions import Choice, Question, loss_question
+from agent_tui.commands.permissions import FULL_MODE_QUESTION
+from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ToolCall
+from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.ui.approval.answers import answers_to, first_mark
 from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
 from agent_tui.ui.questions.early_keys import EarlyKeys
@@ -43,6 +47,12 @@ async def ask(ui: Ui, draft: str = "") -> None:
     await ui.asked()
 
 
+def screen_rows(ui: Ui) -> list[str]:
+    """What stands on the terminal."""
+    strips = ui.app.screen._compositor.render_strips()
+    return [strip.text for strip in strips]
+
+
 def is_made(ui: Ui) -> bool:
     return (ui.workspace / "made.txt").exists()
 
@@ -50,6 +60,22 @@ def is_made(ui: Ui) -> bool:
 def marked(ui: Ui) -> list[str]:
     lines = [str(line.render()) for line in ui.app.screen.query(AnswerLine) if line.display]
     return [line.strip("› ") for line in lines if line.startswith("›")]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        trust_question(
+            TrustQuestion(Path("/proj"), (), "", has_repository=False, state="not asked")
+        ),
+        server_question(ServerSpec("notes", "server", ("notes",))),
+        FULL_MODE_QUESTION,
+        loss_question("Delete it?", "It is gone then."),
+    ],
+    ids=lambda question: question.title,
+)
+def test_a_question_of_consequence_marks_no(question: Question[object]):
+    assert question.choices[question.marked].key == "n"
 
 
 # Approvals
@@ -340,6 +366,20 @@ async def test_in_the_normal_mode_of_vi_an_early_answer_is_no_command(tmp_path: 
         assert ui.text == "my draft"
 
 
+async def test_a_long_answer_wraps_below_its_label(tmp_path: Path):
+    tools = " && ".join(f"tool-{letter} --check" for letter in "abcdefgh")
+    chained = call("c1", "bash", command=f"touch made.txt && {tools}")
+    async with running_app(tmp_path, *asks(chained), size=(80, 24)) as ui:
+        await ask(ui)
+        await ui.settle()
+        row = next(
+            row for row in ui.approval.query(AnswerLine) if "rules for this" in str(row.render())
+        )
+        lines = str(row.render()).split("\n")
+        assert row.size.height == len(lines) > 1
+        assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {4}
+
+
 # Questions of commands
 
 
@@ -409,6 +449,27 @@ async def test_a_grave_question_leaves_no_early_answer_in_the_prompt(tmp_path: P
         await ui.write("fix")
         assert answers == ["fork"]
         assert ui.text == "ix"
+
+
+async def test_a_question_that_writing_may_meet_leaves_the_prompt_in_sight(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        prompt, draft = ui.app.prompt, "words " * 15
+        asking = asyncio.create_task(ui.app.controller.front.ask(FULL_MODE_QUESTION))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.write("a draft")
+        await ui.pilot.press("backspace", "ctrl+w")
+        await ui.drawn()
+        assert ui.text == "a "
+        assert any("›  a " in row for row in screen_rows(ui))
+        panel = ui.app.screen.query_one("#choice")
+        assert panel.region.bottom == prompt.region.y
+        await ui.write(draft)
+        await ui.drawn()
+        assert prompt.region.height > 3
+        assert panel.region.bottom == prompt.region.y
+        await ui.pilot.press("escape")
+        assert await asking is None
+        assert ui.text == f"a {draft}"
 
 
 async def test_writing_that_meets_a_grave_question_is_in_the_prompt(tmp_path: Path):

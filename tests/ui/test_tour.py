@@ -3,16 +3,20 @@
 import sys
 from pathlib import Path
 
-from textual.widgets import Static
+from textual.widgets import OptionList, Static
 
 from agent_tui.cli import screen_command
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.commands.tour import TOUR
 from agent_tui.config import Settings
+from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.first_run.chooser import FirstRunScreen
+from agent_tui.ui.options import KeyChoice
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.terminal.outcome import UiOutcome
-from tests.ui.app_support import Ui, held, running_app
+from tests.support.models import OTHER, ListedModels
+from tests.ui.app_support import Ui, held, running_app, ways_to_a_model
 
 
 def step(ui: Ui) -> str:
@@ -71,6 +75,24 @@ async def test_the_tour_does_not_stop_a_running_turn(tmp_path: Path):
         await ui.send("/tour")
         assert not isinstance(ui.app.screen, ChoiceScreen)
         assert ui.notices[-1].startswith("The tour cannot start while the agent works.")
+
+
+async def test_its_last_step_offers_the_ways_to_a_real_model(tmp_path: Path):
+    ways = ways_to_a_model((KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),), has_tour=False)
+    options = {"is_demo": True, "first_run": ways, "models": ListedModels(nothing=True)}
+    async with running_app(tmp_path, **options) as ui:
+        ui.runtime.set_model(DEMO_MODEL)
+        assert not isinstance(ui.app.screen, FirstRunScreen), "the tour comes first"
+        await ui.send("/model")
+        await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
+        await ui.settle()
+        rows = [str(option.prompt) for option in ui.app.screen.query_one(OptionList).options]
+        assert rows[0].startswith("1  Paste a key: OpenAI")
+        assert not any("tour" in row for row in rows)
+        await ui.pilot.press("1")
+        await ui.write("sk-1")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.model == OTHER)
 
 
 def test_the_tour_knows_nothing_of_the_conversation_before_it(monkeypatch):

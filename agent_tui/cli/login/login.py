@@ -3,8 +3,7 @@
 import argparse
 import asyncio
 import os
-from collections.abc import Sequence
-from math import ceil
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from agent_tui.cli.browser import show_page
@@ -14,7 +13,7 @@ from agent_tui.cli.login.openrouter import openrouter_key
 from agent_tui.cli.output import complain, write_text
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.accounts.device import DeviceCode, sign_in
+from agent_tui.providers.accounts.device import DeviceCode, how_to_enter, sign_in
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.keyring import SystemKeyring
 from agent_tui.providers.accounts.openrouter import OpenRouterSignIn
@@ -106,26 +105,34 @@ def _list() -> None:
     write_text("\n".join(lines or [none]) + "\n")
 
 
+async def sign_in_to(account: Account, show: Callable[[DeviceCode], object]) -> None:
+    """Sign in to `account`.
+
+    Args:
+        account: Where.
+        show: Tells the user the code and the page.
+
+    Raises:
+        AgentTuiError: Nobody was signed in; says why.
+    """
+    try:
+        await sign_in(account.service(os.environ), show)
+    except OSError as error:
+        raise AgentTuiError(f"Cannot store the sign-in to {account.title}: {error}.") from error
+
+
 def _sign_in(account: Account, *, in_keyring: bool) -> None:
     if in_keyring:
         raise UsageError(
             "--keyring works with keys only.",
             f"The sign-in to {account.title} is stored in a file: remove --keyring.",
         )
-    try:
-        asyncio.run(sign_in(account.service(os.environ), lambda code: _show(account, code)))
-    except OSError as error:
-        raise AgentTuiError(f"Cannot store the sign-in to {account.title}: {error}.") from error
+
+    def show(code: DeviceCode) -> None:
+        write_text(f"{how_to_enter(code, account.title)} Waiting; Ctrl+C cancels.\n")
+
+    asyncio.run(sign_in_to(account, show))
     write_text(f"Signed in to {account.title}. Its models are named {account.provider}/...\n")
-
-
-def _show(account: Account, code: DeviceCode) -> None:
-    page, user_code = (safe_text(text, keep_newlines=False) for text in (code.page, code.user_code))
-    write_text(
-        f"To sign in to {account.title}, open\n\n    {page}\n\nand enter\n\n    {user_code}\n\n"
-        f"The code is valid for {ceil(code.expires_in_s / 60)} min. Do not share it. "
-        "Waiting; Ctrl+C cancels.\n"
-    )
 
 
 def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:

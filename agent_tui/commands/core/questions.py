@@ -34,8 +34,8 @@ class Question(Generic[ValueT]):
         choices: The answers.
         is_grave: A letter that was meant for something else must not answer it.
         unanswered: What leaving it without an answer does.
-        marked: Which answer Enter gives at first: what is done once only, or a no where an
-            agreement does what no undo brings back.
+        marked: The answer that Enter gives at first. It is a no if a yes allows more than one
+            call or cannot be undone.
     """
 
     title: str

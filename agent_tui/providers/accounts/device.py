@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Protocol, cast
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject
+from agent_tui.safe_text import safe_text
 
 if TYPE_CHECKING:  # a tenth of a second that only signing in needs
     import httpx
@@ -44,6 +46,15 @@ class Pending:
     """The person has not entered the code yet."""
 
     wants_slower: bool = False
+
+
+def how_to_enter(code: DeviceCode, title: str) -> str:
+    """What the user does with `code` to sign in to the account called `title`."""
+    page, user_code = (safe_text(text, keep_newlines=False) for text in (code.page, code.user_code))
+    return (
+        f"To sign in to {title}, open\n\n    {page}\n\nand enter\n\n    {user_code}\n\n"
+        f"The code is valid for {ceil(code.expires_in_s / 60)} min. Do not share it."
+    )
 
 
 class DeviceService(Protocol):

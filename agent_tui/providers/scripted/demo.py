@@ -117,56 +117,59 @@ def _last_user_text(messages: Sequence[Message]) -> str:
 
 
 def _step(results: Sequence[ToolResultMessage]) -> Reply:
-    """The step after `results`, one result a step; says so when one did not go as planned."""
+    """The step after `results`. A result that the script does not expect ends the tour."""
     if not results:
         return Reply(
             thinking="A short tour: plan, read, test, fix, test again. Every step is real.",
             text=_WELCOME,
-            tool_calls=(_plan_call(1, done=0),),
+            tool_calls=(_plan_call(0),),
         )
-    last = results[-1]
-    match len(results):
-        case 1 if not last.is_error:
+    if results[-1].tool_call_id == _plan_call(len(_PLAN)).id:
+        return Reply(text=_FAREWELL)
+    steps = [result for result in results if result.tool_name != "todo"]
+    done = len(steps)
+    last = steps[-1] if steps else results[-1]
+    match done:
+        case 0 if not last.is_error:
             return Reply(
-                text="First I'll read the file.",
-                tool_calls=(_call(2, "read", path="greet.py"),),
+                text="First I'll read the file.", tool_calls=(_call(done, "read", path="greet.py"),)
             )
-        case 2 if _BUGGY_LINE.strip() in last.text:
+        case 1 if _BUGGY_LINE.strip() in last.text:
             return Reply(
                 thinking="The docstring promises a greeting for an empty name. The code has none.",
                 text="The docstring mentions an empty name, but the code ignores it. I'll run the "
                 "test to be sure. Running a command needs your approval:",
-                tool_calls=(_call(3, "bash", command=_TEST_COMMAND),),
+                tool_calls=(_plan_call(done), _call(done, "bash", command=_TEST_COMMAND)),
             )
-        case 3 if "FAIL:" in last.text:
+        case 2 if "FAIL:" in last.text:
             change: dict[str, object] = {"old": _BUGGY_LINE, "new": _MENDED_LINE}
             return Reply(
                 text="It fails, as expected. The fix is one line; here is the diff:",
-                tool_calls=(_call(4, "edit", path="greet.py", edits=[change]),),
+                tool_calls=(_plan_call(done), _call(done, "edit", path="greet.py", edits=[change])),
             )
-        case 4 if not last.is_error:
+        case 3 if not last.is_error:
             return Reply(
                 text="Now the same test again.",
-                tool_calls=(_call(5, "bash", command=_TEST_COMMAND),),
+                tool_calls=(_plan_call(done), _call(done, "bash", command=_TEST_COMMAND)),
             )
-        case 5 if "OK:" in last.text:
-            return Reply(tool_calls=(_plan_call(6, done=len(_PLAN)),))
-        case 6:
-            return Reply(text=_FAREWELL)
+        case 4 if "OK:" in last.text:
+            return Reply(tool_calls=(_plan_call(done),))
         case _:
             return Reply(text=_stopped(last))
 
 
-def _call(number: int, name: str, /, **arguments: object) -> ToolCall:
-    return call(f"{_CALL_PREFIX}{number}", name, **arguments)
+def _call(done: int, name: str, /, **arguments: object) -> ToolCall:
+    """A call after `done` steps."""
+    return call(f"{_CALL_PREFIX}{name}_{done}", name, **arguments)
 
 
-def _plan_call(number: int, *, done: int) -> ToolCall:
+def _plan_call(done: int) -> ToolCall:
+    """Sets the plan, of which `done` steps are done."""
     statuses = ["completed"] * done + ["in_progress"] + ["pending"] * len(_PLAN)
     todos = [
         {"text": text, "status": status} for text, status in zip(_PLAN, statuses, strict=False)
     ]
-    return _call(number, "todo", todos=todos)
+    return _call(done, "todo", todos=todos)
 
 
 def _stopped(last: ToolResultMessage) -> str:

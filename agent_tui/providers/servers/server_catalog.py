@@ -8,6 +8,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from agent_tui.config import Settings
+from agent_tui.config.addresses import address_problem
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
@@ -38,6 +39,7 @@ class ServerCatalog:
         self._ports = ports
         self._patience_s = patience_s
         self._known: dict[ModelRef, ModelInfo] = {}
+        self._added: list[str] = []
 
     def info(self, ref: ModelRef) -> ModelInfo:
         """What its server said of `ref`, else a guess."""
@@ -81,6 +83,31 @@ class ServerCatalog:
         self._remember(found)
         return tuple(found)
 
+    async def find_at(self, address: str) -> tuple[FoundModel, ...]:
+        """The models of the server at `address`; `found` lists them from now on.
+
+        The address may lack its scheme and its ``/v1``.
+
+        Raises:
+            ConfigError: It lists none.
+        """
+        address = address.rstrip("/") if "://" in address else f"http://{address}".rstrip("/")
+        if problem := address_problem(address):
+            raise ConfigError(f"{shown_address(address)} {problem}.", "Check it for typos.")
+        problem = ""
+        for base_url in dict.fromkeys((f"{address.removesuffix('/v1')}/v1", address)):
+            server = await asyncio.to_thread(server_at, base_url)
+            if server is not None and server.models:
+                found = server.found_models()
+                self._remember(found)
+                self._added.append(base_url)
+                return found
+            problem = problem or (server.problem if server else "")
+        raise ConfigError(
+            f"The server at {shown_address(address)} lists no models.",
+            f"It {problem}." if problem else "Check the address, and that the server is running.",
+        )
+
     def first_at_base_url(self) -> ModelRef:
         """The first model that the server at ``base_url`` lists. Blocking.
 
@@ -103,6 +130,7 @@ class ServerCatalog:
         settings = self._settings
         named = [(settings.base_url, settings.api_key_env)]
         named += [(own.base_url or "", own.api_key_env or "") for own in settings.models.values()]
+        named += [(base_url, "") for base_url in self._added]
         asks = (self._ask(*address) for address in dict.fromkeys(named) if address[0])
         return [server for server in await asyncio.gather(*asks) if server is not None]
 

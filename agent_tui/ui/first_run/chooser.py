@@ -1,7 +1,7 @@
 """The first-run chooser: ways to a model, for someone who has none set up yet."""
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -14,11 +14,14 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.device import how_to_enter
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
-from agent_tui.providers.base import FoundModel, ModelRef
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.providers.keys import key_variable
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.model_options import (
@@ -39,6 +42,12 @@ _NOTHING_RUNS = "No API key is set, and no model server is running on this machi
 _SOME_FOUND = "No model is selected yet. These are ready to use:"
 _ASKS_NAME = "The model's full name, with its provider first:"
 _NAME_EXAMPLE = "groq/llama-3.3-70b-versatile"
+_ASKS_ADDRESS = "The server's URL:"
+_ADDRESS_EXAMPLE = "http://127.0.0.1:8080/v1"
+_WAYS_TO_KEEP_ADDRESS = (
+    "agent-tui uses it for this run. To keep it, run agent-tui config set base_url URL. If it "
+    "needs a key, start agent-tui with --base-url and --api-key-env."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,24 @@ class TakeTour:
 
 FirstRunResult: TypeAlias = UseModel | TakeTour
 AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, ModelRef | None]]
-_Asked: TypeAlias = KeyChoice | Literal["model name"] | None
+_Asked: TypeAlias = KeyChoice | Account | Literal["model name", "address"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _OnlyThese:
+    """A source of models that finds `models` alone."""
+
+    source: ModelSource
+    models: tuple[FoundModel, ...]
+
+    def resolve(self, name: str) -> ModelRef:
+        return self.source.resolve(name)
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        return self.source.info(ref)
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        return self.models
 
 
 class FirstRunList(OptionList):
@@ -73,7 +99,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
     """Returns what to go on with; None if the person wants to look around without a model.
 
     Args:
-        offered: The keys that can be pasted.
+        offered: The ways to a model.
         models: Answers which models can be used at once.
         local: The built-in model, if it is to be offered.
         ask: Shows another screen above this one and returns the model it was left with.
@@ -109,11 +135,13 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self._options: tuple[FirstRunOption, ...] = ()
         self._is_looking = True
         self._asked: _Asked = None
+        self._finding: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         """What is missing, then the options or the field for a name or a key."""
         with Vertical(id="first-run", classes="frame"):
-            yield Static("Welcome to agent-tui", id="page-title", markup=False)
+            title = "Welcome to agent-tui" if self._offered.has_tour else "Choose a model"
+            yield Static(title, id="page-title", markup=False)
             yield Static(id="first-run-text", markup=False)
             yield FirstRunList(id="first-run-list", markup=False, compact=True)
             yield FieldRow(Input(id="first-run-field", compact=True))
@@ -150,7 +178,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         place = self._list.highlighted
         present = self._options[place] if place else None  # the first one was not moved to
         offer = self._local.offer if self._local is not None else None
-        self._options = first_run_options(found, self._offered.keys, offer)
+        self._options = first_run_options(found, self._offered, offer)
         self._fill()
         self._list.highlighted = self._options.index(present) if present in self._options else 0
 
@@ -174,7 +202,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
 
     def action_choose(self, number: int) -> None:
         """Take the option with this digit."""
-        if not self._is_looking and number <= len(self._options):
+        if self._asked is None and not self._is_looking and number <= len(self._options):
             self._list.highlighted = number - 1
             self._choose(self._options[number - 1])
 
@@ -191,8 +219,8 @@ class FirstRunScreen(Modal[FirstRunResult]):
 
     def _choose(self, option: FirstRunOption) -> None:
         match option:
-            case KeyChoice() as choice:
-                self._ask(choice)
+            case KeyChoice() | Account():
+                self._ask(option)
             case FoundModel(ref) if ref.provider == "local" and self._local_problem:
                 self._open_pull()
             case FoundModel(ref):
@@ -203,6 +231,8 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 self._open_pull()
             case "other provider":
                 self._ask("model name")
+            case "own server":
+                self._ask("address")
             case "tour":
                 self.dismiss(TakeTour())
 
@@ -220,6 +250,18 @@ class FirstRunScreen(Modal[FirstRunResult]):
         from agent_tui.ui.screens.model_picker import ModelPicker
 
         self.run_worker(self._go_on_from(ModelPicker(self._models, ModelRef(""))), group="ask")
+
+    async def _choose_of(self, found: tuple[FoundModel, ...]) -> None:
+        """Use the only one of `found`, or let the user choose; the list shows them from then on."""
+        from agent_tui.ui.screens.model_picker import ModelPicker
+
+        if len(found) == 1:
+            self.dismiss(UseModel(found[0].ref))
+            return
+        self._ask(None)
+        self.action_look()
+        if found:
+            await self._go_on_from(ModelPicker(_OnlyThese(self._models, found), ModelRef("")))
 
     async def _go_on_from(self, screen: Screen[ModelRef]) -> None:
         """Go on with what `screen` brings; left without a model, the list is there again."""
@@ -240,7 +282,9 @@ class FirstRunScreen(Modal[FirstRunResult]):
             case KeyChoice() as choice:
                 self._offered.keep_key(choice.env_name, entered)
                 self.dismiss(UseModel(choice.model))
-            case None:
+            case "address":
+                self._find(self._models_at(entered))
+            case Account() | None:
                 pass
 
     def _name_entered(self, name: str) -> None:
@@ -248,45 +292,80 @@ class FirstRunScreen(Modal[FirstRunResult]):
         try:
             model = self._models.resolve(name)
         except AgentTuiError as error:
-            self.query_one("#first-run-note", Static).update(safe_text(str(error)))
+            self._note(str(error))
             return
         if env_name := model.api_key_env or key_variable(model.provider):
             self._ask(KeyChoice(model.name, env_name, model))
         else:
             self.dismiss(UseModel(model))
 
+    def _find(self, finding: Awaitable[tuple[FoundModel, ...]]) -> None:
+        """Have the user choose of the models that `finding` brings; Esc stops it."""
+        choosing = self._choose_when_found(finding)
+        self._finding = self.run_worker(choosing, group="find", exclusive=True)
+
+    async def _choose_when_found(self, finding: Awaitable[tuple[FoundModel, ...]]) -> None:
+        try:
+            found = await finding
+        except AgentTuiError as error:
+            self._note(str(error))
+        else:
+            await self._choose_of(found)
+
+    async def _models_at(self, address: str) -> tuple[FoundModel, ...]:
+        self._note("Asking the server for its models…")
+        return await self._offered.find_at(address)
+
+    async def _models_of(self, account: Account) -> tuple[FoundModel, ...]:
+        """Sign in to `account`; returns its models."""
+        self._note("Asking for a code…")
+        await self._offered.sign_in(
+            account, lambda code: self._note(how_to_enter(code, account.title))
+        )
+        return tuple(one for one in await self._models.found() if one.via == account.title)
+
     def action_back(self) -> None:
         """Leave the field, or the chooser."""
+        if self._finding is not None:
+            self._finding.cancel()
         if self._asked is not None:
             self._ask(None)
         else:
             self.dismiss(None)
 
     def _ask(self, asked: _Asked) -> None:
-        """Put the field in the place of the list, or the list back."""
+        """Put a field or a note in the place of the list, or the list back."""
         self._asked = asked
-        field, note = self.query_one(Input), self.query_one("#first-run-note", Static)
-        row = self.query_one(FieldRow)
-        row.display = field.display = note.display = asked is not None
+        field, has_field = self.query_one(Input), asked is not None
+        self.query_one("#first-run-note").display = asked is not None
         self._list.display = asked is None
         field.clear()
-        note.update("")
+        field.password = isinstance(asked, KeyChoice)
+        self._note("")
         match asked:
             case KeyChoice(_, env_name, model):
-                field.password, field.placeholder = True, "Paste the key here"
-                note.update(
-                    safe_text(
-                        "The key is kept in memory for this run only. To save it, "
-                        f"{_way_to_keep(env_name, model)}. It is used with {model.name}; "
-                        "/model lists the others."
-                    )
+                field.placeholder = "Paste the key here"
+                self._note(
+                    "The key is kept in memory for this run only. To save it, "
+                    f"{_way_to_keep(env_name, model)}. It is used with {model.name}; "
+                    "/model lists the others."
                 )
+            case Account():
+                has_field = False
+                self._find(self._models_of(asked))
             case "model name":
-                field.password, field.placeholder = False, _NAME_EXAMPLE
+                field.placeholder = _NAME_EXAMPLE
+            case "address":
+                field.placeholder = _ADDRESS_EXAMPLE
+                self._note(_WAYS_TO_KEEP_ADDRESS)
             case None:
                 pass
-        (self._list if asked is None else field).focus()
+        self.query_one(FieldRow).display = field.display = has_field
+        (field if has_field else self._list).focus()
         self._show_texts()
+
+    def _note(self, text: str) -> None:
+        self.query_one("#first-run-note", Static).update(safe_text(text))
 
     def _show_texts(self) -> None:
         """The line above and the keys below."""
@@ -294,13 +373,18 @@ class FirstRunScreen(Modal[FirstRunResult]):
         match self._asked:
             case KeyChoice(label):
                 text = f"Key for {label}:"
+            case Account(title=title):
+                text, keys = f"Sign in to {title}", "esc back to the list"
             case "model name":
                 text = _ASKS_NAME
+            case "address":
+                text = _ASKS_ADDRESS
             case None:
                 is_found = any(isinstance(option, FoundModel) for option in self._options)
                 text = _LOOKING if self._is_looking else _SOME_FOUND if is_found else _NOTHING_RUNS
                 last = min(len(self._options), MAX_NUMBER)
-                keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
+                leave = "esc look around" if self._offered.has_tour else "esc close"
+                keys = f"↑↓ move · enter or 1-{last} choose · r look again · {leave}"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
         self.query_one("#page-keys", KeysLine).update(keys)
 

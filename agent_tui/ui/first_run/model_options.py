@@ -8,9 +8,10 @@ from textual.content import Content
 
 from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.local_models.model import Offer, size_text
+from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.base import FoundModel
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.options import KeyChoice
+from agent_tui.ui.options import FirstRun, KeyChoice
 
 SHOWN_PER_SOURCE = 3
 """Models of one server, or with one key, in the chooser itself."""
@@ -31,18 +32,23 @@ class AllModels:
 
 
 FirstRunOption: TypeAlias = (
-    FoundModel | AllModels | KeyChoice | Offer | Literal["other provider", "tour"]
+    FoundModel
+    | AllModels
+    | KeyChoice
+    | Account
+    | Offer
+    | Literal["other provider", "own server", "tour"]
 )
 
 
 def first_run_options(
-    found: Sequence[FoundModel], keys: Sequence[KeyChoice], offer: Offer | None
+    found: Sequence[FoundModel], offered: FirstRun, offer: Offer | None
 ) -> tuple[FirstRunOption, ...]:
     """All options, best first.
 
     What works at once leads: models with a key, of running servers, then of this machine; of
-    many at one place those that are loaded. Then come the keys that can be pasted, then what
-    always works but does little: the built-in model (`offer`) and the tour.
+    many at one place those that are loaded. Then come keys to paste, servers, and accounts to
+    sign in to. What always works but does little is last: the built-in model and the tour.
     """
     ready = sorted(found, key=_rank)
     shown: list[FoundModel] = []
@@ -55,7 +61,19 @@ def first_run_options(
         _is_local(model) and model.ref.model_id == offer.name for model in ready
     )
     offers = (offer,) if offer is not None and not is_pulled else ()
-    return (*shown, *hidden, *keys, "other provider", *offers, "tour")
+    signed_in = {model.via for model in ready}
+    accounts = (one for one in offered.accounts if one.title not in signed_in)
+    tour: tuple[Literal["tour"], ...] = ("tour",) if offered.has_tour else ()
+    return (
+        *shown,
+        *hidden,
+        *offered.keys,
+        "other provider",
+        "own server",
+        *accounts,
+        *offers,
+        *tour,
+    )
 
 
 def _rank(model: FoundModel) -> int:
@@ -121,6 +139,10 @@ def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
             ]
         case "other provider":
             label, details = "Use another provider", ["a model's full name, and its key"]
+        case "own server":
+            label, details = "Use your own server", ["its URL; any OpenAI-compatible server"]
+        case Account():
+            label, details = f"Sign in: {option.title}", ["an account you already have"]
         case "tour":
             label, details = "Take the tour", ["scripted; no model and no key needed"]
         case _:

@@ -26,7 +26,7 @@ class ModelSetup:
 
     async def at_start(self) -> None:
         """Ask for the pull that was wanted from the start; else let choose if no model is set."""
-        if not await self._pull() and self._options.first_run is not None:
+        if not await self._pull() and not self._options.is_demo:
             await self.choose()
 
     async def choose(self) -> bool:
@@ -49,11 +49,13 @@ class ModelSetup:
                 self._use(model)
             case TakeTour():
                 self._window.leave(UiOutcome(wants="demo"))
-            case None:
+            case None if not options.is_demo:
                 self._view.say(
                     "No model is set up. Use /model or send a message to see your options.",
                     "warning",
                 )
+            case None:
+                pass
         return True
 
     async def _pull(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import Static
 
@@ -30,7 +31,7 @@ class AnswerRow:
 
 
 class AnswerLine(Static):
-    """A row on the screen, which can be clicked."""
+    """A row on the screen, which can be clicked. Long ones wrap below their label."""
 
     class Clicked(Message):
         """The row was clicked."""
@@ -42,6 +43,7 @@ class AnswerLine(Static):
     def __init__(self, number: int) -> None:
         super().__init__(classes="answer", markup=False)
         self._number = number
+        self._sign, self._words = Content(), Content()
 
     def show(self, row: AnswerRow | None, *, is_marked: bool) -> None:
         """Draw `row`; without one the line is hidden."""
@@ -51,13 +53,26 @@ class AnswerLine(Static):
             return
         sign = "›" if is_marked else " "
         details = safe_text(row.details, keep_newlines=False)
-        self.update(
-            Content.assemble(
-                (f"{sign}{row.key or self._number + 1} ", "bold $primary"),
-                f" {safe_text(row.label, keep_newlines=False)}",
-                (f"   {details}" if details else "", "$foreground-muted"),
-            )
+        key = row.key or self._number + 1
+        self._sign = Content.assemble((f"{sign}{key} ", "bold $primary"), " ")
+        self._words = Content.assemble(
+            safe_text(row.label, keep_newlines=False),
+            (f"   {details}" if details else "", "$foreground-muted"),
         )
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """How many lines the answer takes."""
+        return len(self._lines(width))
+
+    def render(self) -> Content:
+        """The answer, wrapped."""
+        return Content("\n").join(self._lines(self.content_size.width))
+
+    def _lines(self, width: int) -> list[Content]:
+        indent = self._sign.cell_length
+        first, *others = self._words.wrap(width - indent) if width > indent else [self._words]
+        return [self._sign + first, *(line.pad_left(indent) for line in others)]
 
     def on_click(self, event: events.Click) -> None:
         """Tell the list."""

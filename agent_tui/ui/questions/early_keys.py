@@ -33,6 +33,11 @@ class EarlyKeys:
         self._has_deleted = False
 
     @property
+    def prompt_top(self) -> int:
+        """The row where the prompt begins."""
+        return self._prompt.region.y
+
+    @property
     def is_message_written(self) -> bool:
         """Whether the prompt holds something that was written while the question stood."""
         return self._has_written and bool(self._prompt.area.text)
@@ -41,6 +46,11 @@ class EarlyKeys:
         """Hold or write a letter that was typed while the prompt did not have the keys."""
         if not self.holds(event):
             self._prompt.area.take_letter(event)
+
+    async def take_deletion(self, event: Key) -> None:
+        """Delete from what is held, or from the draft, while the prompt did not have the keys."""
+        if not self.holds(event):
+            await self._prompt.area.take_deletion(event)
 
     def deletes(self, key: str) -> bool:
         """Whether `key` takes away something of what was written or is held."""

@@ -27,7 +27,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
     Enter gives the marked answer once nothing was typed for a moment: a second Enter behind a
-    command must not answer what the command asks.
+    command must not answer what the command asks. A question that writing may meet (`early`) leaves
+    the prompt in sight.
 
     Args:
         question: What is asked.
@@ -85,13 +86,28 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         """Take a letter out of the prompt that was the answer already."""
         if self._early is not None:
             self._early.begin(self._list.keys)
+        self._stay_above_prompt()
+
+    def on_resize(self) -> None:
+        """The prompt is elsewhere."""
+        self._stay_above_prompt()
+
+    def _stay_above_prompt(self) -> None:
+        if self._early is not None:
+            self.call_after_refresh(self._move_above_prompt, self._early)
+
+    def _move_above_prompt(self, early: EarlyKeys) -> None:
+        """Leave the prompt in sight, if there is room for it below all of the question."""
+        panel, rows = self.query_one("#choice"), self.outer_size.height
+        room = rows - panel.outer_size.height
+        panel.styles.margin = (0, 0, max(min(rows - early.prompt_top, room), 0), 0)
 
     def on_unmount(self) -> None:
         """What is held was an answer."""
         if self._early is not None:
             self._early.end()
 
-    def on_key(self, event: Key) -> None:
+    async def on_key(self, event: Key) -> None:
         """Give the answer of a key; what was typed too early, or answers nothing, goes on."""
         early, is_quiet = self._early, self._is_quiet
         number = self._list.number_for(event.key)
@@ -99,15 +115,23 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             event.stop()
             self._answered_by(event.key)
             self._answer(number)
-        elif early is not None and event.is_printable and event.character:
-            if is_quiet:
-                early.pause()
-                if event.key in SCROLL_KEYS:
-                    return
-            event.stop()
-            event.prevent_default()
-            self._quiet_since_s = self._clock()
+        elif early is not None and (event.is_printable or early.deletes(event.key)):
+            await self._write(event, early)
+
+    async def _write(self, event: Key, early: EarlyKeys) -> None:
+        """Change the draft by a key that is no answer."""
+        if self._is_quiet:
+            early.pause()
+            if event.key in SCROLL_KEYS:
+                return
+        event.stop()
+        event.prevent_default()
+        self._quiet_since_s = self._clock()
+        if event.is_printable:
             early.take_letter(event)
+        else:
+            await early.take_deletion(event)
+        self._stay_above_prompt()
 
     def on_paste(self, event: Paste) -> None:
         """Hand on what is pasted, behind what was typed; keys wait for a pause again."""
@@ -117,6 +141,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self._early.write_held()
         if self._take_paste is not None:
             self._take_paste(Paste(event.text))
+        self._stay_above_prompt()
 
     @on(AnswerLine.Clicked)
     def _clicked(self, event: AnswerLine.Clicked) -> None:

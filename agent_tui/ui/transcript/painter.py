@@ -1,5 +1,6 @@
 """Blocks as rows of the screen: the look of the chat."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -56,8 +57,9 @@ _NOTICE_MARKS: dict[NoticeSubject, str] = {
 }
 """What stands before a message of the program, by what it is about."""
 
-_FOLDED_USER_LINES = 12
-"""Lines of a long message of the person (a paste) that show while it is folded."""
+_FOLDED_USER_LINES = 6
+"""Lines at either end of a long message that show while it is folded: what was typed stands
+before or behind what was pasted."""
 
 _LEAST_DASHES = 3
 """Of a rule between its title and the hint at its end."""
@@ -147,22 +149,25 @@ class BlockPainter:
 
     def _user(self, block: UserBlock, *, is_expanded: bool) -> list[Line]:
         palette = self.palette
-        text = block.text.rstrip("\n")
-        hidden = 0
-        if not is_expanded and (extra := text.count("\n") + 1 - _FOLDED_USER_LINES) > 1:
-            text, hidden = "\n".join(text.split("\n", _FOLDED_USER_LINES)[:-1]), extra
-        rows = wrap_text(safe_text(clip(text)), palette.user, self._measure)
-        notes: list[str] = []
-        if hidden:
-            notes.append(f"… +{hidden:,} lines{unfold_hint()}")
+        lines = block.text.rstrip("\n").split("\n")
+        surface = _replace_colour(palette.user, palette.muted)
+
+        def note(text: str, *, toggles: bool = False) -> Line:
+            return Line((Segment(text, surface),), is_decoration=True, toggles=toggles)
+
+        def said(part: Sequence[str]) -> list[Line]:
+            return wrap_text(safe_text(clip("\n".join(part))), palette.user, self._measure)
+
+        hidden = len(lines) - 2 * _FOLDED_USER_LINES
+        if is_expanded or hidden <= 1:
+            rows = said(lines)
+        else:
+            fold = note(f"… +{hidden:,} lines{unfold_hint()}", toggles=True)
+            first, last = lines[:_FOLDED_USER_LINES], lines[-_FOLDED_USER_LINES:]
+            rows = [*said(first), fold, *said(last)]
         pictures = picture_lines(block.images, self._measure, palette)
         if block.images and not pictures:
-            notes.append(f"+ {len(block.images)} image{'s' * (len(block.images) > 1)}")
-        surface = _replace_colour(palette.user, palette.muted)
-        rows += [
-            Line((Segment(note, surface),), is_decoration=True, toggles=bool(hidden))
-            for note in notes
-        ]
+            rows.append(note(f"+ {len(block.images)} image{'s' * (len(block.images) > 1)}"))
         rows += pictures
         bar = [Segment(" "), Segment("▌", palette.user_bar), Segment(" ", palette.user)]
         return [padded(row, self.width - 1, palette.user) for row in prefixed(rows, bar)]

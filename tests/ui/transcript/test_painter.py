@@ -197,10 +197,14 @@ def test_a_command_of_the_person_shows_its_last_lines_and_its_exit_code():
     assert shown[-2:] == ["   │ line 299", "   exit 2 · not in the model's context"]
 
 
-def test_a_pasted_message_is_folded():
-    block = UserBlock("\n".join(f"row {n}" for n in range(10_000)))
-    assert rows(block)[-1] == " ▌ … +9,988 lines · ctrl+o"
-    assert rows(block, expanded=True)[-1] == " ▌ row 9999"
+def test_a_pasted_message_is_folded_and_what_was_typed_around_it_shows():
+    pasted = "\n".join(f"row {n}" for n in range(10_000))
+    block = UserBlock(f"Look at this:\n{pasted}\n\nWhy is it so long?")
+    shown = rows(block)
+    assert (shown[0], shown[-1]) == (" ▌ Look at this:", " ▌ Why is it so long?")
+    assert shown[6] == " ▌ … +9,991 lines · ctrl+o"
+    assert len(shown) == 13
+    assert len(rows(block, expanded=True)) == 10_003
 
 
 def test_a_single_line_of_ten_megabytes_is_bounded():
