@@ -18,7 +18,7 @@ from agent_tui.permissions.command_judge import (
 )
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
-from agent_tui.permissions.obeyed_files import who_obeys
+from agent_tui.tools.sandbox.obeyed import who_obeys
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
