@@ -18,7 +18,6 @@ from agent_tui.permissions.command_judge import (
 )
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
-from agent_tui.tools.sandbox.obeyed import who_obeys
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
@@ -35,6 +34,7 @@ from agent_tui.permissions.rules import (
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
+from agent_tui.tools.sandbox.obeyed import who_obeys
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (

@@ -38,7 +38,6 @@ _OUTSIDE_PAIRS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
     {
         (".config", "mise.toml"): "mise",
         (".hg", "hgrc"): "version control",
-        (".jj", "config.toml"): "version control",
         **{
             (".github", name): "an agent"
             for name in (
@@ -203,6 +202,7 @@ def who_obeys_entry(folder: str, name: str) -> str:
         or _OUTSIDE_NAMES.get(last, "")
         or _OUTSIDE_PAIRS.get((folded(folder), last), "")
         or _by_pattern(last)
+        or ("the shell" if folder == ".direnv" and last.endswith(".rc") else "")
     )
 
 
