@@ -27,7 +27,8 @@ def folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
     Raises:
         OSError: It is not there, a link is on the way, or it is not in `roots`.
     """
-    root = max((r for r in roots if path.is_relative_to(r) and path != r), default=None)
+    around = [root for root in roots if path.is_relative_to(root) and path != root]
+    root = max(around, key=lambda root: len(root.parts), default=None)
     if root is None:
         raise OSError(errno.EXDEV, "is outside the folders worked in", str(path))
     folder = os.open(root, _FOLDER)
@@ -103,38 +104,40 @@ def move_out(folder: int, name: str, target: Path) -> None:
         if error.errno != errno.EXDEV:
             raise
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        _copy(folder, name, status.st_mode, target)
         if stat.S_ISDIR(status.st_mode):
-            below = os.open(name, _FOLDER, dir_fd=folder)
-            try:
-                _copy_folder(below, target)
-            finally:
-                os.close(below)
             shutil.rmtree(name, dir_fd=folder)
         else:
-            _copy_entry(folder, name, status.st_mode, target)
             os.unlink(name, dir_fd=folder)
 
 
-def _copy_folder(folder: int, target: Path) -> None:
-    target.mkdir(mode=0o700)
-    with os.scandir(folder) as entries:
-        found = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
-    for name, mode in found:
-        if stat.S_ISDIR(mode):
-            below = os.open(name, _FOLDER, dir_fd=folder)
-            try:
-                _copy_folder(below, target / name)
-            finally:
-                os.close(below)
-        else:
-            _copy_entry(folder, name, mode, target / name)
+def copy_entry(source: Path, target: Path) -> None:
+    """Copy a file, a link or a whole folder.
+
+    Raises:
+        OSError: It is gone, or cannot be copied.
+    """
+    with folder_of(source, (source.parent,)) as folder:
+        status = os.stat(source.name, dir_fd=folder, follow_symlinks=False)
+        _copy(folder, source.name, status.st_mode, target)
 
 
-def _copy_entry(folder: int, name: str, mode: int, target: Path) -> None:
-    if stat.S_ISLNK(mode):
+def _copy(folder: int, name: str, mode: int, target: Path) -> None:
+    """Pipes, sockets and devices are left out."""
+    if stat.S_ISDIR(mode):
+        below = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            target.mkdir(mode=0o700)
+            with os.scandir(below) as entries:
+                found = [(each.name, each.stat(follow_symlinks=False).st_mode) for each in entries]
+            for entry, entry_mode in found:
+                _copy(below, entry, entry_mode, target / entry)
+        finally:
+            os.close(below)
+    elif stat.S_ISLNK(mode):
         target.symlink_to(os.readlink(name, dir_fd=folder))
     elif stat.S_ISREG(mode):
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as source:
-            with target.open("xb") as copy:
-                shutil.copyfileobj(source, copy)
+        opened = os.fdopen(os.open(name, flags, dir_fd=folder), "rb")
+        with opened as source, target.open("xb") as copy:
+            shutil.copyfileobj(source, copy)

@@ -74,6 +74,22 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
             yield git / "info" / "attributes", "attributes"
 
 
+def covers_of(entry: Path) -> Iterator[Path]:
+    """What is there of the files that git obeys and only the person changes.
+
+    Those of linked worktrees are not: ``git worktree remove`` deletes them.
+    """
+    if entry.is_symlink():
+        return
+    if not entry.is_dir():
+        yield entry
+    for git in repositories_of(entry):
+        if git.parent.name != "worktrees":
+            for name in ("hooks", "config", "config.worktree", "commondir", "info/attributes"):
+                if os.path.lexists(git / name):
+                    yield git / name
+
+
 def why_obeyed(path: Path, kind: ControlKind, roots: Iterable[Path]) -> str:
     """What git would do because of `path`; empty where it is as git itself makes it.
 

@@ -17,6 +17,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.sandbox.beneath import (
     MOST_BYTES,
+    copy_entry,
     folder_of,
     make_folders,
     move_out,
@@ -85,14 +86,14 @@ class HeldStore:
             write_at(folder, path.name, before, mode)
         return self._held(path, who, aside, before)
 
-    def keep(self, path: Path, who: str, before: bytes | None, after: bytes) -> HeldFile:
-        """Lay aside what would have come to `path`, and is not there.
+    def keep(self, path: Path, who: str, before: bytes | None, source: Path) -> HeldFile:
+        """Lay aside a copy of `source`, of what would have come to `path` and is not there.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: It cannot be copied.
         """
         aside = self._place(path, who, is_new=before is None)
-        replace_private_file(aside, after)
+        copy_entry(source, aside)
         return self._held(path, who, aside, before)
 
     def put_in_place(self, held: HeldFile) -> None:
@@ -104,6 +105,8 @@ class HeldStore:
             ToolError: It cannot be done; the text says why.
         """
         contents = dict(_contents(held.aside))
+        if not contents:
+            raise ToolError(f"{held.path} holds no file to put in place; see {held.aside}")
         if _digest(contents) != held.digest:
             raise ToolError(f"{held.path} was not put in place: what was held back has changed")
         if held.is_new and os.path.lexists(held.path):
