@@ -96,6 +96,16 @@ class HeldStore:
         copy_entry(source, aside)
         return self._held(path, who, aside, before)
 
+    def keep_bytes(self, path: Path, who: str, before: bytes, after: bytes) -> HeldFile:
+        """Lay aside a content that would have come to `path`.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        aside = self._place(path, who, is_new=False)
+        replace_private_file(aside, after)
+        return self._held(path, who, aside, before)
+
     def put_in_place(self, held: HeldFile) -> None:
         """Do what the person was shown.
 

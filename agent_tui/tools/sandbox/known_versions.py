@@ -53,8 +53,8 @@ class KnownVersions:
         self, keeper: ProcessKeeper, environ: Mapping[str, str], roots: Iterable[Path]
     ) -> None:
         self._keeper, self._environ = keeper, environ
-        found = (_top_of(root) for root in roots)
-        self._tops = tuple(dict.fromkeys(top for top in found if top is not None))
+        self._roots = tuple(roots)
+        self._tops: tuple[Path, ...] = ()
         self._stamps: dict[Path, _RefsStamp] = {}
         self._index_stamps: tuple[int, ...] = ()
         self.references: dict[str, References] = {}
@@ -65,6 +65,7 @@ class KnownVersions:
         Args:
             are_persons: No command ran since the last time, so that what moved is the person's.
         """
+        self._tops = await asyncio.to_thread(_tops_of, self._roots)
         for top in self._tops:
             stamp = await asyncio.to_thread(_refs_stamp, top)
             if self._stamps.get(top) == stamp:
@@ -74,8 +75,8 @@ class KnownVersions:
                 now = await self._refs(top)
             except GitSilentError:
                 continue
-            if known is None or are_persons:
-                known = known or References()
+            known = known or References()
+            if are_persons:
                 moved = {id for name, id in now.items() if known.last.get(name) != id}
                 known.trusted = list(dict.fromkeys((*moved, *known.trusted)))[:_MOST_REFS]
             known.last = now
@@ -163,8 +164,10 @@ def blob_id(content: bytes, *, like: str) -> str:
     return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
 
 
-def _top_of(root: Path) -> Path | None:
-    return next((top for top in (root, *root.parents) if os.path.lexists(top / ".git")), None)
+def _tops_of(roots: Iterable[Path]) -> tuple[Path, ...]:
+    around = ((root, *root.parents) for root in roots)
+    tops = (next((f for f in each if os.path.lexists(f / ".git")), None) for each in around)
+    return tuple(dict.fromkeys(top for top in tops if top is not None))
 
 
 def _index_stamp(top: Path) -> int:

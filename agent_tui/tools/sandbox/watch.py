@@ -18,7 +18,7 @@ compares with it.
 import asyncio
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,10 +130,12 @@ class ObeyedWatch:
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._running = 0
         self._marker: FileLock | None = None
-        self._baseline = Look()
+        self._baseline: Look = Look()
         self._seen: dict[Path, tuple[str, ...]] = {}
         self._made: set[Path] = set()
-        self._state, self._state_stamp = KeptState(), (0, 0)
+        self._refused: set[tuple[Path, str]] = set()
+        self._state: KeptState = KeptState()
+        self._state_stamp: tuple[int, int] = (0, 0)
         self._pending: list[HeldFile] = []
         self._turn = asyncio.Lock()
         self.found = Found()
@@ -308,11 +310,10 @@ class ObeyedWatch:
     def _make_alike(self, node: Path, copy: Path) -> None:
         make_private_dir(copy)
         wanted = self._digests_below(node) or {}
-        there = self._digests_below(copy)
-        if there == wanted:
+        if self._digests_below(copy) == wanted:
             return
-        for name in os.listdir(copy):
-            _remove(copy / name)
+        for there in list(copy.iterdir()):
+            _remove(there)
         for below, digest in wanted.items():
             if (kept := self._contents.of(digest)) is not None:
                 target = copy / below
@@ -366,10 +367,10 @@ class ObeyedWatch:
         for path, digest in look.contents.items():
             node = next((n for n in (path, *path.parents) if n in look.nodes), path)
             before = self._baseline.contents.get(path, "")
-            if node in self._baseline.nodes and look.ways.get(node) == "compared":
-                if digest and digest != before:
-                    who = _obeys(look.nodes[node])
-                    yield _Change(path, path, who, before, ((path, digest),))
+            is_compared = node in self._baseline.nodes and look.ways.get(node) == "compared"
+            if is_compared and digest and digest != before:
+                who = _obeys(look.nodes[node])
+                yield _Change(path, path, who, before, ((path, digest),))
 
     def _changed_copies(self, look: Look) -> Iterator[_Change]:
         for node, copy in self.copies:
@@ -448,6 +449,7 @@ class ObeyedWatch:
         """Put in place the versions that a checkout could not: ``git`` exits with 0 all the same.
 
         That is so where index and commit agree on one version, and another committed one is there.
+        One that only commands committed is laid aside.
         """
         brought: list[Path] = []
         for node, way in list(self._baseline.ways.items()):
@@ -455,15 +457,20 @@ class ObeyedWatch:
                 continue
             id = await self._versions.checked_out(node)
             now = await asyncio.to_thread(_read, node)
-            if not id or now is None or blob_id(now, like=id) == id:
-                continue
-            ids = await self._versions.ids(node)
-            if not {id, blob_id(now, like=id)} <= ids:
+            if not id or now is None or blob_id(now, like=id) == id or (node, id) in self._refused:
                 continue
             content = await self._versions.content(node, id)
-            if content is not None and len(content) <= MOST_BYTES:
+            ids = await self._versions.ids(node)
+            if content is None or len(content) > MOST_BYTES or blob_id(now, like=id) not in ids:
+                continue
+            if id in ids:
                 await asyncio.to_thread(self._write, node, content)
                 brought.append(node)
+            else:
+                self._refused.add((node, id))
+                who = _obeys(self._baseline.nodes[node])
+                held = await asyncio.to_thread(self._store.keep_bytes, node, who, now, content)
+                self._pending.append(held)
         return brought
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -473,7 +480,7 @@ class ObeyedWatch:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told() -> Generator[None]:
     """Make what the disk reports an error for the model.
 
     Raises:
