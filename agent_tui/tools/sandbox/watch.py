@@ -18,17 +18,17 @@ compares with it.
 import asyncio
 import os
 import shutil
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 from agent_tui.errors import ToolError
-from agent_tui.file_locks import FileLock, LockHeldError, hold_lock
 from agent_tui.paths import make_private_dir
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
+from agent_tui.tools.sandbox.busy_marker import BusyMarker
 from agent_tui.tools.sandbox.git_controls import (
     covers_of,
     plain_settings,
@@ -36,6 +36,7 @@ from agent_tui.tools.sandbox.git_controls import (
     why_obeyed,
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
+from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, blob_id
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
@@ -53,8 +54,6 @@ from agent_tui.tools.sandbox.obeyed_state import (
     write_state,
 )
 from agent_tui.tools.sandbox.project_walk import Found, ProjectWalk
-
-_LOCK_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +100,12 @@ class ObeyedWatch:
         folder: Ours, for these roots; hidden from commands.
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
+        may_show: Whether a rule of the person's lets commands see a file with keys.
         has_mounts: Whether the wall can hold files in folders that may be written.
 
     Attributes:
         found: The newest walk's.
+        hidden: The files that commands do not see.
         read_only: What the wall has to mount read-only, beside what git obeys.
         copies: What takes the place of what inside: pairs of the place and a folder.
     """
@@ -116,6 +117,7 @@ class ObeyedWatch:
         *,
         keeper: ProcessKeeper,
         environ: Mapping[str, str],
+        may_show: Callable[[Path], bool] = lambda _path: False,
         has_mounts: bool = True,
     ) -> None:
         self._walk = ProjectWalk(roots)
@@ -129,7 +131,7 @@ class ObeyedWatch:
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._running = 0
-        self._marker: FileLock | None = None
+        self._marker = BusyMarker(folder / "running", self._own_copies.name)
         self._baseline: Look = Look()
         self._seen: dict[Path, tuple[str, ...]] = {}
         self._made: set[Path] = set()
@@ -138,6 +140,7 @@ class ObeyedWatch:
         self._state_stamp: tuple[int, int] = (0, 0)
         self._pending: list[HeldFile] = []
         self._turn = asyncio.Lock()
+        self.hidden = HiddenFiles(may_show, environ)
         self.found = Found()
         self.read_only: tuple[Path, ...] = ()
         self.copies: tuple[tuple[Path, Path], ...] = ()
@@ -155,6 +158,8 @@ class ObeyedWatch:
             with _told():
                 if await asyncio.to_thread(self._take_up):
                     await self._settle()
+                if not self._running:
+                    self._marker.say_idle()
             return tuple(self._pending[before:])
 
     async def note(self) -> None:
@@ -171,7 +176,6 @@ class ObeyedWatch:
                 else:
                     await self._versions.note(are_persons=True)
                     await asyncio.to_thread(self._rebase)
-                await asyncio.to_thread(self._mark)
             self._running += 1
 
     async def hold(self, *, is_over: bool = True) -> Settled:
@@ -184,9 +188,8 @@ class ObeyedWatch:
             with _told():
                 brought = await self._settle()
                 self._running -= is_over
-                if not self._running and self._marker is not None:
-                    await asyncio.to_thread(self._marker.release)
-                    self._marker = None
+                if not self._running:
+                    self._marker.say_idle()
             held, self._pending = tuple(self._pending), []
             return Settled(held, tuple(brought))
 
@@ -210,37 +213,17 @@ class ObeyedWatch:
 
     def close(self) -> None:
         """No command runs any more, and none will."""
-        if self._marker is not None:
-            self._marker.release()
-            self._marker = None
+        self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
     def _take_up(self) -> bool:
         """Read what is kept on disk; whether something of it may not be the person's."""
+        self._marker.say_busy()  # should this be the one that is killed
         has_state = self._stamp_of_state() == self._state_stamp
         if not has_state and (state := read_state(self._state_file)) is not None:
             self._use(state)
             has_state = True
-        is_unsure = False
-        for marker in self._markers():
-            try:
-                FileLock(marker).release()
-                is_unsure = True  # its program is gone, and had commands running
-            except LockHeldError:
-                is_unsure = True
-        return is_unsure and has_state
-
-    def _markers(self) -> list[Path]:
-        own = None if self._marker is None else self._own_marker
-        try:
-            found = sorted((self._folder / "running").iterdir())
-        except OSError:
-            return []
-        return [path for path in found if path != own and path.suffix != ".owner"]
-
-    @property
-    def _own_marker(self) -> Path:
-        return self._folder / "running" / self._own_copies.name
+        return self._marker.is_another_busy() and has_state
 
     @property
     def _state_file(self) -> Path:
@@ -262,26 +245,23 @@ class ObeyedWatch:
             return 0, 1
         return status.st_ino, status.st_mtime_ns
 
-    def _mark(self) -> None:
-        if self._marker is None:
-            make_private_dir(self._own_marker.parent)
-            self._marker = FileLock(self._own_marker)
-
     def _look(self) -> Look:
         self.found = self._walk.look()
         self.found.gits.extend(self._entries_above)
         return look_at(self.found, self._contents, has_mounts=self._has_mounts)
 
-    def _rebase(self, only: Path | None = None, look: Look | None = None) -> None:
+    def _rebase(
+        self, only: Path | None = None, look: Look | None = None, *, by_commands: bool = False
+    ) -> None:
         """Take what is in place for what ought to be; of `only` one file or folder if given."""
         look = look or self._look()
-        with hold_lock(make_private_dir(self._folder) / "lock", within_s=_LOCK_S):
-            if only is not None:
-                look = _with_part(self._baseline, look, only)
-            self._seen = with_seen(self._seen, look)
-            state = state_of(look, self._seen, self._versions.references)
-            if state != self._state or self._stamp_of_state() != self._state_stamp:
-                write_state(self._state_file, state)
+        self.hidden.take(self.found.secrets, by_commands=by_commands)
+        if only is not None:
+            look = _with_part(self._baseline, look, only)
+        self._seen = with_seen(self._seen, look)
+        state = state_of(look, self._seen, self._versions.references)
+        if state != self._state or self._stamp_of_state() != self._state_stamp:
+            write_state(self._state_file, state)
             self._state, self._state_stamp = state, self._stamp_of_state()
         self._baseline = look
         self.read_only = tuple(sorted({*_mounted(look, self._roots), *self._git_covers()}))
@@ -341,7 +321,8 @@ class ObeyedWatch:
                     self._pending.append(await asyncio.to_thread(self._put_aside, change))
         if self._versions.has_new_index():
             brought += await self._check_out_mounted()
-        await asyncio.to_thread(self._rebase, None, None if changes or brought else look)
+        known = None if changes or brought else look
+        await asyncio.to_thread(partial(self._rebase, look=known, by_commands=True))
         return brought
 
     def _changes(self) -> tuple[Look, list[_Change]]:
@@ -488,7 +469,7 @@ def _told() -> Generator[None]:
     """
     try:
         yield
-    except (OSError, LockHeldError) as error:
+    except OSError as error:
         raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
 
 

@@ -15,7 +15,8 @@ git init -q -b main .
 echo one > AGENTS.md; mkdir .vscode sub; echo 1 > .vscode/settings.json; echo 1 > mise.toml
 echo one > a.py; git add .; git commit -qm first
 git switch -qc other
-echo two > AGENTS.md; echo 2 > .vscode/settings.json; echo 2 > .vscode/tasks.json; echo 2 > mise.toml
+echo two > AGENTS.md; echo 2 > .vscode/settings.json; echo 2 > .vscode/tasks.json
+echo 2 > mise.toml
 echo two > CLAUDE.md; echo two > a.py; git add .; git commit -qm second
 git switch -q main
 """
@@ -157,14 +158,11 @@ async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):
 
 async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder):
     open_place.outside("echo one > AGENTS.md")
-    killed = open_place.watch
-    await killed.note()
+    await open_place.watch.note()
     open_place.inside("echo 1 > .envrc; echo evil > AGENTS.md")
-    marker = killed._marker  # pyright: ignore[reportPrivateUsage]
-    assert marker is not None
-    copy = open_place.own / "running" / "left"
-    marker.release()
-    copy.write_text("1")  # as a killed program leaves it: there, and locked by nobody
+    # As a killed program leaves it: busy, and its lock is held by nobody.
+    (state,) = (open_place.own / "running").glob("*.state")
+    state.rename(state.with_name("killed.state"))
 
     open_place.watch = open_place.watch_again()
     held = await open_place.watch.recover()
@@ -189,7 +187,8 @@ async def test_what_git_brings_of_the_person_s_commits_comes_right(
 ):
     place.outside(_TWO_BRANCHES)
     place.outside(
-        "rm mise.toml; git commit -qam none; git switch -q other; git rm -q mise.toml; git commit -qm none; git switch -q main"
+        "git rm -q mise.toml; git commit -qm none; git switch -q other;"
+        "git rm -q mise.toml; git commit -qm none; git switch -q main"
     )
     settled = await place.run(command, code=None)
     assert settled.held == ()
