@@ -3,9 +3,7 @@
 import ctypes
 import subprocess
 import sys
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import pytest
 
