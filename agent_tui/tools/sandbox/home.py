@@ -107,11 +107,7 @@ def what_runs(
 
 
 def furnish(stand_in: Path, home: Path, view: HomeView, settings: Mapping[str, str]) -> None:
-    """Make `stand_in` what commands find at `home`: links and `settings`.
-
-    The folders on the way to what exists are closed for writing unless they are hidden: what a
-    command put there would be gone with the wall, without a word.
-    """
+    """Make `stand_in` what commands find at `home`: links and `settings`."""
     stand_in.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, text in settings.items():
         file = stand_in / name
@@ -160,7 +156,7 @@ def _followed(path: Path) -> tuple[Path | None, dict[Path, str]]:
         if step.name == "..":
             place = place.parent
         elif step.is_symlink():
-            links[step] = os.readlink(step)
+            links[step] = os.fspath(step.readlink())
             aim = place / links[step]
             place, pending = Path(aim.anchor), [*aim.parts[1:], *pending]
         else:

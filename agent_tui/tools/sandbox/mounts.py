@@ -73,6 +73,25 @@ def islands_of(plan: SandboxPlan) -> tuple[Mount, ...]:
     return tuple(mount for mount in mounts_of(plan) if mount.kind in _ISLANDS)
 
 
+def close_ways(plan: SandboxPlan) -> None:
+    """Close for writing the folders that are in the stand-in only as the way to something.
+
+    What a command put there would be gone with the wall without a word. Not those in hidden
+    folders, where programs keep things that nobody misses.
+    """
+    ways = {
+        folder.relative_to(plan.home)
+        for mount in mounts_of(plan)
+        for folder in mount.path.parents
+        if plan.home in folder.parents
+    }
+    for way in sorted(ways):
+        if not any(part.startswith(".") for part in way.parts):
+            folder = plan.home_stand_in / way
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o500)
+
+
 def mounted_in(pid: int) -> frozenset[Path]:
     """Where something is mounted in the world of the process `pid`.
 

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import sys
+from pathlib import Path
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _NS_GET_USERNS = 0xB701
@@ -27,7 +28,7 @@ def main() -> None:
     words: list[tuple[str, str]] = json.load(sys.stdin)
     _enter(int(sys.argv[1]))
     for kind, path in words:
-        if os.path.realpath(path) != path or not os.path.exists(path):
+        if not Path(path).exists() or os.path.realpath(path) != path:
             continue  # it is gone, or leads elsewhere: whoever asked for this looks again
         _lay(kind, path)
 
@@ -48,7 +49,7 @@ def _lay(kind: str, path: str) -> None:
     match kind:
         case "lifted":
             _check(_libc.umount2(os.fsencode(path), _MNT_DETACH), path)
-        case "hidden" if os.path.isdir(path):
+        case "hidden" if Path(path).is_dir():
             _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY)
         case "hidden":
             _mount("/dev/null", path, "", _MS_BIND)
