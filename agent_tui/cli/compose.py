@@ -55,8 +55,8 @@ from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from agent_tui.tools.mcp.launch import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
+from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
 def command_sandbox(

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -139,13 +139,15 @@ class _Wall:
     """A wall that stands.
 
     `pid` is the first process inside, as it is known outside; 0 where nothing can be laid again.
-    `islands` are the mounts that may fall off. `ways` end what was started beside the keeper.
+    `islands` are the mounts that may fall off, `fixed` those of them outside the folders worked
+    in. `ways` end what was started beside the keeper.
     """
 
     keeper: ProcessKeeper
     plan: SandboxPlan
     pid: int
-    islands: tuple[Mount, ...]
+    islands: dict[Path, Mount]
+    fixed: dict[Path, Mount]
     ways: AsyncExitStack = field(default_factory=AsyncExitStack)
 
 
@@ -182,6 +184,7 @@ class Sandbox:
         self._turn = asyncio.Lock()
         self._base: Path | None = None
         self._strays: set[str] = set()
+        self._looks: set[asyncio.Future[Sequence[object]]] = set()
 
     @property
     def home(self) -> Path:
@@ -256,6 +259,26 @@ class Sandbox:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
 
+    @asynccontextmanager
+    async def watched(self) -> AsyncGenerator[list[str], None]:
+        """What a command may leave is looked at; the list then has what was put aside."""
+        held: list[str] = []
+        watch = self.parts.watch
+        if watch is not None:
+            await asyncio.to_thread(watch.note)
+        try:
+            yield held
+        finally:
+            if watch is not None:
+                held += [str(file) for file in await asyncio.to_thread(watch.hold)]
+
+    def look_again(self) -> None:
+        """Look at what a job has left. On the event loop."""
+        if self.parts.watch is not None:
+            look = asyncio.ensure_future(asyncio.to_thread(self.parts.watch.hold))
+            self._looks.add(look)
+            look.add_done_callback(self._looks.discard)
+
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, hidden files aside."""
         found: set[str] = set()
@@ -270,7 +293,12 @@ class Sandbox:
     def hidden_names(self, cwd: Path) -> list[str]:
         """The names of files of the folders worked in that commands cannot read."""
         walls = [wall for (folder, _), wall in self._walls.items() if folder == cwd]
-        return [path.name for wall in walls for path in wall.plan.hidden if cwd in path.parents]
+        return [
+            path.name
+            for wall in walls
+            for path, mount in wall.islands.items()
+            if mount.kind == "hidden" and path not in wall.fixed
+        ]
 
     async def close_walls(self) -> None:
         """End all that is inside, and what it kept in ``/tmp``: another conversation begins."""
@@ -338,8 +366,10 @@ class Sandbox:
         """
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._furnished_plan, cwd, is_read_only=is_read_only)
-        islands = islands_of(plan) if backend == "bubblewrap" else ()
-        wall = _Wall(ProcessKeeper(), plan, 0, islands)
+        islands = {mount.path: mount for mount in islands_of(plan)}
+        inner = {path for path in islands if any(root in path.parents for root in plan.writable)}
+        fixed = {path: mount for path, mount in islands.items() if path not in inner}
+        wall = _Wall(ProcessKeeper(), plan, 0, islands, fixed)
         if backend == "bubblewrap":
             wall.keeper, wall.pid = await self._in_bubblewrap(plan)
         elif backend == "landlock" and self.parts.landlock_argv:
@@ -411,29 +441,27 @@ class Sandbox:
             OSError: The wall is no more.
             ToolError: Something cannot be laid.
         """
-        plan = self._plan(wall.plan.workspace, wall.plan)
-        if wall.pid:
-            wanted = {mount.path: mount for mount in islands_of(plan)}
-            before = {mount.path: mount for mount in wall.islands}
+        if not wall.pid:
+            return
+        wanted = wall.fixed | {mount.path: mount for mount in islands_of(self._plan_now(wall.plan))}
+        mounted = mounted_in(wall.pid)
+        stale = [
+            path
+            for path, mount in wall.islands.items()
+            if path in mounted and (path not in wanted or wanted[path].kind != mount.kind)
+        ]
+        missing = [
+            mount
+            for path, mount in wanted.items()
+            if path not in mounted or path in stale or path not in wall.islands
+        ]
+        if stale or missing:
+            said = relay(wall.pid, missing, reversed(stale))
             mounted = mounted_in(wall.pid)
-            stale = [
-                path
-                for path, mount in before.items()
-                if path in mounted and (path not in wanted or wanted[path].kind != mount.kind)
-            ]
-            missing = [
-                mount
-                for path, mount in wanted.items()
-                if path not in mounted or path in stale or path not in before
-            ]
-            if stale or missing:
-                said = relay(wall.pid, missing, reversed(stale))
-                mounted = mounted_in(wall.pid)
-                bare = [path for path in wanted if path not in mounted and path.exists()]
-                if said or bare:
-                    raise _fell(said or f"{bare[0]} cannot be covered")
-            wall.islands = tuple(wanted.values())
-        wall.plan = plan
+            bare = [path for path in wanted if path not in mounted and path.exists()]
+            if said or bare:
+                raise _fell(said or f"{bare[0]} cannot be covered")
+        wall.islands = wanted
 
     def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
         """The plan of a new wall, whose stand-in for the home folder is made ready. Blocking."""
@@ -457,14 +485,13 @@ class Sandbox:
         close_ways(plan)
         return plan
 
-    def _plan(self, workspace: Path, before: SandboxPlan) -> SandboxPlan:
-        """The plan as it is now for a wall that stands: what runs does not change meanwhile."""
-        folders = (workspace, *self._around.added)
+    def _plan_now(self, before: SandboxPlan) -> SandboxPlan:
+        """The plan of a wall that stands as far as it may be another by now."""
+        folders = (before.workspace, *self._around.added)
         return plan_for(
             folders,
-            self._border_here(),
+            Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            readable=before.readable,
             hidden=self.parts.hidden_paths(folders),
             read_only=self.parts.read_only_paths(folders),
             is_read_only=before.is_read_only,
