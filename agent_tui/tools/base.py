@@ -68,8 +68,8 @@ class Intent:
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
     `execute`, `host` for `network`, with `leaves_sandbox` where the person wants commands to have
     no network. `place` is where a command runs, `purpose` the model's reason for outside. `body` is
-    what the person is shown when asked: the exact command or a diff. `note` is said beside the reason for asking. `fingerprint` changes when what was shown no
-    longer is what would happen.
+    what the person is shown when asked: the exact command or a diff. `note` is said beside the
+    reason for asking. `fingerprint` changes when what was shown no longer is what would happen.
     """
 
     title: str

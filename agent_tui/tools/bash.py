@@ -49,8 +49,8 @@ class BashArguments(ToolArguments):
 class BashTool:
     """Runs commands without a terminal; see `ShellCommand` for what bounds them.
 
-    Those of the model run in `sandbox`, where there is one, unless they ask for `outside`. The files a command changed are found
-    by `changes` after the result, however the command ended.
+    Those of the model run in `sandbox`, where there is one, unless they ask for `outside`. The
+    files a command changed are found by `changes` after the result, however the command ended.
 
     What is wanted in the background, what takes longer than anybody said it may, and what a
     command of the model's leaves running goes on as a job of the conversation.
@@ -67,9 +67,9 @@ class BashTool:
         command = arguments.command
         if "\0" in command:
             raise ToolError("command contains a NUL character. Remove it.")
-        if not context.is_persons and self.sandbox is not None:
-            if refusal := self.sandbox.refusal(context.cwd):
-                raise ToolError(f"{refusal}.")
+        sandbox = None if context.is_persons else self.sandbox
+        if sandbox is not None and (refusal := sandbox.refusal(context.cwd)):
+            raise ToolError(f"{refusal}.")
         place = self._place(arguments, context)
         if place == "outside" and not arguments.why.strip():
             raise ToolError(_NEEDS_WHY)

@@ -212,12 +212,11 @@ class Sandbox:
                 return "no sandbox"
 
     def notice(self, cwd: Path) -> str:
-        """What the person is told at the start: that there is no wall, and why. Blocking."""
-        problem = self.state(cwd).problem
-        if not problem:
+        """What the person is told at the start of a folder in which no wall can ever stand."""
+        if self.mode == "off" or not (why := self._protects_nothing(cwd)):
             return ""
-        then = "The model cannot run commands" if self.mode == "on" else "Commands are not confined"
-        return f"{then}: {problem}."
+        then = "The model cannot run commands" if self.mode == "on" else "Commands run unconfined"
+        return f"{then}: {why}."
 
     def refusal(self, cwd: Path) -> str:
         """Why no command of the model may run in `cwd`; empty where one may. Blocking."""
@@ -315,14 +314,17 @@ class Sandbox:
         await asyncio.to_thread(wall.keeper.close)
         await asyncio.to_thread(shutil.rmtree, wall.plan.gate, ignore_errors=True)
 
+    def _protects_nothing(self, cwd: Path) -> str:
+        for folder in (cwd, *self._around.added):
+            if any(home.is_relative_to(folder.resolve()) for home in self._homes()):
+                return f"{folder} contains the home folder, so a sandbox would protect nothing"
+        return ""
+
     def _tried(self, cwd: Path) -> SandboxState:
         """Try each kind of wall with next to nothing in it."""
+        if why := self._protects_nothing(cwd):
+            return SandboxState("none", why)
         workspace = cwd.resolve()
-        for home in self._homes():
-            if home.is_relative_to(workspace):
-                return SandboxState(
-                    "none", f"{cwd} contains the home folder, so a sandbox would protect nothing"
-                )
         plan = plan_for(
             (workspace, *self._around.added),
             Border(self.home),
