@@ -154,6 +154,7 @@ class AgentRuntime:
             await self._activity.stop()
         await self._background.aclose()
         await self.end_jobs()
+        await self.services.close_walls()
         await self.services.hooks.end_session()
         self.sessions.keep_place()
         self.conversation.log.close()

@@ -27,6 +27,10 @@ async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
     return False
 
 
+async def _has_no_walls() -> None:
+    pass
+
+
 @dataclass(slots=True)
 class RuntimeServices:
     """What conversations share; made once, all but `settings`, which are those in force now.
@@ -57,6 +61,7 @@ class RuntimeServices:
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
+        close_walls: Ends the sandbox of a conversation's commands.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -92,5 +97,6 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)
+    close_walls: Callable[[], Awaitable[None]] = _has_no_walls
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

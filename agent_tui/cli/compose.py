@@ -55,8 +55,8 @@ from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +252,7 @@ def compose(
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
         report_fault=fault_reporter(paths.log_file(), secrets),
+        close_walls=sandbox.close_walls,
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),
@@ -264,7 +265,14 @@ def compose(
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=tuple(
             filter(
-                None, (model_problem, unkept, *unread_keys, *instructions_not_obeyed(added, trust))
+                None,
+                (
+                    model_problem,
+                    unkept,
+                    sandbox.notice(cwd),
+                    *unread_keys,
+                    *instructions_not_obeyed(added, trust),
+                ),
             )
         ),
         is_demo=arguments.is_demo,
@@ -297,6 +305,7 @@ def editor_of(
         "thinking": arguments.thinking,
         "permission_mode": arguments.permission_mode,
         "session_dir": arguments.session_dir,
+        "sandbox": arguments.sandbox,
     }
     return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
 

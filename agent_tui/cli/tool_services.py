@@ -17,7 +17,7 @@ from agent_tui.tools.mcp.launch import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings
 
 
 def command_sandbox(
@@ -34,14 +34,15 @@ def command_sandbox(
         UsageError: the folder of the sessions cannot be.
     """
     own = (paths.user_config_dir(), paths.user_data_dir(), paths.log_file().parent)
-    return Sandbox(
-        settings.sandbox,
+    around = Surroundings(
         home=Path.home(),
         own_folders=(*own, session_root(settings)),
         scratch_parent=paths.user_cache_dir() / "sandbox",
         environ=environ,
-        added=added,
+        added=tuple(added),
+        caches=settings.sandbox_caches,
     )
+    return Sandbox(settings.sandbox, around, most_processes=settings.max_processes)
 
 
 def tool_servers(

@@ -26,6 +26,9 @@ Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outs
 """What a call can do: nothing outside the program, read files, change files, run commands, ask a
 host of the network, have another program do something that cannot be judged."""
 
+Place: TypeAlias = Literal["open", "inside", "outside"]
+"""Where a command runs: where no wall stands, inside it, or outside it as the model asks."""
+
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
 """How the turn ends behind a call; empty where it goes on."""
@@ -64,9 +67,9 @@ class Intent:
 
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
     `execute`, `host` for `network`, with `leaves_sandbox` where the person wants commands to have
-    no network. `body` is what the person is shown when asked: the exact command or a diff.
-    `note` is said beside the reason for asking. `fingerprint` changes when what was shown no
-    longer is what would happen.
+    no network. `place` is where a command runs, `purpose` the model's reason for outside. `body` is
+    what the person is shown when asked: the exact command or a diff. `note` is said beside the
+    reason for asking. `fingerprint` changes when what was shown no longer is what would happen.
     """
 
     title: str
@@ -75,6 +78,8 @@ class Intent:
     command: str = ""
     host: str = ""
     leaves_sandbox: bool = False
+    place: Place = "open"
+    purpose: str = ""
     body: str = ""
     body_kind: Literal["command", "diff", "text", "plan"] = "text"
     note: str = ""
@@ -172,6 +177,7 @@ class ToolContext:
         open_texts: What an editor has open.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
+        may_write: Whether a command in the sandbox may write in the folders worked in.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
         scope: Enters a scope with a label and a focus for its summary, or leaves one; never
@@ -201,6 +207,7 @@ class ToolContext:
     held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False
     is_persons: bool = False
+    may_write: bool = True
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
@@ -314,6 +321,7 @@ __all__ = [
     "History",
     "Intent",
     "NoHistory",
+    "Place",
     "PreparedCall",
     "ScopeAction",
     "Tool",

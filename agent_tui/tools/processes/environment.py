@@ -4,7 +4,7 @@ Pure functions from one environment to another.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
@@ -89,11 +89,19 @@ def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name not in _STEERING and not name.startswith("BASH_FUNC_")
     }
-    count = int(kept.get("GIT_CONFIG_COUNT", "")) if _has_count(kept) else 0
-    for number, (key, value) in enumerate(_GIT_SETTINGS, start=count):
-        kept[f"GIT_CONFIG_KEY_{number}"], kept[f"GIT_CONFIG_VALUE_{number}"] = key, value
-    kept["GIT_CONFIG_COUNT"] = str(count + len(_GIT_SETTINGS))
-    return {**kept, **_QUIET}
+    return {**with_git_settings(kept, _GIT_SETTINGS), **_QUIET}
+
+
+def with_git_settings(
+    environ: Mapping[str, str], settings: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """`environ` with further settings for git, which are stronger than those of its files."""
+    given = dict(environ)
+    count = int(given.get("GIT_CONFIG_COUNT", "")) if _has_count(given) else 0
+    for number, (key, value) in enumerate(settings, start=count):
+        given[f"GIT_CONFIG_KEY_{number}"], given[f"GIT_CONFIG_VALUE_{number}"] = key, value
+    given["GIT_CONFIG_COUNT"] = str(count + len(settings))
+    return given
 
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
