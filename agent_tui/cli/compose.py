@@ -173,9 +173,8 @@ def compose(
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
     added = added_folders(arguments, trust, own_folders)
-    sandbox, keeper = (
-        command_sandbox(settings, os.environ, added),
-        ProcessKeeper(settings.max_processes),
+    sandbox = command_sandbox(
+        settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
     )
     servers = tool_servers(
         Settings() if arguments.is_demo else settings,

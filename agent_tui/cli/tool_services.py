@@ -17,11 +17,16 @@ from agent_tui.tools.mcp.launch import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
+from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 
 def command_sandbox(
-    settings: Settings, environ: Mapping[str, str], added: Iterable[Path] = ()
+    settings: Settings,
+    environ: Mapping[str, str],
+    added: Iterable[Path] = (),
+    *,
+    keeper: ProcessKeeper | None = None,
 ) -> Sandbox:
     """The sandbox of the model's commands; it has tried nothing yet.
 
@@ -29,6 +34,7 @@ def command_sandbox(
         settings: Whether it is wanted, and where the sessions are.
         environ: Where bubblewrap is looked for.
         added: Other folders that are worked in.
+        keeper: Starts git outside; None where no command will run.
 
     Raises:
         UsageError: the folder of the sessions cannot be.
@@ -42,7 +48,14 @@ def command_sandbox(
         added=tuple(added),
         caches=settings.sandbox_caches,
     )
-    return Sandbox(settings.sandbox, around, most_processes=settings.max_processes)
+
+    def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
+        folder = paths.project_dir(folders[0]) / "sandbox"
+        git = keeper or ProcessKeeper()
+        return ObeyedWatch(folders, folder, keeper=git, environ=environ, has_mounts=has_mounts)
+
+    parts = WallParts(watch=watch)
+    return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
 
 
 def tool_servers(

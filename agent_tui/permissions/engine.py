@@ -204,6 +204,17 @@ class PermissionEngine:
         is_held = verdict.decision == "deny" or verdict.by == "protection"
         return verdict.why if is_held else ""
 
+    def may_show(self, path: Path) -> bool:
+        """Whether a rule allows reading `path` by its name, so that commands may see it, too."""
+        best: Rule | None = None
+        for rule in self._rules:
+            is_meant = rule.pattern != "*" and rule.is_for("read", "read")
+            if is_meant and rule.matches_path(path, self._guard.workspace):
+                best = rule if best is None or _is_stronger(rule, best) else best
+        denying = path_deniers(self._rules, "read", self._guard.workspace)
+        is_denied = any(denies(path) for _, denies in denying)
+        return best is not None and best.decision == "allow" and not is_denied
+
     def held_in(self, searched: Path) -> Callable[[Path], bool]:
         """Tells which files a search leaves out: a rule denies them, or reading them asks.
 

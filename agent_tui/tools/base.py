@@ -21,6 +21,7 @@ from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.output import EmitOutput
+from agent_tui.tools.sandbox.held import HeldFile
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
 """What a call can do: nothing outside the program, read files, change files, run commands, ask a
@@ -50,7 +51,8 @@ class ToolOutput:
 
     `find_changes` finds out which files a command changed, where that takes its time: to be called
     once at most, before anything else changes files. It raises nothing. `ends_turn` leaves the
-    word to the person: the turn ends so behind the results of the reply.
+    word to the person: the turn ends so behind the results of the reply. `held` files are not where
+    the command put them: `put_in_place` does that once the person has agreed.
     """
 
     for_model: str
@@ -59,6 +61,8 @@ class ToolOutput:
     images: tuple[ImageContent, ...] = ()
     find_changes: Callable[[], Awaitable[FileTouches]] | None = None
     ends_turn: TurnEnding = ""
+    held: tuple[HeldFile, ...] = ()
+    put_in_place: Callable[[HeldFile], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ class ToolContext:
         open_texts: What an editor has open.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
+        may_show: Whether a rule of the person's lets commands in the sandbox see a file with keys.
         may_write: Whether a command in the sandbox may write in the folders worked in.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
@@ -207,6 +212,7 @@ class ToolContext:
     held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False
     is_persons: bool = False
+    may_show: Callable[[Path], bool] = lambda _path: False
     may_write: bool = True
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)

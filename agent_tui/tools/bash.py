@@ -3,9 +3,8 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +18,13 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
 from agent_tui.tools.sandbox.hints import stray_hint, wall_hint
 from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.tools.sandbox.watch import Settled
 
 _LONGEST_TIMEOUT_S = 3_600
 _SETTLE_S = 1.0
 """A background command that fails at once (a name misspelt, a port in use) is told as any other."""
 
+_MOST_TOLD = 5
 _NEEDS_WHY = "outside needs why: say in a few words what the command needs outside the sandbox."
 _WALL_FELL = (
     "the sandbox ended while this ran, and with it all jobs; the next command gets a new one"
@@ -96,8 +97,37 @@ class BashTool:
         """Output, shortened if long, and how it ended or as which job it goes on."""
         if arguments.background and context.jobs.is_full:
             raise ToolError(f"{MAX_RUNNING} background jobs are running; stop one with job first.")
-        keeper, environ = self.keeper, context.environ
         wall = self.sandbox if self._place(arguments, context) == "inside" else None
+        watch = None if wall is None else wall.watch(context.cwd)
+        if wall is None or watch is None:
+            output, _ = await self._run(arguments, context, wall)
+            return output
+        watch.hidden.may_show = context.may_show
+        await watch.note()
+        try:
+            output, command = await self._run(arguments, context, wall)
+        except BaseException:
+            await watch.hold(is_told=False)
+            raise
+        is_job = bool(output.for_person.jobs)
+        if is_job:
+            command.call_when_over(partial(wall.look_again, watch))
+        settled = await watch.hold(is_over=not is_job)
+        lines = [output.for_model, *_after(settled, context)]
+        if output.is_error and (hint := watch.hidden.hint(arguments.command, output.for_model)):
+            lines.append(f"[{hint}]")
+        return replace(
+            output,
+            for_model="\n".join(lines),
+            held=settled.held,
+            put_in_place=watch.release,
+        )
+
+    async def _run(
+        self, arguments: BashArguments, context: ToolContext, wall: Sandbox | None
+    ) -> tuple[ToolOutput, ShellCommand]:
+        """The result of a command, and the command, which may go on as a job."""
+        keeper, environ = self.keeper, context.environ
         if wall is not None:
             keeper = await wall.keeper(context.cwd, is_read_only=not context.may_write)
             environ = wall.environ(context.cwd, context.environ)
@@ -108,21 +138,17 @@ class BashTool:
             if not context.is_persons:
                 known = await asyncio.to_thread(files.known_as_they_are)
             before = await self.changes.snapshot(context.cwd, context.environ)
-        async with AsyncExitStack() as watching:
-            held = [] if wall is None else await watching.enter_async_context(wall.watched())
-            command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
-            try:
-                jobs = await _wait(command, arguments, context)
-                result = command.result(context.limits)
-                await asyncio.to_thread(
-                    files.note_command, known, arguments.command, result.text, context.cwd
-                )
-            except BaseException:
-                await command.stop()
-                command.output.drop_file()
-                raise
-        if jobs and wall is not None:
-            command.call_when_over(wall.look_again)
+        command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
+        try:
+            jobs = await _wait(command, arguments, context)
+            result = command.result(context.limits)
+            await asyncio.to_thread(
+                files.note_command, known, arguments.command, result.text, context.cwd
+            )
+        except BaseException:
+            await command.stop()
+            command.output.drop_file()
+            raise
         path = result.full_output_path
         if path is None and not jobs:
             command.output.drop_file()
@@ -137,12 +163,21 @@ class BashTool:
         is_error = bool(result.exit_code != 0 or result.excess)
         is_error = is_error and not (jobs and result.exit_code is None)
         hints = [] if wall is None else _hints(wall, keeper, context, result, is_error=is_error)
-        return ToolOutput(
-            result.for_model(details.summary, (*hints, *held)),
+        output = ToolOutput(
+            result.for_model(details.summary, hints),
             details,
             is_error=is_error,
             find_changes=None if before is None else partial(self.changes.since, before),
         )
+        return output, command
+
+
+def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
+    """What the model is told of files that programs outside obey."""
+    for path in settled.brought[:_MOST_TOLD]:
+        yield f"[{context.shown(path)} was updated by git]"
+    for held in settled.held:
+        yield f"[{held.told(context.shown(held.path))}]"
 
 
 def _order(

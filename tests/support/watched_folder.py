@@ -76,13 +76,14 @@ class WatchedFolder:
     def _wall(self) -> list[str]:
         words = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev"]
         words += ["--tmpfs", str(self.own), "--bind", str(self.root), str(self.root)]
-        covers = [*self.watch.read_only, *(place for place, _ in self.watch.copies)]
+        laid = self.watch.covers
+        covers = [*laid.read_only, *(place for place, _ in laid.copies)]
         around = {above for path in covers for above in path.parents if self.root in above.parents}
         for folder in sorted(around):
             words += ["--bind", str(folder), str(folder)]
-        for place, copy in self.watch.copies:
+        for place, copy in laid.copies:
             words += ["--bind", str(copy), str(place)]
-        for path in self.watch.read_only:
+        for path in laid.read_only:
             words += ["--ro-bind", str(path), str(path)]
         return [*words, "--chdir", str(self.root), "--"]
 

@@ -16,6 +16,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
+from agent_tui.agent.turn.held_decision import HeldDecision
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
@@ -169,6 +170,8 @@ class ToolRunner:
         self.waited_s = 0.0
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
+        self._held = HeldDecision(services.permissions, self._ask, self._remember, emit)
+        self._asking = asyncio.Lock()
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
         self._answered = _Answered()
@@ -349,7 +352,7 @@ class ToolRunner:
         What it and hooks change in files is kept.
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
-            output = await prepared.run()
+            output = await self._held.decide(call, await prepared.run(), self._conversation.cwd)
             said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)
@@ -474,16 +477,17 @@ class ToolRunner:
             part_rules=verdict.part_rules,
             is_loss=is_loss,
         )
-        self._emit(ApprovalRequested(request))
-        allowed = False
-        asked_at_s = self._conversation.services.clock()
-        try:
-            answer = await self._services.pending.wait(request.id)
-            allowed = answer.choice != "no"
-            return answer
-        finally:
-            self.waited_s += self._conversation.services.clock() - asked_at_s
-            self._emit(ApprovalResolved(request.id, allowed))
+        async with self._asking:  # a call under way asks about what it left
+            self._emit(ApprovalRequested(request))
+            allowed = False
+            asked_at_s = self._conversation.services.clock()
+            try:
+                answer = await self._services.pending.wait(request.id)
+                allowed = answer.choice != "no"
+                return answer
+            finally:
+                self.waited_s += self._conversation.services.clock() - asked_at_s
+                self._emit(ApprovalResolved(request.id, allowed))
 
     def _context(self, call: ToolCall) -> ToolContext:
         conversation, answered = self._conversation, self._answered
@@ -504,6 +508,7 @@ class ToolRunner:
             jobs=conversation.jobs,
             open_texts=conversation.services.open_texts,
             held_in=conversation.permissions.held_in,
+            may_show=conversation.permissions.may_show,
         )
         context.plan = partial(self._plans.decide, call)
         if self.pins is not None:

@@ -30,11 +30,12 @@ class HiddenFiles:
         environ: The environment of commands, for git.
 
     Attributes:
+        may_show: The argument, which may become another.
         paths: Those hidden now.
     """
 
     def __init__(self, may_show: Callable[[Path], bool], environ: Mapping[str, str]) -> None:
-        self._may_show = may_show
+        self.may_show = may_show
         self._environ = environ
         self._known: dict[Path, _Stamp] = {}
         self._made: set[Path] = set()
@@ -57,7 +58,7 @@ class HiddenFiles:
             elif by_commands and path not in self._known and stamp[0] not in inodes:
                 self._made.add(path)  # not only moved there
         self._known = now
-        hidden = [path for path in now if path not in self._made and not self._may_show(path)]
+        hidden = [path for path in now if path not in self._made and not self.may_show(path)]
         tracked = self._tracked_of(tuple(sorted(hidden))) if hidden else frozenset[Path]()
         self.paths = tuple(path for path in hidden if path not in tracked)[:_MOST_HIDDEN]
 

@@ -60,6 +60,7 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
     by_path: dict[Path, Mount] = {}
     for mount in sorted(found, key=lambda mount: _WEIGHTS[mount.kind]):
         by_path[mount.path] = mount
+    by_path |= {path: Mount("stand-in", path, copy) for path, copy in plan.copies}
     kept: dict[Path, Mount] = {}
     for path in sorted(by_path, key=lambda path: path.parts):
         around = next((kept[place] for place in path.parents if place in kept), None)
@@ -147,8 +148,8 @@ def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
 
 
 def _folders_around(plan: SandboxPlan) -> Iterator[Path]:
-    """The folders between those that may be written and what is read-only in them."""
-    for path in plan.read_only:
+    """The folders between those that may be written and what is covered in them."""
+    for path in (*plan.read_only, *(path for path, _ in plan.copies)):
         roots = [root for root in plan.writable if root in path.parents]
         if roots:
             outermost = min(roots, key=lambda root: len(root.parts))

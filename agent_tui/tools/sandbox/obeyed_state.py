@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from agent_tui.atomic_files import replace_private_file
+from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.sandbox.beneath import folder_of, read_at
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
 from agent_tui.tools.sandbox.known_versions import References
@@ -149,7 +150,9 @@ def way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Way
         return "compared"
     if not node.is_dir():
         return "compared" if is_only_read(node.name) and files else "mounted"
-    is_plain = files is not None and all(path.is_file() and not path.is_symlink() for path in files)
+    is_plain = files is not None and all(
+        path.is_file() and not path.is_symlink() and not is_secret_name(path.name) for path in files
+    )
     return "copied" if is_plain else "mounted"
 
 

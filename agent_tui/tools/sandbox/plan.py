@@ -29,6 +29,7 @@ class SandboxPlan:
         scratch: Takes the place of ``/tmp``.
         gate: Folder of the network gate's sockets, at the same path inside, writable.
         is_read_only: Nothing of `writable` can be written (plan mode).
+        copies: Folders in writable ones, and the copy that takes the place of each.
     """
 
     workspace: Path
@@ -41,6 +42,7 @@ class SandboxPlan:
     scratch: Path
     gate: Path
     is_read_only: bool = False
+    copies: tuple[tuple[Path, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def plan_for(
     readable: Iterable[Path] = (),
     hidden: Iterable[Path] = (),
     read_only: Iterable[Path] = (),
+    copies: Iterable[tuple[Path, Path]] = (),
     is_read_only: bool = False,
 ) -> SandboxPlan:
     """The plan for `folders` on this machine as it is now.
@@ -88,6 +91,7 @@ def plan_for(
         readable: What exists of the home folder.
         hidden: What of `folders` cannot be read.
         read_only: What of `folders` cannot be changed, besides what git obeys.
+        copies: See `SandboxPlan`.
         is_read_only: For plan mode.
     """
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
@@ -109,6 +113,7 @@ def plan_for(
         scratch=own.scratch.resolve(),
         gate=own.gate.resolve(),
         is_read_only=is_read_only,
+        copies=() if is_read_only else tuple(copies),
     )
 
 

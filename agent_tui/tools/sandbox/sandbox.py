@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -32,6 +32,7 @@ from agent_tui.tools.sandbox.mounts import (
     relay,
 )
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
@@ -61,18 +62,6 @@ class NetworkGate(Protocol):
         ...
 
 
-class ObeyedWatch(Protocol):
-    """Puts aside what a command makes that programs outside would obey."""
-
-    def note(self) -> None:
-        """Take in what there is before a command."""
-        ...
-
-    def hold(self) -> Sequence[object]:
-        """Put aside what is new or changed, and say what, a line each."""
-        ...
-
-
 def _nothing(_folders: Sequence[Path]) -> Sequence[Path]:
     return ()
 
@@ -86,7 +75,8 @@ class WallParts:
         read_only_paths: What in them is not changed, besides what git obeys.
         gate: The way to the network; None for no way.
         gate_program: What listens inside for it, a Python script.
-        watch: Looks at what a command leaves; None for nobody.
+        watch: Makes what looks at what commands leave in folders, for a wall that can hold files
+            in writable folders or for another; None for nobody.
         filter_program: The filter of system calls for a machine, as bubblewrap reads it.
         landlock_argv: The words that stand up a wall where bubblewrap cannot; None for none.
     """
@@ -95,7 +85,7 @@ class WallParts:
     read_only_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
     gate: NetworkGate | None = None
     gate_program: Path | None = None
-    watch: ObeyedWatch | None = None
+    watch: Callable[[Sequence[Path], bool], ObeyedWatch] | None = None
     filter_program: Callable[[str], bytes] | None = None
     landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] | None = None
 
@@ -184,7 +174,8 @@ class Sandbox:
         self._turn = asyncio.Lock()
         self._base: Path | None = None
         self._strays: set[str] = set()
-        self._looks: set[asyncio.Future[Sequence[object]]] = set()
+        self._watches: dict[Path, ObeyedWatch] = {}
+        self._looks: set[asyncio.Future[Settled]] = set()
 
     @property
     def home(self) -> Path:
@@ -253,30 +244,24 @@ class Sandbox:
                 if wall is None:
                     self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
                 else:
-                    await asyncio.to_thread(self._make_right, wall)
+                    await asyncio.to_thread(self._make_right, cwd, wall)
             except OSError as error:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
 
-    @asynccontextmanager
-    async def watched(self) -> AsyncGenerator[list[str], None]:
-        """What a command may leave is looked at; the list then has what was put aside."""
-        held: list[str] = []
-        watch = self.parts.watch
-        if watch is not None:
-            await asyncio.to_thread(watch.note)
-        try:
-            yield held
-        finally:
-            if watch is not None:
-                held += [str(file) for file in await asyncio.to_thread(watch.hold)]
+    def watch(self, cwd: Path) -> ObeyedWatch | None:
+        """What looks at what commands in `cwd` leave: before a wall is asked for, and after it."""
+        if self.parts.watch is not None and cwd not in self._watches:
+            folders = (cwd.resolve(), *self._around.added)
+            has_mounts = self.state(cwd).backend == "bubblewrap"
+            self._watches[cwd] = self.parts.watch(folders, has_mounts)
+        return self._watches.get(cwd)
 
-    def look_again(self) -> None:
+    def look_again(self, watch: ObeyedWatch) -> None:
         """Look at what a job has left. On the event loop."""
-        if self.parts.watch is not None:
-            look = asyncio.ensure_future(asyncio.to_thread(self.parts.watch.hold))
-            self._looks.add(look)
-            look.add_done_callback(self._looks.discard)
+        look = asyncio.ensure_future(watch.hold(is_told=False))
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
 
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, hidden files aside."""
@@ -304,6 +289,9 @@ class Sandbox:
         walls, self._walls = self._walls, {}
         for wall in walls.values():
             await self._end(wall)
+        watches, self._watches = self._watches, {}
+        for watch in watches.values():
+            await asyncio.to_thread(watch.close)
         base, self._base = self._base, None
         self._strays = set()
         if base is not None:
@@ -436,7 +424,7 @@ class Sandbox:
         if child.exit_code is not None:
             raise _fell("the way to the network cannot be opened")
 
-    def _make_right(self, wall: _Wall) -> None:
+    def _make_right(self, cwd: Path, wall: _Wall) -> None:
         """Lay again what fell off a wall, and what has come to be covered since. Blocking.
 
         Raises:
@@ -445,8 +433,9 @@ class Sandbox:
         """
         if not wall.pid:
             return
-        wanted = wall.fixed | {mount.path: mount for mount in islands_of(self._plan_now(wall.plan))}
         mounted = mounted_in(wall.pid)
+        plan = self._plan_now(cwd, wall.plan, mounted)
+        wanted = wall.fixed | {mount.path: mount for mount in islands_of(plan)}
         stale = [
             path
             for path, mount in wall.islands.items()
@@ -471,6 +460,8 @@ class Sandbox:
         view = what_runs(homes, (workspace, *self._around.added), self._around.environ)
         for path in (cwd, *self._around.added, *(self.home / name for name in self._around.caches)):
             view.add(path)
+        folders = (workspace, *self._around.added)
+        covers = self._covers(cwd)
         own = self._folders(Path(tempfile.mkdtemp(prefix="agent-tui-gate-", dir=_SHORT)))
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ)
@@ -480,24 +471,36 @@ class Sandbox:
             self._border_here(),
             own,
             readable=self._runs(view),
-            hidden=self.parts.hidden_paths((workspace, *self._around.added)),
-            read_only=self.parts.read_only_paths((workspace, *self._around.added)),
+            hidden=(*self.parts.hidden_paths(folders), *covers.hidden),
+            read_only=(*self.parts.read_only_paths(folders), *covers.read_only),
+            copies=covers.copies,
             is_read_only=is_read_only,
         )
         close_ways(plan)
         return plan
 
-    def _plan_now(self, before: SandboxPlan) -> SandboxPlan:
-        """The plan of a wall that stands as far as it may be another by now."""
+    def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
+        """The plan of a wall that stands as far as it may be another by now.
+
+        No copy can be laid in it: what would have one is read-only.
+        """
         folders = (before.workspace, *self._around.added)
+        covers = self._covers(cwd)
+        laid = {path for path, _ in before.copies} & mounted
+        bare = [path for path, _ in covers.copies if path not in laid]
         return plan_for(
             folders,
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=self.parts.hidden_paths(folders),
-            read_only=self.parts.read_only_paths(folders),
+            hidden=(*self.parts.hidden_paths(folders), *covers.hidden),
+            read_only=(*self.parts.read_only_paths(folders), *covers.read_only, *bare),
+            copies=[(path, copy) for path, copy in before.copies if path in mounted],
             is_read_only=before.is_read_only,
         )
+
+    def _covers(self, cwd: Path) -> Covers:
+        watch = self._watches.get(cwd)
+        return Covers() if watch is None else watch.covers
 
     def _runs(self, view: HomeView) -> Iterable[Path]:
         """What exists of the home folder, without what is this program's own."""

@@ -70,6 +70,21 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Covers:
+    """What a wall has to lay.
+
+    Args:
+        read_only: What cannot be changed inside.
+        copies: Folders, and the copy that takes the place of each inside.
+        hidden: Files with keys.
+    """
+
+    read_only: tuple[Path, ...] = ()
+    copies: tuple[tuple[Path, Path], ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Change:
     """One thing that commands did.
 
@@ -106,8 +121,7 @@ class ObeyedWatch:
     Attributes:
         found: The newest walk's.
         hidden: The files that commands do not see.
-        read_only: What the wall has to mount read-only, beside what git obeys.
-        copies: What takes the place of what inside: pairs of the place and a folder.
+        covers: What the wall has to lay from now on.
     """
 
     def __init__(
@@ -142,8 +156,8 @@ class ObeyedWatch:
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(may_show, environ)
         self.found = Found()
-        self.read_only: tuple[Path, ...] = ()
-        self.copies: tuple[tuple[Path, Path], ...] = ()
+        self.covers = Covers()
+        self._synced: dict[Path, dict[str, str]] = {}
 
     async def recover(self) -> tuple[HeldFile, ...]:
         """Compare with the baseline where a program was killed while commands ran.
@@ -178,8 +192,12 @@ class ObeyedWatch:
                     await asyncio.to_thread(self._rebase)
             self._running += 1
 
-    async def hold(self, *, is_over: bool = True) -> Settled:
-        """A command ended, or goes on as a job (`is_over` False, and another call at its end).
+    async def hold(self, *, is_over: bool = True, is_told: bool = True) -> Settled:
+        """A command ended, or goes on as a job.
+
+        Args:
+            is_over: False where it goes on: then another call is due at its end.
+            is_told: Whether anybody is told of the answer; else what was held is in the next one.
 
         Raises:
             ToolError: Our folder cannot be used.
@@ -190,6 +208,8 @@ class ObeyedWatch:
                 self._running -= is_over
                 if not self._running:
                     self._marker.say_idle()
+            if not is_told:
+                return Settled()
             held, self._pending = tuple(self._pending), []
             return Settled(held, tuple(brought))
 
@@ -264,8 +284,11 @@ class ObeyedWatch:
             write_state(self._state_file, state)
             self._state, self._state_stamp = state, self._stamp_of_state()
         self._baseline = look
-        self.read_only = tuple(sorted({*_mounted(look, self._roots), *self._git_covers()}))
-        self.copies = tuple(self._copies_of(look))
+        self.covers = Covers(
+            tuple(sorted({*_mounted(look, self._roots), *self._git_covers()})),
+            tuple(self._copies_of(look)),
+            self.hidden.paths,
+        )
 
     def _git_covers(self) -> Iterator[Path]:
         """What git obeys, but for repositories of commands: they are to be able to remove them."""
@@ -290,6 +313,7 @@ class ObeyedWatch:
     def _make_alike(self, node: Path, copy: Path) -> None:
         make_private_dir(copy)
         wanted = self._digests_below(node) or {}
+        self._synced[node] = wanted
         if self._digests_below(copy) == wanted:
             return
         for there in list(copy.iterdir()):
@@ -354,13 +378,13 @@ class ObeyedWatch:
                 yield _Change(path, path, who, before, ((path, digest),))
 
     def _changed_copies(self, look: Look) -> Iterator[_Change]:
-        for node, copy in self.copies:
+        for node, copy in self.covers.copies:
             who = _obeys(look.nodes.get(node, "the outside"))
             now = self._digests_below(copy)
             if now is None:
                 yield _Change(node, copy, who, files=((node, OTHER),))
                 continue
-            before = self._digests_below(node) or {}
+            before = self._synced[node]
             for below in sorted({*now, *before}):
                 old, new = before.get(below, ""), now.get(below, "")
                 if new != old:
@@ -370,7 +394,7 @@ class ObeyedWatch:
     def _changed_controls(self, look: Look) -> Iterator[_Change]:
         for path, kind in look.controls.items():
             before = self._baseline.control_contents.get(path, "")
-            is_held = any(place in self.read_only for place in (path, path.parent))
+            is_held = any(place in self.covers.read_only for place in (path, path.parent))
             if is_held or look.control_contents[path] == before:
                 continue
             if why := why_obeyed(path, kind, self._roots):
@@ -389,9 +413,11 @@ class ObeyedWatch:
         return True
 
     def _bring(self, change: _Change) -> list[Path]:
-        """Do outside what a command did to a copy."""
+        """Do outside what a command did to a copy, unless the person did something else there."""
         ((path, digest),) = change.files
         kept = self._contents.of(digest)
+        if self._contents.digest_of(path) != change.before:
+            return []
         try:
             if kept is not None:
                 make_folders(path.parent, self._roots)

@@ -203,7 +203,6 @@ async def test_what_git_brings_of_the_person_s_commits_comes_right(
 @needs_bwrap
 async def test_a_mounted_file_is_brought_from_outside(place: WatchedFolder):
     place.outside(_TWO_BRANCHES)
-    assert place.root / "mise.toml" not in place.watch.read_only
     settled = await place.run("git checkout -q other")
     assert place.root / "mise.toml" in settled.brought
     assert place.text("mise.toml") == "2\n"
@@ -268,6 +267,19 @@ async def test_an_editor_outside_sees_nothing_of_a_copy_that_commands_change(pla
     assert set(place.held(await place.watch.hold())) == {".vscode/settings.json"}
     await place.run("cat .vscode/settings.json")
     assert place.printed == "1\n"
+
+
+@needs_bwrap
+async def test_what_the_person_does_to_a_folder_meanwhile_stays(place: WatchedFolder):
+    place.outside("mkdir .vscode; echo 1 > .vscode/settings.json; echo 1 > .vscode/x")
+    await place.watch.note()
+    place.outside("echo 2 > .vscode/settings.json; echo 2 > .vscode/new; echo 2 > .vscode/x")
+    place.inside("cat .vscode/settings.json; echo 3 > .vscode/x")
+    assert set(place.held(await place.watch.hold())) == {".vscode/x"}
+    assert place.printed == "1\n"
+    assert [place.text(f".vscode/{name}") for name in ("settings.json", "new", "x")] == ["2\n"] * 3
+    await place.run("cat .vscode/new")
+    assert place.printed == "2\n"
 
 
 @needs_bwrap
