@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
-from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name
+from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
 
 _STEERING: Final = frozenset(
     (
@@ -53,17 +53,23 @@ def model_environ(
 ) -> dict[str, str]:
     """The environment of the model's commands: `environ` without what is or looks like a secret.
 
+    A proxy stays, as without it a command is offline, but not its user and password.
+
     Args:
         environ: Ours.
         own_keys: Variables with keys of model providers.
         passed: Names (``GITHUB_TOKEN``) and patterns (``AWS_*``) of variables that stay.
     """
     allowed = tuple(passed)
-    return {
-        name: value
-        for name, value in environ.items()
-        if _is_named(name, allowed) or not (name in own_keys or _is_secret(name, value))
-    }
+    kept: dict[str, str] = {}
+    for name, value in environ.items():
+        if _is_named(name, allowed):
+            kept[name] = value
+        elif name not in own_keys:
+            plain = without_user(value) if name.lower().endswith("_proxy") else value
+            if not _is_secret(name, plain):
+                kept[name] = plain
+    return kept
 
 
 def person_environ(
@@ -123,7 +129,4 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    if is_secret_name(name) or has_key(value):
-        return True
-    # An address with a password in it is a secret, but without its proxy a command is offline.
-    return not name.lower().endswith("_proxy") and has_password_in_address(value)
+    return is_secret_name(name) or has_key(value) or has_password_in_address(value)
