@@ -325,5 +325,6 @@ class AgentRuntime:
             history=self.history,
             scope=self._scopes().answer_call,
             files=services.files,
+            note_writes=services.note_writes,
             explore=Explorer(conversation, services, self.past).answer_call,
         )

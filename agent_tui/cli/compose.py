@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,14 +28,19 @@ from agent_tui.cli.settings import (
     trusted_config_files,
     usable_settings,
 )
-from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
+from agent_tui.cli.tool_services import (
+    command_sandbox,
+    conversation_hooks,
+    tool_servers,
+    was_killed_in,
+)
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.errors import ConfigError, UsageError
+from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
 from agent_tui.permissions.rules import Rule, parse_rule
@@ -119,6 +125,10 @@ class Program:
         """
         if self.is_demo:
             return
+        cwd = self.runtime.conversation.cwd
+        if await asyncio.to_thread(was_killed_in, cwd):
+            with suppress(ToolError):  # the first command is refused with it
+                await self.sandbox.recover(cwd)
         await self.models.provider.warm(self.runtime.conversation.model)
         if self.runtime.conversation.model.provider == "local":
             await self.models.provider.prefill(self.runtime.conversation.request())
@@ -251,6 +261,7 @@ def compose(
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
         report_fault=fault_reporter(paths.log_file(), secrets),
+        note_writes=sandbox.accept,
         close_walls=sandbox.close_walls,
     )
     return Program(

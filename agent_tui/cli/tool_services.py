@@ -50,12 +50,21 @@ def command_sandbox(
     )
 
     def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
-        folder = paths.project_dir(folders[0]) / "sandbox"
+        folder = _watch_folder(folders[0])
         git = keeper or ProcessKeeper()
         return ObeyedWatch(folders, folder, keeper=git, environ=environ, has_mounts=has_mounts)
 
     parts = WallParts(watch=watch)
     return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
+
+
+def was_killed_in(cwd: Path) -> bool:
+    """Whether a program may have been killed while its commands ran in `cwd`; others may run."""
+    return any(_watch_folder(cwd).glob("running/*"))
+
+
+def _watch_folder(cwd: Path) -> Path:
+    return paths.project_dir(cwd.resolve()) / "sandbox"
 
 
 def tool_servers(

@@ -128,7 +128,8 @@ class ToolServices:
     `environ` is for commands of the model, `person_environ` for those the person types.
     `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
     enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
-    `files` keeps what files held before and after they are changed.
+    `files` keeps what files held before and after they are changed; `note_writes` is told of those
+    that tools wrote.
     """
 
     toolbox: Toolbox
@@ -143,6 +144,7 @@ class ToolServices:
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
     files: FileKeeper | None = None
+    note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] | None = None
 
 
 class ToolRunner:
@@ -352,7 +354,10 @@ class ToolRunner:
         What it and hooks change in files is kept.
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
-            output = await self._held.decide(call, await prepared.run(), self._conversation.cwd)
+            cwd, intent = self._conversation.cwd, prepared.intent
+            output = await self._held.decide(call, await prepared.run(), cwd)
+            if intent.access == "write" and self._services.note_writes is not None:
+                await self._services.note_writes(cwd, intent.paths)
             said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)

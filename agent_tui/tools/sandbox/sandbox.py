@@ -257,6 +257,21 @@ class Sandbox:
             self._watches[cwd] = self.parts.watch(folders, has_mounts)
         return self._watches.get(cwd)
 
+    async def recover(self, cwd: Path) -> None:
+        """Lay aside what commands left in `cwd` that ran when a program was killed.
+
+        Raises:
+            ToolError: Our folder for it cannot be used.
+        """
+        watch = await asyncio.to_thread(self.watch, cwd)
+        if watch is not None and self.state(cwd).is_on:
+            await watch.recover()
+
+    async def accept(self, cwd: Path, paths: Sequence[Path]) -> None:
+        """Tools of ours wrote `paths`, as the person let them: no command did."""
+        if (watch := self._watches.get(cwd)) is not None:
+            await watch.accept(paths)
+
     def look_again(self, watch: ObeyedWatch) -> None:
         """Look at what a job has left. On the event loop."""
         look = asyncio.ensure_future(watch.hold(is_told=False))
