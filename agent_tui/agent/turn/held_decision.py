@@ -79,7 +79,7 @@ def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
     return Intent(
         title=", ".join(_shown(file, root) for file in held),
         access="write",
-        paths=tuple(file.path for file in held),
+        paths=tuple(path for file in held for path in file.files or (file.path,)),
         body="".join(file.diff for file in held),
         body_kind="diff",
         fingerprint="".join(file.digest for file in held),

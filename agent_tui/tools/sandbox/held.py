@@ -41,6 +41,7 @@ class HeldFile:
         aside: Where it is now.
         diff: What it would change, for the person.
         digest: Of what `diff` shows: nothing else is put in place.
+        files: What it would put in place; empty where that is nothing.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class HeldFile:
     aside: Path
     diff: str
     digest: str
+    files: tuple[Path, ...] = ()
 
     def told(self, shown: str) -> str:
         """One line for the model and the person, who know the path as `shown`."""
@@ -143,7 +145,8 @@ class HeldStore:
             unified_diff(_text(before), _text(content), str(path / below if below else path)).text
             for below, (content, _) in contents.items()
         )
-        return HeldFile(path, who, before is None, aside, diff, _digest(contents))
+        files = tuple(path / below if below else path for below in contents)
+        return HeldFile(path, who, before is None, aside, diff, _digest(contents), files)
 
 
 def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:

@@ -117,7 +117,7 @@ async def test_where_nobody_is_asked_only_a_rule_puts_it_in_place(
 ):
     (walled.stage.workspace / "make.sh").write_text(_MAKE)
     (told,) = await walled.run(
-        "sh make.sh", mode=mode, is_interactive=is_interactive, allow=("write(.vscode)",)
+        "sh make.sh", mode=mode, is_interactive=is_interactive, allow=("write(.vscode/**)",)
     )
     assert walled.asked == []
     assert "[.envrc was not put in place" in told

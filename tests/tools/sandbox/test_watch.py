@@ -1,4 +1,6 @@
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -154,6 +156,31 @@ async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):
     assert set(open_place.held(await open_place.run("true"))) == {".envrc"}
     open_place.inside("echo 1 > .envrc")
     assert set(open_place.held(await open_place.watch.hold())) == {".envrc"}
+
+
+_KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.watch import ObeyedWatch
+
+async def main():
+    root, own = Path(sys.argv[1]), Path(sys.argv[2])
+    watch = ObeyedWatch([root], own, keeper=ProcessKeeper(), environ=dict(os.environ))
+    await watch.note()
+    (root / ".envrc").write_text("1")
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.thorough
+async def test_a_program_that_is_killed_leaves_its_mark(open_place: WatchedFolder):
+    words = [sys.executable, "-c", _KILLED, str(open_place.root), str(open_place.own)]
+    assert subprocess.run(words).returncode == -9
+    assert [file.path.name for file in await open_place.watch.recover()] == [".envrc"]
+    assert await open_place.watch_again().recover() == ()
 
 
 async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder):
