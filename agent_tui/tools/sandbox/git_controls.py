@@ -133,10 +133,15 @@ def foreign_settings(config: Path) -> list[str]:
 
 
 def plain_settings(config: Path) -> str:
-    """The lines of `config` that run nothing."""
+    """The lines of `config` that run nothing; empty where it cannot be read."""
     kept: list[str] = []
     section = ""
-    for line in config.read_text("utf-8").split("\n")[: MAX_CONFIG_BYTES // 2]:
+    try:
+        with open_regular_file(config, follow_links=False) as file:
+            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    for line in text.split("\n"):
         name, section = _setting_of(line.strip(), section)
         if name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT):
             kept.append(line)

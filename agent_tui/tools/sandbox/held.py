@@ -42,6 +42,7 @@ class HeldFile:
         diff: What it would change, for the person.
         digest: Of what `diff` shows: nothing else is put in place.
         files: What it would put in place; empty where that is nothing.
+        replaces: A digest of what is there instead; empty where nothing was.
     """
 
     path: Path
@@ -51,6 +52,7 @@ class HeldFile:
     diff: str
     digest: str
     files: tuple[Path, ...] = ()
+    replaces: str = ""
 
     def told(self, shown: str) -> str:
         """One line for the model and the person, who know the path as `shown`."""
@@ -124,6 +126,8 @@ class HeldStore:
         if held.is_new and os.path.lexists(held.path):
             raise ToolError(f"{held.path} was not put in place: something else is there now")
         try:
+            if held.replaces and self._digest_in_place(held.path) != held.replaces:
+                raise ToolError(f"{held.path} was not put in place: it has changed since")
             for below, (content, mode) in contents.items():
                 target = held.path / below if below else held.path
                 make_folders(target.parent, self._roots)
@@ -131,6 +135,11 @@ class HeldStore:
                     write_at(folder, target.name, content, mode)
         except OSError as error:
             raise ToolError(f"{held.path} was not put in place: {error}") from error
+
+    def _digest_in_place(self, path: Path) -> str:
+        with folder_of(path, self._roots) as folder:
+            content, _ = read_at(folder, path.name)
+        return hashlib.sha256(content).hexdigest()
 
     def _place(self, path: Path, who: str, *, is_new: bool) -> Path:
         now = datetime.now(UTC)
@@ -146,7 +155,8 @@ class HeldStore:
             for below, (content, _) in contents.items()
         )
         files = tuple(path / below if below else path for below in contents)
-        return HeldFile(path, who, before is None, aside, diff, _digest(contents), files)
+        replaces = "" if before is None else hashlib.sha256(before).hexdigest()
+        return HeldFile(path, who, before is None, aside, diff, _digest(contents), files, replaces)
 
 
 def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:

@@ -436,14 +436,14 @@ class ObeyedWatch:
         before = self._contents.of(change.before)
         if before is not None:
             return self._store.take_back(change.path, change.who, *before)
+        if change.is_control and change.path.name == "config" and not change.path.is_symlink():
+            plain = plain_settings(change.path).encode()
+            return self._store.take_back(change.path, change.who, plain, 0o644)
         held = self._store.move(change.path, change.who)
         if change.before.startswith(LINK):
             target = os.fsdecode(bytes.fromhex(change.before.removeprefix(LINK)))
             with folder_of(change.path, self._roots) as folder:
                 os.symlink(target, change.path.name, dir_fd=folder)
-        elif change.is_control and change.path.name == "config":
-            with folder_of(change.path, self._roots) as folder:
-                write_at(folder, "config", plain_settings(held.aside).encode())
         return held
 
     def _keep_of_copy(self, change: _Change) -> HeldFile:

@@ -371,11 +371,24 @@ async def test_what_would_run_in_a_new_repository_is_held(
 
 
 async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
-    await open_place.run(
+    settled = await open_place.run(
         "git init -q s; git -C s config core.fsmonitor ./x; git -C s config user.name Eve"
     )
     open_place.outside("cd s; git status --porcelain; test $(git config user.name) = Eve")
     assert "fsmonitor" not in open_place.text("s/.git/config")
+    (held,) = settled.held
+    assert "+\tfsmonitor = ./x" in held.diff
+    await open_place.watch.release(held)
+    open_place.outside("cd s; test $(git config core.fsmonitor) = ./x")
+
+
+async def test_a_yes_takes_nothing_back_that_the_person_did_meanwhile(open_place: WatchedFolder):
+    open_place.outside("echo one > AGENTS.md")
+    (held,) = (await open_place.run("echo evil > AGENTS.md")).held
+    open_place.outside("echo mine > AGENTS.md")
+    with pytest.raises(ToolError, match="has changed since"):
+        await open_place.watch.release(held)
+    assert open_place.text("AGENTS.md") == "mine\n"
 
 
 def test_read_only_paths_are_what_is_there(tmp_path: Path):
