@@ -252,6 +252,7 @@ class Sandbox:
             try:
                 if wall is None:
                     self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
+                    self.strays()  # the ways to what exists are none
                 else:
                     await asyncio.to_thread(self._make_right, wall)
             except OSError as error:
