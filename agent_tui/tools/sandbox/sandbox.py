@@ -385,7 +385,8 @@ class Sandbox:
             async with wall.keeper.child_group(
                 ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
             ) as child:
-                await asyncio.wait_for(_all_of(child), _STANDS_WITHIN_S)
+                async with asyncio.timeout(_STANDS_WITHIN_S):
+                    await _all_of(child)
             if child.exit_code != 0:
                 raise _fell("no command runs in it")
             await self._open_gate(wall)
@@ -433,7 +434,8 @@ class Sandbox:
             wall.keeper.child_group(words, cwd=wall.plan.gate, environ={})
         )
         output = child.read_until_exit()
-        await asyncio.wait_for(anext(output, b""), _GATE_WITHIN_S)
+        async with asyncio.timeout(_GATE_WITHIN_S):
+            await anext(output, b"")
         if child.exit_code is not None:
             raise _fell("the way to the network cannot be opened")
 
