@@ -325,13 +325,16 @@ class Sandbox:
         """Try each kind of wall with next to nothing in it."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
-        workspace = cwd.resolve()
-        plan = plan_for(
-            (workspace, *self._around.added),
-            Border(self.home),
-            self._folders(),
-            readable=(Path(sys.prefix), Path(sys.base_prefix)),
-        )
+        with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
+            plan = plan_for(
+                (cwd, *self._around.added),
+                Border(self.home),
+                WallFolders(Path(folder), Path(folder), Path(folder)),
+                readable=(Path(sys.prefix), Path(sys.base_prefix)),
+            )
+            return self._tried_with(plan)
+
+    def _tried_with(self, plan: SandboxPlan) -> SandboxState:
         bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
         problem = "bubblewrap (bwrap) is not installed"
         if bwrap is not None:

@@ -230,8 +230,8 @@ async def test_landlock_stands_in_where_bubblewrap_does_not_work(
     context: ToolContext, tmp_path: Path
 ):
     sandbox = without_bwrap(tmp_path, "auto", "exit 1")
-    sandbox.parts = replace(sandbox.parts, landlock_argv=lambda _plan: ("/usr/bin/env", "W=1"))
+    sandbox.parts = replace(sandbox.parts, landlock_argv=lambda _plan: ("/usr/bin/env",))
     assert sandbox.word(context.cwd) == "landlock"
-    output = await bash(context, sandbox, "echo $W $GIT_CONFIG_GLOBAL")
-    assert output.for_model.startswith(f" {tmp_path}/walls/")
+    output = await bash(context, sandbox, "echo $GIT_CONFIG_GLOBAL")
+    assert output.for_model.startswith(f"{tmp_path}/walls/")
     await sandbox.close_walls()
