@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ from typing import Final, Protocol
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
-from agent_tui.paths import make_private_dir
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
+from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
 from agent_tui.tools.sandbox.machine import hidden_of_machine, home_of_account, without_sockets
 from agent_tui.tools.sandbox.mounts import (
@@ -43,9 +42,6 @@ _INSIDE: Final[Mapping[str, str]] = {"TMPDIR": "/tmp", "UV_LINK_MODE": "copy"}
 """Caches are mounts of their own, and no file is linked from one mount into another."""
 
 _NOT_INSIDE: Final = ("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG")
-_SHORT: Final = "/tmp"
-"""Where the gate's sockets are: their names may have 107 bytes."""
-
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 
@@ -182,8 +178,7 @@ class Sandbox:
         self._border: Border | None = None
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
-        self._base: Path | None = None
-        self._strays: set[str] = set()
+        self._stand_ins = StandIns(around.scratch_parent)
         self._looks: set[asyncio.Future[Sequence[object]]] = set()
 
     @property
@@ -232,7 +227,9 @@ class Sandbox:
             inside.pop(name, None)
         inside |= _INSIDE
         if self.state(cwd).backend == "landlock":
-            inside |= _settings_by_variable(self._folders())
+            for (folder, _), wall in self._walls.items():
+                if folder == cwd:
+                    inside |= _settings_by_variable(wall.plan)
         if self.parts.gate is not None:
             inside |= self.parts.gate.environ()
         return with_git_settings(inside, _GIT_SETTINGS)
@@ -281,14 +278,7 @@ class Sandbox:
 
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, hidden files aside."""
-        found: set[str] = set()
-        if self._base is not None:
-            with suppress(OSError):
-                names = (path.name for path in (self._base / "home").iterdir())
-                found = {name for name in names if not name.startswith(".")}
-        fresh = sorted(found - self._strays)
-        self._strays |= found
-        return fresh
+        return self._stand_ins.strays()
 
     def hidden_names(self, cwd: Path) -> list[str]:
         """The names of files of the folders worked in that commands cannot read."""
@@ -305,10 +295,7 @@ class Sandbox:
         walls, self._walls = self._walls, {}
         for wall in walls.values():
             await self._end(wall)
-        base, self._base = self._base, None
-        self._strays = set()
-        if base is not None:
-            await asyncio.to_thread(_remove, base)
+        await asyncio.to_thread(self._stand_ins.remove)
 
     async def _end(self, wall: _Wall) -> None:
         await wall.ways.aclose()
@@ -477,7 +464,7 @@ class Sandbox:
         view = what_runs(homes, (workspace, *self._around.added), self._around.environ)
         for path in (cwd, *self._around.added, *(self.home / name for name in self._around.caches)):
             view.add(path)
-        own = self._folders(Path(tempfile.mkdtemp(prefix="agent-tui-gate-", dir=_SHORT)))
+        own = self._stand_ins.of_wall()
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ)
         furnish(own.home_stand_in, home, view, settings)
@@ -523,20 +510,6 @@ class Sandbox:
         homes = dict.fromkeys((self.home.resolve(), *(() if account is None else (account,))))
         return tuple(home for home in homes if home.name)
 
-    def _folders(self, gate: Path | None = None) -> WallFolders:
-        """The folders of a wall; made when first needed, removed at the conversation's end."""
-        if self._base is None:
-            try:
-                parent = make_private_dir(self._around.scratch_parent)
-                self._base = Path(tempfile.mkdtemp(prefix="wall-", dir=parent))
-            except OSError:  # a read-only home; one in the system's folder does as well
-                self._base = Path(tempfile.mkdtemp(prefix="agent-tui-"))
-            weakref.finalize(self, _remove, self._base)
-        home, scratch = self._base / "home", self._base / "tmp"
-        for folder in (home, scratch):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        return WallFolders(home, scratch, gate or scratch)
-
 
 async def _all_of(child: Child) -> None:
     async for _ in child.read_until_exit():
@@ -568,20 +541,12 @@ def _in_memory(content: bytes) -> int:
     return handle
 
 
-def _settings_by_variable(own: WallFolders) -> dict[str, str]:
+def _settings_by_variable(plan: SandboxPlan) -> dict[str, str]:
     """Where settings are, on a wall that lays nothing over the home folder."""
-    stand_in = own.home_stand_in
+    stand_in = plan.home_stand_in
     return {
-        "TMPDIR": os.fspath(own.scratch),
+        "TMPDIR": os.fspath(plan.scratch),
         "GIT_CONFIG_GLOBAL": os.fspath(stand_in / ".gitconfig"),
         "PIP_CONFIG_FILE": os.fspath(stand_in / ".config/pip/pip.conf"),
         "NPM_CONFIG_USERCONFIG": os.fspath(stand_in / ".npmrc"),
     }
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder of ours, and what in it was closed for writing."""
-    for place, _, _ in os.walk(folder):
-        with suppress(OSError):
-            Path(place).chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
