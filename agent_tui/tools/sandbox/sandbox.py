@@ -48,12 +48,21 @@ _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 class NetworkGate(Protocol):
     """Lets commands inside reach hosts by name."""
 
-    async def serve(self, folder: Path) -> None:
-        """Listen on sockets in `folder`."""
+    @property
+    def port(self) -> int:
+        """Where commands reach it, on the loopback inside."""
         ...
 
-    def environ(self) -> Mapping[str, str]:
-        """What has programs go through it."""
+    def environ(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        """What has programs go through it, beside what they are `given`."""
+        ...
+
+    async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
+        """Listen on sockets in `folder`, which is one wall's."""
+        ...
+
+    def stop(self, folder: Path) -> None:
+        """Take no more connections from that wall."""
         ...
 
 
@@ -81,7 +90,8 @@ class WallParts:
         hidden_paths: What in folders worked in is hidden: files with keys.
         read_only_paths: What in them is not changed, besides what git obeys.
         gate: The way to the network; None for no way.
-        gate_program: What listens inside for it, a Python script.
+        gate_program: What listens inside for it: a script that is given the gate's folder and
+            port, and says something once it takes connections.
         watch: Looks at what a command leaves; None for nobody.
         filter_program: The filter of system calls for a machine, as bubblewrap reads it.
         landlock_argv: The words that stand up a wall where bubblewrap cannot; None for none.
@@ -231,7 +241,7 @@ class Sandbox:
                 if folder == cwd:
                     inside |= _settings_by_variable(wall.plan)
         if self.parts.gate is not None:
-            inside |= self.parts.gate.environ()
+            inside |= self.parts.gate.environ(inside)
         return with_git_settings(inside, _GIT_SETTINGS)
 
     async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
@@ -418,10 +428,12 @@ class Sandbox:
         gate, program = self.parts.gate, self.parts.gate_program
         if gate is None or program is None:
             return
-        await gate.serve(wall.plan.gate)
-        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(wall.plan.gate)]
+        folder = wall.plan.gate
+        await gate.serve(folder, is_read_only=wall.plan.is_read_only)
+        wall.ways.callback(gate.stop, folder)
+        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(folder), str(gate.port)]
         child = await wall.ways.enter_async_context(
-            wall.keeper.child_group(words, cwd=wall.plan.gate, environ={})
+            wall.keeper.child_group(words, cwd=folder, environ={})
         )
         output = child.read_until_exit()
         async with asyncio.timeout(_GATE_WITHIN_S):

@@ -1,6 +1,7 @@
 """`bash` as the model calls it: inside the wall, outside it on request, and as the person."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,12 +163,19 @@ async def test_what_a_command_leaves_is_looked_at_before_anything_else(
 class Gate:
     def __init__(self) -> None:
         self.folder: Path | None = None
+        self.is_stopped = False
 
-    async def serve(self, folder: Path) -> None:
+    port = 3128
+
+    def environ(self, given: Mapping[str, str]) -> dict[str, str]:
+        return {"HTTPS_PROXY": f"http://127.0.0.1:{self.port}"} if "PATH" in given else {}
+
+    async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
+        assert not is_read_only
         self.folder = folder
 
-    def environ(self) -> dict[str, str]:
-        return {"HTTPS_PROXY": "http://127.0.0.1:3128"}
+    def stop(self, folder: Path) -> None:
+        self.is_stopped = folder == self.folder
 
 
 @needs_bwrap
@@ -176,7 +184,7 @@ async def test_the_near_end_of_the_gate_runs_inside_before_the_first_command(
 ):
     program = context.cwd / "gate.py"
     program.write_text(
-        "import pathlib, sys, time\npathlib.Path(sys.argv[1], 'there').touch()\n"
+        "import pathlib, sys, time\npathlib.Path(sys.argv[1], 'there').write_text(sys.argv[2])\n"
         "print('ready', flush=True)\ntime.sleep(600)\n"
     )
     gate = Gate()
@@ -184,8 +192,9 @@ async def test_the_near_end_of_the_gate_runs_inside_before_the_first_command(
     output = await bash(context, sandbox, "echo $HTTPS_PROXY; pgrep -fc [g]ate.py")
     assert output.for_model.startswith("http://127.0.0.1:3128\n1")
     assert gate.folder is not None
-    assert (gate.folder / "there").exists()
+    assert (gate.folder / "there").read_text() == "3128"
     await sandbox.close_walls()
+    assert gate.is_stopped
     assert not gate.folder.exists()
 
 
