@@ -42,8 +42,8 @@ class BashArguments(ToolArguments):
         description="seconds, then it is killed; if omitted, it becomes a job after 120",
     )
     background: bool = Field(default=False, description="run as a job: servers, long work")
-    outside: bool = Field(default=False, description="run outside the sandbox; asks the user")
-    why: str = Field(default="", description="with outside: what it needs there")
+    outside: bool = Field(default=False, description="run outside the sandbox")
+    why: str = Field(default="", description="for outside")
 
 
 @dataclass(frozen=True, slots=True)

@@ -386,9 +386,12 @@ async def _running(
     try:
         orders.write(json.dumps(order).encode() + b"\n")
         try:
-            started = await asyncio.wait_for(_answer(answers), start_within_s)
+            async with asyncio.timeout(start_within_s):  # `wait_for` may swallow a cancellation
+                started = await _answer(answers)
         except TimeoutError as error:
             raise ToolError(_WALL_FELL) from error
+        if not started and start_within_s is not None:
+            raise ToolError(_WALL_FELL)
         if "pid" not in started:
             raise _cannot_start(order, started.get("error", _KEEPER_ENDED))
         gone = asyncio.ensure_future(_follow(answers, ending, excess))

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ from typing import Final, Protocol
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
-from agent_tui.paths import make_private_dir
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
+from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
 from agent_tui.tools.sandbox.machine import hidden_of_machine, home_of_account, without_sockets
 from agent_tui.tools.sandbox.mounts import (
@@ -44,21 +43,27 @@ _INSIDE: Final[Mapping[str, str]] = {"TMPDIR": "/tmp", "UV_LINK_MODE": "copy"}
 """Caches are mounts of their own, and no file is linked from one mount into another."""
 
 _NOT_INSIDE: Final = ("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG")
-_SHORT: Final = "/tmp"
-"""Where the gate's sockets are: their names may have 107 bytes."""
-
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 
 class NetworkGate(Protocol):
     """Lets commands inside reach hosts by name."""
 
-    async def serve(self, folder: Path) -> None:
-        """Listen on sockets in `folder`."""
+    @property
+    def port(self) -> int:
+        """Where commands reach it, on the loopback inside."""
         ...
 
-    def environ(self) -> Mapping[str, str]:
-        """What has programs go through it."""
+    def environ(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        """What has programs go through it, beside what they are `given`."""
+        ...
+
+    async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
+        """Listen on sockets in `folder`, which is one wall's."""
+        ...
+
+    def stop(self, folder: Path) -> None:
+        """Take no more connections from that wall."""
         ...
 
 
@@ -74,7 +79,8 @@ class WallParts:
         hidden_paths: What in folders worked in is hidden: files with keys.
         read_only_paths: What in them is not changed, besides what git obeys.
         gate: The way to the network; None for no way.
-        gate_program: What listens inside for it, a Python script.
+        gate_program: What listens inside for it: a script that is given the gate's folder and
+            port, and says something once it takes connections.
         watch: Makes what looks at what commands leave in folders, for a wall that can hold files
             in writable folders or for another; None for nobody.
         filter_program: The filter of system calls for a machine, as bubblewrap reads it.
@@ -172,8 +178,7 @@ class Sandbox:
         self._border: Border | None = None
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
-        self._base: Path | None = None
-        self._strays: set[str] = set()
+        self._stand_ins = StandIns(around.scratch_parent)
         self._watches: dict[Path, ObeyedWatch] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
 
@@ -223,9 +228,11 @@ class Sandbox:
             inside.pop(name, None)
         inside |= _INSIDE
         if self.state(cwd).backend == "landlock":
-            inside |= _settings_by_variable(self._folders())
+            for (folder, _), wall in self._walls.items():
+                if folder == cwd:
+                    inside |= _settings_by_variable(wall.plan)
         if self.parts.gate is not None:
-            inside |= self.parts.gate.environ()
+            inside |= self.parts.gate.environ(inside)
         return with_git_settings(inside, _GIT_SETTINGS)
 
     async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
@@ -243,6 +250,7 @@ class Sandbox:
             try:
                 if wall is None:
                     self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
+                    self.strays()  # the ways to what exists are none
                 else:
                     await asyncio.to_thread(self._make_right, cwd, wall)
             except OSError as error:
@@ -280,14 +288,7 @@ class Sandbox:
 
     def strays(self) -> list[str]:
         """What commands newly put into the stand-in for the home folder, hidden files aside."""
-        found: set[str] = set()
-        if self._base is not None:
-            with suppress(OSError):
-                names = (path.name for path in (self._base / "home").iterdir())
-                found = {name for name in names if not name.startswith(".")}
-        fresh = sorted(found - self._strays)
-        self._strays |= found
-        return fresh
+        return self._stand_ins.strays()
 
     def hidden_names(self, cwd: Path) -> list[str]:
         """The names of files of the folders worked in that commands cannot read."""
@@ -307,10 +308,7 @@ class Sandbox:
         watches, self._watches = self._watches, {}
         for watch in watches.values():
             await asyncio.to_thread(watch.close)
-        base, self._base = self._base, None
-        self._strays = set()
-        if base is not None:
-            await asyncio.to_thread(_remove, base)
+        await asyncio.to_thread(self._stand_ins.remove)
 
     async def _end(self, wall: _Wall) -> None:
         await wall.ways.aclose()
@@ -327,13 +325,16 @@ class Sandbox:
         """Try each kind of wall with next to nothing in it."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
-        workspace = cwd.resolve()
-        plan = plan_for(
-            (workspace, *self._around.added),
-            Border(self.home),
-            self._folders(),
-            readable=(Path(sys.prefix), Path(sys.base_prefix)),
-        )
+        with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
+            plan = plan_for(
+                (cwd, *self._around.added),
+                Border(self.home),
+                WallFolders(Path(folder), Path(folder), Path(folder)),
+                readable=(Path(sys.prefix), Path(sys.base_prefix)),
+            )
+            return self._tried_with(plan)
+
+    def _tried_with(self, plan: SandboxPlan) -> SandboxState:
         bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
         problem = "bubblewrap (bwrap) is not installed"
         if bwrap is not None:
@@ -387,7 +388,8 @@ class Sandbox:
             async with wall.keeper.child_group(
                 ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
             ) as child:
-                await asyncio.wait_for(_all_of(child), _STANDS_WITHIN_S)
+                async with asyncio.timeout(_STANDS_WITHIN_S):
+                    await _all_of(child)
             if child.exit_code != 0:
                 raise _fell("no command runs in it")
             await self._open_gate(wall)
@@ -429,13 +431,16 @@ class Sandbox:
         gate, program = self.parts.gate, self.parts.gate_program
         if gate is None or program is None:
             return
-        await gate.serve(wall.plan.gate)
-        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(wall.plan.gate)]
+        folder = wall.plan.gate
+        await gate.serve(folder, is_read_only=wall.plan.is_read_only)
+        wall.ways.callback(gate.stop, folder)
+        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(folder), str(gate.port)]
         child = await wall.ways.enter_async_context(
-            wall.keeper.child_group(words, cwd=wall.plan.gate, environ={})
+            wall.keeper.child_group(words, cwd=folder, environ={})
         )
         output = child.read_until_exit()
-        await asyncio.wait_for(anext(output, b""), _GATE_WITHIN_S)
+        async with asyncio.timeout(_GATE_WITHIN_S):
+            await anext(output, b"")
         if child.exit_code is not None:
             raise _fell("the way to the network cannot be opened")
 
@@ -477,7 +482,7 @@ class Sandbox:
             view.add(path)
         folders = (workspace, *self._around.added)
         covers = self._covers(cwd)
-        own = self._folders(Path(tempfile.mkdtemp(prefix="agent-tui-gate-", dir=_SHORT)))
+        own = self._stand_ins.of_wall()
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ)
         furnish(own.home_stand_in, home, view, settings)
@@ -535,20 +540,6 @@ class Sandbox:
         homes = dict.fromkeys((self.home.resolve(), *(() if account is None else (account,))))
         return tuple(home for home in homes if home.name)
 
-    def _folders(self, gate: Path | None = None) -> WallFolders:
-        """The folders of a wall; made when first needed, removed at the conversation's end."""
-        if self._base is None:
-            try:
-                parent = make_private_dir(self._around.scratch_parent)
-                self._base = Path(tempfile.mkdtemp(prefix="wall-", dir=parent))
-            except OSError:  # a read-only home; one in the system's folder does as well
-                self._base = Path(tempfile.mkdtemp(prefix="agent-tui-"))
-            weakref.finalize(self, _remove, self._base)
-        home, scratch = self._base / "home", self._base / "tmp"
-        for folder in (home, scratch):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        return WallFolders(home, scratch, gate or scratch)
-
 
 async def _all_of(child: Child) -> None:
     async for _ in child.read_until_exit():
@@ -580,20 +571,12 @@ def _in_memory(content: bytes) -> int:
     return handle
 
 
-def _settings_by_variable(own: WallFolders) -> dict[str, str]:
+def _settings_by_variable(plan: SandboxPlan) -> dict[str, str]:
     """Where settings are, on a wall that lays nothing over the home folder."""
-    stand_in = own.home_stand_in
+    stand_in = plan.home_stand_in
     return {
-        "TMPDIR": os.fspath(own.scratch),
+        "TMPDIR": os.fspath(plan.scratch),
         "GIT_CONFIG_GLOBAL": os.fspath(stand_in / ".gitconfig"),
         "PIP_CONFIG_FILE": os.fspath(stand_in / ".config/pip/pip.conf"),
         "NPM_CONFIG_USERCONFIG": os.fspath(stand_in / ".npmrc"),
     }
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder of ours, and what in it was closed for writing."""
-    for place, _, _ in os.walk(folder):
-        with suppress(OSError):
-            Path(place).chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
