@@ -9,12 +9,15 @@ REMOVED: Final = "[key removed]"
 _SECRET_NAME: Final = re.compile(
     r"API_?KEYS?(?:_|$)"
     r"|(?:^|_)(?:(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION|MASTER|ACCOUNT)_?KEY|SECRETS?"
-    r"|TOKENS?|PASS|PASSWD|CREDENTIALS?|COOKIE)(?:_|$)"
-    r"|PASSWORD|PASSPHRASE|(?:^|_)(?:AUTH|PAT|DSN|KEY)$"
+    r"|TOKENS?|PASS|PASSWD|CREDENTIALS?|CREDS?|BEARER|COOKIE)(?:_|$)"
+    r"|PASSWORD|PASSPHRASE|(?:^|_)(?:AUTH|PAT|DSN|KEY)$|_PWD(?:_|$)"
     r"|^AWS_(?!(?:DEFAULT_)?(?:REGION|OUTPUT)$|PAGER$|PROFILE$)",
     re.IGNORECASE,
 )
-"""``DSN`` and ``COOKIE`` are how error trackers and X displays name what lets one in."""
+"""``DSN`` and ``COOKIE`` are how error trackers and X displays name what lets one in.
+
+``PWD`` and ``OLDPWD`` are folders.
+"""
 
 _KEY: Final = re.compile(
     r"""
@@ -24,6 +27,7 @@ _KEY: Final = re.compile(
     | \b(?:gh[pousr]_|github_pat_|glpat-|npm_|dop_v1_|shpat_)[\w-]{16,}
     | \bxox[abeprs]-[\w-]{10,}
     | \bpypi-[\w-]{16,}
+    | \b(?:[sr]k_live_|whsec_)[A-Za-z0-9+/=]{16,}
     | \bSG\.[\w-]{16,}\.[\w-]{16,}
     | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
     | \beyJ[\w-]{10,999}\.eyJ[\w-]{10,9999}\.[\w-]*                  # JSON web tokens
@@ -38,6 +42,27 @@ _KEY: Final = re.compile(
 What is looked for ahead is bounded: else a long text of beginnings would take for ever.
 """
 
+_WEBHOOK: Final = re.compile(
+    r"""
+    (https://(?:
+        hooks\.slack\.com/(?:services|workflows|triggers)/
+      | (?:[a-z]{1,20}\.)?discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/
+      | [\w-]{1,63}\.webhook\.office\.com/
+      | hooks\.zapier\.com/hooks/catch/
+      | api\.telegram\.org/bot
+    ))[\w./:@%+-]{8,}
+    """,
+    re.VERBOSE,
+)
+"""Addresses that let whoever knows them post."""
+
+_IN_CONNECTION: Final = re.compile(
+    r"((?:;|\A|\bhost=\S{1,253}\s(?:\S{1,253}\s){0,8})\s*(?:password|pwd)\s?=\s?)"
+    r"(?![$<{*])[^;\s\"']{3,}",
+    re.IGNORECASE,
+)
+"""``Server=db;Password=...`` and libpq's ``host=db password=...``."""
+
 _ANNOUNCED: Final = re.compile(
     r"""
     ( \bBearer[ ]
@@ -51,17 +76,22 @@ _ANNOUNCED: Final = re.compile(
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _PASSWORD_IN_ADDRESS: Final = re.compile(r"(://[^/\s:@\"'<>]*:)(?![$<{*])[^/\s@\"'<>]+(?=@)")
 
+_USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[^/\s@\"'<>]*@")
+
 
 def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
     """`text` with `REMOVED` for each of `known_values` and for what has the shape of a secret.
 
     The shapes: keys and tokens of well-known services, JSON web tokens, private keys, what
-    follows ``Authorization``, and passwords in addresses.
+    follows ``Authorization``, addresses of webhooks, and passwords in addresses and connection
+    strings.
     """
     text = mask_values(text, known_values)
     text = _KEY.sub(REMOVED, text)
     text = _ANNOUNCED.sub(lambda found: f"{found[1] or found[2]}{REMOVED}", text)
-    return _PASSWORD_IN_ADDRESS.sub(rf"\1{REMOVED}", text)
+    for shape in (_WEBHOOK, _IN_CONNECTION, _PASSWORD_IN_ADDRESS):
+        text = shape.sub(rf"\1{REMOVED}", text)
+    return text
 
 
 def mask_values(text: str, known_values: Iterable[str]) -> str:
@@ -79,10 +109,15 @@ def is_secret_name(name: str) -> bool:
 
 def has_key(text: str) -> bool:
     """Whether something in `text` has the shape of a key or a token, or begins a private key."""
-    shapes = (_KEY, _ANNOUNCED, _PRIVATE_KEY)
+    shapes = (_KEY, _ANNOUNCED, _PRIVATE_KEY, _WEBHOOK, _IN_CONNECTION)
     return any(shape.search(text) for shape in shapes)
 
 
 def has_password_in_address(text: str) -> bool:
     """Whether `text` holds an address such as ``https://name:password@host``."""
     return _PASSWORD_IN_ADDRESS.search(text) is not None
+
+
+def without_user(address: str) -> str:
+    """`address` without a user and password in it."""
+    return _USER_IN_ADDRESS.sub("", address)

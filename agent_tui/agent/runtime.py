@@ -154,6 +154,7 @@ class AgentRuntime:
             await self._activity.stop()
         await self._background.aclose()
         await self.end_jobs()
+        await self.services.close_walls()
         await self.services.hooks.end_session()
         self.sessions.leave()
         self.conversation.log.close()
@@ -324,5 +325,6 @@ class AgentRuntime:
             history=self.history,
             scope=self._scopes().answer_call,
             files=services.files,
+            note_writes=services.note_writes,
             explore=Explorer(conversation, services, self.past).answer_call,
         )

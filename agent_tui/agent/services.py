@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,14 @@ from agent_tui.tools.mcp.offer import ServerOffer
 
 async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
     return False
+
+
+async def _has_no_walls() -> None:
+    pass
+
+
+async def _nobody_watches(_cwd: Path, _paths: Sequence[Path]) -> None:
+    pass
 
 
 @dataclass(slots=True)
@@ -59,6 +67,8 @@ class RuntimeServices:
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
+        note_writes: Told which files tools wrote: what else appears while commands run is theirs.
+        close_walls: Ends the sandbox of a conversation's commands.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -96,5 +106,7 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)
+    note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] = _nobody_watches
+    close_walls: Callable[[], Awaitable[None]] = _has_no_walls
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

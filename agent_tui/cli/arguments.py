@@ -13,7 +13,7 @@ from agent_tui.cli.subcommands import subcommand_help
 from agent_tui.durations import seconds_of
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
-    from agent_tui.config import PermissionMode
+    from agent_tui.config import PermissionMode, SandboxMode
     from agent_tui.messages import ThinkingLevel
 
 _DESCRIPTION = """\
@@ -71,6 +71,7 @@ class Arguments:
     reads_messages: bool = False
     max_time_s: float | None = None
     fails_on_refusal: bool = False
+    sandbox: "SandboxMode | None" = None
 
     @property
     def is_headless(self) -> bool:
@@ -125,6 +126,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         reads_messages=reads_messages,
         max_time_s=values.max_time_s,
         fails_on_refusal=values.fails_on_refusal,
+        sandbox=values.sandbox,
     )
 
 
@@ -271,6 +273,12 @@ def build_parser() -> argparse.ArgumentParser:
         choices=("ask", "accept-edits", "plan", "full"),
         help="ask before writes and commands (default), ask before commands only, read only, "
         "or ask only before actions that lose work, history or data, publish, or change the system",
+    )
+    safety.add_argument(
+        "--sandbox",
+        choices=("auto", "on", "off"),
+        help="run commands in a sandbox if this machine can (default), refuse them without one, "
+        "or run them unconfined",
     )
     safety.add_argument(
         "--trust",

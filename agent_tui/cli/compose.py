@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,14 +28,19 @@ from agent_tui.cli.settings import (
     trusted_config_files,
     usable_settings,
 )
-from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
+from agent_tui.cli.tool_services import (
+    command_sandbox,
+    conversation_hooks,
+    tool_servers,
+    was_killed_in,
+)
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.errors import ConfigError, UsageError
+from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
 from agent_tui.permissions.rules import Rule, parse_rule
@@ -55,8 +61,8 @@ from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,10 @@ class Program:
         """
         if self.is_demo:
             return
+        cwd = self.runtime.conversation.cwd
+        if await asyncio.to_thread(was_killed_in, cwd):
+            with suppress(ToolError):  # the first command is refused with it
+                await self.sandbox.recover(cwd)
         await self.models.provider.warm(self.runtime.conversation.model)
         if self.runtime.conversation.model.provider == "local":
             await self.models.provider.prefill(self.runtime.conversation.request())
@@ -173,9 +183,8 @@ def compose(
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
     added = added_folders(arguments, trust, own_folders)
-    sandbox, keeper = (
-        command_sandbox(settings, os.environ, added),
-        ProcessKeeper(settings.max_processes),
+    sandbox = command_sandbox(
+        settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
     )
     servers = tool_servers(
         Settings() if arguments.is_demo else settings,
@@ -254,6 +263,8 @@ def compose(
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
         report_fault=fault_reporter(paths.log_file(), secrets),
+        note_writes=sandbox.accept,
+        close_walls=sandbox.close_walls,
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),
@@ -266,7 +277,14 @@ def compose(
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=tuple(
             filter(
-                None, (model_problem, unkept, *unread_keys, *instructions_not_obeyed(added, trust))
+                None,
+                (
+                    model_problem,
+                    unkept,
+                    sandbox.notice(cwd),
+                    *unread_keys,
+                    *instructions_not_obeyed(added, trust),
+                ),
             )
         ),
         is_demo=arguments.is_demo,
@@ -299,6 +317,7 @@ def editor_of(
         "thinking": arguments.thinking,
         "permission_mode": arguments.permission_mode,
         "session_dir": arguments.session_dir,
+        "sandbox": arguments.sandbox,
     }
     return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
 

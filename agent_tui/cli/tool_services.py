@@ -17,11 +17,16 @@ from agent_tui.tools.mcp.launch import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
+from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 
 def command_sandbox(
-    settings: Settings, environ: Mapping[str, str], added: Iterable[Path] = ()
+    settings: Settings,
+    environ: Mapping[str, str],
+    added: Iterable[Path] = (),
+    *,
+    keeper: ProcessKeeper | None = None,
 ) -> Sandbox:
     """The sandbox of the model's commands; it has tried nothing yet.
 
@@ -29,19 +34,37 @@ def command_sandbox(
         settings: Whether it is wanted, and where the sessions are.
         environ: Where bubblewrap is looked for.
         added: Other folders that are worked in.
+        keeper: Starts git outside; None where no command will run.
 
     Raises:
         UsageError: the folder of the sessions cannot be.
     """
     own = (paths.user_config_dir(), paths.user_data_dir(), paths.log_file().parent)
-    return Sandbox(
-        settings.sandbox,
+    around = Surroundings(
         home=Path.home(),
         own_folders=(*own, session_root(settings)),
         scratch_parent=paths.user_cache_dir() / "sandbox",
         environ=environ,
-        added=added,
+        added=tuple(added),
+        caches=settings.sandbox_caches,
     )
+
+    def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
+        folder = _watch_folder(folders[0])
+        git = keeper or ProcessKeeper()
+        return ObeyedWatch(folders, folder, keeper=git, environ=environ, has_mounts=has_mounts)
+
+    parts = WallParts(watch=watch)
+    return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
+
+
+def was_killed_in(cwd: Path) -> bool:
+    """Whether a program may have been killed while its commands ran in `cwd`; others may run."""
+    return any(_watch_folder(cwd).glob("running/*"))
+
+
+def _watch_folder(cwd: Path) -> Path:
+    return paths.project_dir(cwd.resolve()) / "sandbox"
 
 
 def tool_servers(

@@ -5,6 +5,7 @@ A new section is a class here and a field of `Settings`; all else follows from t
 """
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias, cast, get_args
 
@@ -42,6 +43,13 @@ HookEvent: TypeAlias = Literal[
     "Stop",
     "SessionEnd",
 ]
+
+SANDBOX_CACHES = (
+    *(".cache/pip", ".cache/uv", ".cache/pre-commit", ".cache/go-build", ".cache/yarn"),
+    *(".npm", ".local/share/pnpm", ".bun/install/cache", ".cargo/registry", ".cargo/git"),
+    *("go/pkg", ".m2/repository", ".gradle/caches", ".gradle/wrapper"),
+)
+"""Where package managers keep what they downloaded and built."""
 
 STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
 """What the status line can show, in the order it does so by itself."""
@@ -85,6 +93,16 @@ class SettingsSection(BaseModel):
     """A table of settings; a name it does not know is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _below_home(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.parts or {"..", "~"} & {*path.parts}:
+        raise ValueError("give a path below the home folder, such as .cache/pip")
+    return str(path)
+
+
+FolderBelowHome: TypeAlias = Annotated[str, AfterValidator(_below_home)]
 
 
 class CompactionSettings(SettingsSection):
@@ -319,7 +337,7 @@ class Settings(SettingsSection):
     """All settings. Times in seconds, sizes in tokens.
 
     `sandbox`: ``auto`` uses one for the model's commands where it works, ``on`` runs none
-    without.
+    without. `sandbox_caches` that are not there are not made.
     """
 
     model: str = Field(
@@ -360,9 +378,13 @@ class Settings(SettingsSection):
         "model a two-line pointer to it",
     )
     sandbox: SandboxMode = Field(
-        default="off",
-        description="Keep the model's commands from the network and from writing outside the "
-        "folder: where bubblewrap works (auto), or run no commands without it (on)",
+        default="auto",
+        description="Run the model's commands in a sandbox: where this machine can (auto), run "
+        "none without it (on), or never (off)",
+    )
+    sandbox_caches: tuple[FolderBelowHome, ...] = Field(
+        default=SANDBOX_CACHES,
+        description="Folders below your home folder that commands in the sandbox may write",
     )
     fetch_private: bool = Field(
         default=False,

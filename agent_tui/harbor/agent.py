@@ -113,6 +113,7 @@ class AgentTui(BaseInstalledAgent):
         log = shlex.quote(str(logs / "agent-tui.log"))
         options = [
             *("--permission-mode", "full", "--trust"),
+            *("--sandbox", "off"),  # the container is the wall
             *("--session-dir", str(self.remote_session_logs_dir)),
             *(("-m", self.model_name) if self.model_name else ()),
         ]

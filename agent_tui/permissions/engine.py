@@ -18,7 +18,6 @@ from agent_tui.permissions.command_judge import (
 )
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
-from agent_tui.permissions.obeyed_files import who_obeys
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
@@ -35,6 +34,7 @@ from agent_tui.permissions.rules import (
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
+from agent_tui.tools.sandbox.obeyed import who_obeys
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
@@ -208,6 +208,17 @@ class PermissionEngine:
         verdict = self._judge_read("read", Intent(title=str(path), access="read", paths=(path,)))
         is_held = verdict.decision == "deny" or verdict.by == "protection"
         return verdict.why if is_held else ""
+
+    def may_show(self, path: Path) -> bool:
+        """Whether a rule allows reading `path` by its name, so that commands may see it, too."""
+        best: Rule | None = None
+        for rule in self._rules:
+            is_meant = rule.pattern != "*" and rule.is_for("read", "read")
+            if is_meant and rule.matches_path(path, self._guard.workspace):
+                best = rule if best is None or _is_stronger(rule, best) else best
+        denying = path_deniers(self._rules, "read", self._guard.workspace)
+        is_denied = any(denies(path) for _, denies in denying)
+        return best is not None and best.decision == "allow" and not is_denied
 
     def held_in(self, searched: Path) -> Callable[[Path], bool]:
         """Tells which files a search leaves out: a rule denies them, or reading them asks.

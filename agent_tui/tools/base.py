@@ -21,10 +21,14 @@ from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.output import EmitOutput
+from agent_tui.tools.sandbox.held import HeldFile
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
 """What a call can do: nothing outside the program, read files, change files, run commands, ask a
 host of the network, have another program do something that cannot be judged."""
+
+Place: TypeAlias = Literal["open", "inside", "outside"]
+"""Where a command runs: where no wall stands, inside it, or outside it as the model asks."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
@@ -47,7 +51,8 @@ class ToolOutput:
 
     `find_changes` finds out which files a command changed, where that takes its time: to be called
     once at most, before anything else changes files. It raises nothing. `ends_turn` leaves the
-    word to the person: the turn ends so behind the results of the reply.
+    word to the person: the turn ends so behind the results of the reply. `held` files are not where
+    the command put them: `put_in_place` does that once the person has agreed.
     """
 
     for_model: str
@@ -56,6 +61,8 @@ class ToolOutput:
     images: tuple[ImageContent, ...] = ()
     find_changes: Callable[[], Awaitable[FileTouches]] | None = None
     ends_turn: TurnEnding = ""
+    held: tuple[HeldFile, ...] = ()
+    put_in_place: Callable[[HeldFile], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,9 @@ class Intent:
 
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
     `execute`, `host` for `network`, with `leaves_sandbox` where the person wants commands to have
-    no network. `body` is what the person is shown when asked: the exact command or a diff.
-    `note` is said beside the reason for asking. `fingerprint` changes when what was shown no
-    longer is what would happen.
+    no network. `place` is where a command runs, `purpose` the model's reason for outside. `body` is
+    what the person is shown when asked: the exact command or a diff. `note` is said beside the
+    reason for asking. `fingerprint` changes when what was shown no longer is what would happen.
     """
 
     title: str
@@ -75,6 +82,8 @@ class Intent:
     command: str = ""
     host: str = ""
     leaves_sandbox: bool = False
+    place: Place = "open"
+    purpose: str = ""
     body: str = ""
     body_kind: Literal["command", "diff", "text", "plan"] = "text"
     note: str = ""
@@ -172,6 +181,8 @@ class ToolContext:
         open_texts: What an editor has open.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
+        may_show: Whether a rule of the person's lets commands in the sandbox see a file with keys.
+        may_write: Whether a command in the sandbox may write in the folders worked in.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
         scope: Enters a scope with a label and a focus for its summary, or leaves one; never
@@ -201,6 +212,8 @@ class ToolContext:
     held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False
     is_persons: bool = False
+    may_show: Callable[[Path], bool] = lambda _path: False
+    may_write: bool = True
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
@@ -314,6 +327,7 @@ __all__ = [
     "History",
     "Intent",
     "NoHistory",
+    "Place",
     "PreparedCall",
     "ScopeAction",
     "Tool",

@@ -3,25 +3,32 @@
 import asyncio
 import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
+from agent_tui.tools.sandbox.hints import stray_hint, wall_hint
+from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.tools.sandbox.watch import Settled
 
 _LONGEST_TIMEOUT_S = 3_600
 _SETTLE_S = 1.0
 """A background command that fails at once (a name misspelt, a port in use) is told as any other."""
 
-_OWN_NETWORK = "the sandbox isolates each command's network: other commands cannot reach its ports"
+_MOST_TOLD = 5
+_NEEDS_WHY = "outside needs why: say in a few words what the command needs outside the sandbox."
+_WALL_FELL = (
+    "the sandbox ended while this ran, and with it all jobs; the next command gets a new one"
+)
 
 
 class BashArguments(ToolArguments):
@@ -35,14 +42,16 @@ class BashArguments(ToolArguments):
         description="seconds, then it is killed; if omitted, it becomes a job after 120",
     )
     background: bool = Field(default=False, description="run as a job: servers, long work")
+    outside: bool = Field(default=False, description="run outside the sandbox")
+    why: str = Field(default="", description="for outside")
 
 
 @dataclass(frozen=True, slots=True)
 class BashTool:
     """Runs commands without a terminal; see `ShellCommand` for what bounds them.
 
-    Those of the model run in `sandbox`, where there is one. The files a command changed are found
-    by `changes` after the result, however the command ended.
+    Those of the model run in `sandbox`, where there is one, unless they ask for `outside`. The
+    files a command changed are found by `changes` after the result, however the command ended.
 
     What is wanted in the background, what takes longer than anybody said it may, and what a
     command of the model's leaves running goes on as a job of the conversation.
@@ -62,26 +71,66 @@ class BashTool:
         sandbox = None if context.is_persons else self.sandbox
         if sandbox is not None and (refusal := sandbox.refusal(context.cwd)):
             raise ToolError(f"{refusal}.")
-        is_boxed = sandbox is not None and sandbox.state(context.cwd).is_on
+        place = self._place(arguments, context)
+        if place == "outside" and not arguments.why.strip():
+            raise ToolError(_NEEDS_WHY)
         goes_on = arguments.background
-        bound = "\0".join((command, str(context.cwd.resolve()), str(is_boxed), str(goes_on)))
+        bound = "\0".join((command, str(context.cwd.resolve()), place, str(goes_on)))
         return Intent(
             title=" ".join(command.split()),
             access="execute",
             command=command,
+            place=place,
+            purpose=" ".join(arguments.why.split()) if place == "outside" else "",
             body=command,
             body_kind="command",
-            note="; ".join(filter(None, (NOTE * is_boxed, "runs in the background" * goes_on))),
+            note="runs in the background" if goes_on else "",
             fingerprint=hashlib.sha256(bound.encode("utf-8", "surrogatepass")).hexdigest(),
         )
+
+    def _place(self, arguments: BashArguments, context: ToolContext) -> Place:
+        if context.is_persons or self.sandbox is None or not self.sandbox.state(context.cwd).is_on:
+            return "open"
+        return "outside" if arguments.outside else "inside"
 
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
         """Output, shortened if long, and how it ended or as which job it goes on."""
         if arguments.background and context.jobs.is_full:
             raise ToolError(f"{MAX_RUNNING} background jobs are running; stop one with job first.")
-        prefix: tuple[str, ...] = ()
-        if self.sandbox is not None and not context.is_persons:
-            prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
+        wall = self.sandbox if self._place(arguments, context) == "inside" else None
+        watch = None if wall is None else wall.watch(context.cwd)
+        if wall is None or watch is None:
+            output, _ = await self._run(arguments, context, wall)
+            return output
+        watch.hidden.may_show = context.may_show
+        await watch.note()
+        try:
+            output, command = await self._run(arguments, context, wall)
+        except BaseException:
+            await watch.hold(is_told=False)
+            raise
+        is_job = bool(output.for_person.jobs)
+        if is_job:
+            command.call_when_over(partial(wall.look_again, watch))
+        settled = await watch.hold(is_over=not is_job)
+        lines = [output.for_model, *_after(settled, context)]
+        if output.is_error and (hint := watch.hidden.hint(arguments.command, output.for_model)):
+            lines.append(f"[{hint}]")
+        return replace(
+            output,
+            for_model="\n".join(lines),
+            held=settled.held,
+            put_in_place=watch.release,
+        )
+
+    async def _run(
+        self, arguments: BashArguments, context: ToolContext, wall: Sandbox | None
+    ) -> tuple[ToolOutput, ShellCommand]:
+        """The result of a command, and the command, which may go on as a job."""
+        keeper, environ = self.keeper, context.environ
+        if wall is not None:
+            keeper = await wall.keeper(context.cwd, is_read_only=not context.may_write)
+            environ = wall.environ(context.cwd, context.environ)
         files = context.files
         known: tuple[Path, ...] = ()
         before: Snapshot | None = None
@@ -89,7 +138,7 @@ class BashTool:
             if not context.is_persons:
                 known = await asyncio.to_thread(files.known_as_they_are)
             before = await self.changes.snapshot(context.cwd, context.environ)
-        command = ShellCommand(self.keeper, _order(arguments, context, prefix), context.emit)
+        command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
         try:
             jobs = await _wait(command, arguments, context)
             result = command.result(context.limits)
@@ -113,26 +162,52 @@ class BashTool:
         )
         is_error = bool(result.exit_code != 0 or result.excess)
         is_error = is_error and not (jobs and result.exit_code is None)
-        hint = refusal_hint(result.text) if prefix and is_error else ""
-        if prefix and jobs:
-            hint = _OWN_NETWORK
-        return ToolOutput(
-            result.for_model(details.summary, hint),
+        hints = [] if wall is None else _hints(wall, keeper, context, result, is_error=is_error)
+        output = ToolOutput(
+            result.for_model(details.summary, hints),
             details,
             is_error=is_error,
             find_changes=None if before is None else partial(self.changes.since, before),
         )
+        return output, command
 
 
-def _order(arguments: BashArguments, context: ToolContext, prefix: tuple[str, ...]) -> ShellOrder:
+def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
+    """What the model is told of files that programs outside obey."""
+    for path in settled.brought[:_MOST_TOLD]:
+        yield f"[{context.shown(path)} was updated by git]"
+    for held in settled.held:
+        yield f"[{held.told(context.shown(held.path))}]"
+
+
+def _order(
+    arguments: BashArguments, context: ToolContext, environ: Mapping[str, str]
+) -> ShellOrder:
     return ShellOrder(
         command=arguments.command,
         cwd=context.cwd,
-        environ=context.environ,
+        environ=environ,
         output_dir=context.output_dir,
-        prefix=prefix,
         secrets=context.secrets,
     )
+
+
+def _hints(
+    wall: Sandbox,
+    keeper: ProcessKeeper,
+    context: ToolContext,
+    result: ShellResult,
+    *,
+    is_error: bool,
+) -> list[str]:
+    """What the model is to know of the wall after a command in it."""
+    home = os.fspath(wall.home)
+    hints = [stray_hint(strays, home)] if (strays := wall.strays()) else []
+    if is_error and keeper.is_over:
+        hints.append(_WALL_FELL)
+    elif is_error and (hint := wall_hint(result.text, home, wall.hidden_names(context.cwd))):
+        hints.append(hint)
+    return hints
 
 
 async def _wait(

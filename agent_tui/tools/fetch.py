@@ -23,7 +23,7 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
+from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, plain_text
 from agent_tui.tools.web.exchange import Fetched, FetchRequest, answer_of
 from agent_tui.tools.web.urls import web_url

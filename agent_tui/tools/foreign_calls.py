@@ -41,6 +41,8 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
         "context": "-C context_lines",
         "multiline": "-U multi_line",
         "offset": "start_line startLine line_start start_line_one_indexed",
+        "outside": "with_escalated_permissions dangerouslyDisableSandbox",
+        "why": "justification",
         "background": "run_in_background is_background isBackground",
         "todos": "plan items tasks",
         "url": "uri href link address page_url source_url website",

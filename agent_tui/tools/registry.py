@@ -31,9 +31,9 @@ from agent_tui.tools.job import JobTool
 from agent_tui.tools.ls import LsTool
 from agent_tui.tools.plan import PlanTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
+from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool

@@ -32,7 +32,7 @@ def test_what_was_printed_is_told_from_what_the_model_is_told_of_it(
 ):
     path = None if kept_at is None else tmp_path / kept_at
     made = ShellResult(text, 1, path is not None, path, 0.0)
-    for_model = made.for_model(made.ending, hint) + remark
+    for_model = made.for_model(made.ending, (hint,) if hint else ()) + remark
     added = [f"[{hint}]"] * bool(hint) + [remark.strip()] * bool(remark)
     wanted = "\n".join(filter(None, [text, *added]))
     assert printed_part(for_model, made.ending) == wanted

@@ -192,3 +192,12 @@ def test_a_variable_of_ours_that_means_nothing_is_told(tmp_path: Path):
     assert problem.notice == (
         "Setting ignored: environment: AGENT_TUI_MODLE: did you mean AGENT_TUI_MODEL?"
     )
+
+
+@pytest.mark.parametrize("name", ["", ".", "/etc", "../x", "~/x", "a/../../b"])
+def test_a_cache_for_the_sandbox_lies_below_the_home_folder(tmp_path: Path, name: str):
+    file = tmp_path / "config.toml"
+    file.write_text(f'sandbox_caches = ["{name}"]')
+    loaded = load_settings(file, {})
+    assert loaded.settings.sandbox_caches == Settings().sandbox_caches
+    assert "below the home folder" in loaded.problems[0].problem

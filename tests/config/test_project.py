@@ -18,6 +18,7 @@ REFUSED = {
     "session_dir": 'session_dir = "/tmp/elsewhere"',
     "durability": 'durability = "none"',
     "sandbox": 'sandbox = "off"',
+    "sandbox_caches": 'sandbox_caches = [".ssh"]',
     "recall_other_sessions": "recall_other_sessions = true",
     "hint_earlier_work": "hint_earlier_work = true",
     "permission_mode": 'permission_mode = "full"',

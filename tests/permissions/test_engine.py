@@ -678,3 +678,14 @@ def test_a_search_leaves_out_what_is_denied_or_asks_unless_the_search_itself_ask
     agreed = permissions.held_in(_WORKSPACE / ".aws")
     assert not agreed(_WORKSPACE / ".aws" / "credentials")
     assert agreed(_WORKSPACE / ".aws" / "kept")
+
+
+def test_commands_may_see_a_file_with_keys_that_a_rule_names_and_no_other():
+    def may_show(name: str, **rules: tuple[str, ...]) -> bool:
+        return _permissions(**rules).may_show(_WORKSPACE / name)
+
+    assert may_show(".env", allow=("read(.env)",))
+    assert may_show("app/.env", allow=("read(**/.env)",))
+    assert not may_show(".env", allow=("read",))
+    assert not may_show(".env.local", allow=("read(.env)",))
+    assert not may_show(".env", allow=("read(.env)",), deny=("read(.env)",))

@@ -21,6 +21,7 @@ SECRET_NAMES = [
     *("DJANGO_SECRET_KEY", "AZURE_CLIENT_SECRET", "AZURE_STORAGE_ACCOUNT_KEY", "SENTRY_DSN"),
     *("AWS_SESSION_TOKEN", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "NPM_CONFIG__AUTH"),
     *("GOOGLE_APPLICATION_CREDENTIALS", "SESSION_COOKIE", "GITLAB_PAT", "ENCRYPTION_KEY"),
+    *("MYSQL_PWD", "DB_PWD", "SVC_CRED", "DEPLOY_CREDS", "API_BEARER", "LDAP_PASS"),
 ]
 HARMLESS = {
     "PATH": "/usr/bin:/bin",
@@ -35,9 +36,24 @@ HARMLESS = {
     "VIRTUAL_ENV": "/home/ada/proj/.venv",
     "EDITOR": "vim",
     "COMPASS": "north",
+    "OLDPWD": "/home/ada",
+    "INIT_CWD": "/home/ada/proj",
+    "CREDO_OPTS": "--strict",
+    "BEARERS_ROAD": "1",
+    "LS_COLORS": "rs=0:di=01;34:*.pwd=00;36:",
+    "PS1": "\\u@\\h:\\w pwd=\\w $ ",
+    "XDG_RUNTIME_DIR": "/run/user/1000",
+    "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus",
+    "STRIPE_PUBLISHABLE": "pk_live_0123456789abcdefghij",
+    "DOCS": "https://api.slack.com/messaging/webhooks",
+    "DISCORD_INVITE": "https://discord.com/invite/abcdefgh",
+    "ODBC": "Server=db;Database=work;Trusted_Connection=yes;Password=",
+    "TEMPLATE": "host=db user=ada password=$PGPASSWORD",
+    "JAVA_HOME": "/usr/lib/jvm/java-21",
+    "no_proxy": "localhost,127.0.0.1",
+    "http_proxy": "http://proxy.example:3128",
     "AUTHOR": "Ada",
     "DATABASE_URL": "postgres://localhost/test",
-    "HTTPS_PROXY": "http://ada:sesame@proxy.example:3128",
     "GIT_AUTHOR_NAME": "Ada",
     "NODE_OPTIONS": "--max-old-space-size=4096",
 }
@@ -66,10 +82,35 @@ def test_harmless_variables_are_passed_on():
         "-----BEGIN RSA PRIVATE KEY-----\nMII",
         "postgres://ada:sesame@db.example/work",
         '{"auth": "ghp_0123456789abcdefghij"}',
+        "sk_" + "live_0123456789abcdefghij",
+        "rk_" + "live_0123456789abcdefghij",
+        "whsec_0123456789abcdefghij",
+        "https://hooks.slack.com/" + "services/T00000000/B00000000/abcdefghij",
+        "https://discord.com/api/" + "webhooks/123456789/abcdefghij",
+        "https://work.webhook.office.com/" + "webhookb2/abcdefghij",
+        "Server=db;User Id=ada;Password=sesame;",
+        "Data Source=db;uid=ada;pwd=sesame",
+        "Password=sesame;Server=db",
+        "host=db user=ada password=sesame",
     ],
 )
 def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):
     assert model_environ({"SETTING": value}, own_keys=(), passed=()) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://ada:sesame@proxy.example:3128", "http://proxy.example:3128"),
+        ("socks5h://token@proxy.example", "socks5h://proxy.example"),
+        ("ada:sesame@proxy.example:3128", "proxy.example:3128"),
+        ("http://proxy.example:3128", "http://proxy.example:3128"),
+    ],
+)
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "npm_config_https_proxy"])
+def test_a_proxy_stays_without_its_user_and_password(name: str, given: str, kept: str):
+    assert model_environ({name: given}, own_keys=(), passed=()) == {name: kept}
+    assert model_environ({name: given}, own_keys=(), passed=("*",)) == {name: given}
 
 
 def test_what_the_settings_name_is_passed_on_and_nothing_like_it():

@@ -15,6 +15,12 @@ TOOLBOX = default_toolbox()
     [
         ("Bash", {"command": "ls", "description": "List"}, "bash", {"command": "ls"}),
         ("bash", {"cmd": "ls"}, "bash", {"command": "ls"}),
+        (
+            "shell",
+            {"command": "ls", "with_escalated_permissions": True, "justification": "keys"},
+            "bash",
+            {"command": "ls", "outside": True, "why": "keys"},
+        ),
         ("bash", {"command": "ls", "timeout": 120_000}, "bash", {"command": "ls", "timeout": 120}),
         ("bash", {"command": "ls", "timeout": 600}, "bash", {"command": "ls", "timeout": 600}),
         ("bash", {"command": "ls", "timeout_ms": 500}, "bash", {"command": "ls", "timeout": 0.5}),

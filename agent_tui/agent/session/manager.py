@@ -196,6 +196,7 @@ class SessionManager:
     async def _leave_jobs(self) -> tuple[Notice, ...]:
         """End the background commands of the session that was left, and say so."""
         ended = await self._jobs.leave()
+        await self._services.close_walls()
         if not ended:
             return ()
         commands = "; ".join(job.shown for job in ended)

@@ -16,6 +16,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
+from agent_tui.agent.turn.held_decision import HeldDecision
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
@@ -127,7 +128,8 @@ class ToolServices:
     `environ` is for commands of the model, `person_environ` for those the person types.
     `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
     enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
-    `files` keeps what files held before and after they are changed.
+    `files` keeps what files held before and after they are changed; `note_writes` is told of those
+    that tools wrote.
     """
 
     toolbox: Toolbox
@@ -142,6 +144,7 @@ class ToolServices:
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
     files: FileKeeper | None = None
+    note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] | None = None
 
 
 class ToolRunner:
@@ -169,6 +172,8 @@ class ToolRunner:
         self.waited_s = 0.0
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
+        self._held = HeldDecision(services.permissions, self._ask, self._remember, emit)
+        self._asking = asyncio.Lock()
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
         self._answered = _Answered()
@@ -349,7 +354,10 @@ class ToolRunner:
         What it and hooks change in files is kept.
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
-            output = await prepared.run()
+            cwd, intent = self._conversation.cwd, prepared.intent
+            output = await self._held.decide(call, await prepared.run(), cwd)
+            if intent.access == "write" and self._services.note_writes is not None:
+                await self._services.note_writes(cwd, intent.paths)
             said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)
@@ -474,16 +482,17 @@ class ToolRunner:
             part_rules=verdict.part_rules,
             is_loss=is_loss,
         )
-        self._emit(ApprovalRequested(request))
-        allowed = False
-        asked_at_s = self._conversation.services.clock()
-        try:
-            answer = await self._services.pending.wait(request.id)
-            allowed = answer.choice != "no"
-            return answer
-        finally:
-            self.waited_s += self._conversation.services.clock() - asked_at_s
-            self._emit(ApprovalResolved(request.id, allowed))
+        async with self._asking:  # a call under way asks about what it left
+            self._emit(ApprovalRequested(request))
+            allowed = False
+            asked_at_s = self._conversation.services.clock()
+            try:
+                answer = await self._services.pending.wait(request.id)
+                allowed = answer.choice != "no"
+                return answer
+            finally:
+                self.waited_s += self._conversation.services.clock() - asked_at_s
+                self._emit(ApprovalResolved(request.id, allowed))
 
     def _context(self, call: ToolCall) -> ToolContext:
         conversation, answered = self._conversation, self._answered
@@ -504,6 +513,7 @@ class ToolRunner:
             jobs=conversation.jobs,
             open_texts=conversation.services.open_texts,
             held_in=conversation.permissions.held_in,
+            may_show=conversation.permissions.may_show,
         )
         context.plan = partial(self._plans.decide, call)
         if self.pins is not None:

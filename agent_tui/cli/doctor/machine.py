@@ -217,24 +217,29 @@ def check_bash(env: Environment) -> Iterator[Check]:
     )
 
 
+_WALLED = "commands write only in the working folder, without network but by name"
+
+
 def check_sandbox(env: Environment) -> Iterator[Check]:
     """What stands between a command and this machine."""
     settings = env.loaded.settings
     if settings.sandbox == "off":
-        found = "off in the settings; permissions are the only protection"
-        yield Check(_TOOLS, "sandbox", "info", found)
+        found = "off; commands run unconfined and permission rules are the only protection"
+        yield Check(_TOOLS, "sandbox", "warning", found, "Set sandbox to auto.")
         return
-    problem = command_sandbox(settings, env.environ).state(env.cwd or Path("/")).problem
-    if not problem:
-        found = "on: the model's commands have no network and write only in the working folder"
-        yield Check(_TOOLS, "sandbox", "ok", found)
-        return
-    advice = "Install bubblewrap and allow it to use user namespaces, or set sandbox to off."
-    if settings.sandbox == "on":
-        found = f"{problem}; the model cannot run commands because sandbox is on in the settings"
-        yield Check(_TOOLS, "sandbox", "bad", found, advice)
-        return
-    yield Check(_TOOLS, "sandbox", "warning", f"{problem}; commands run without a sandbox", advice)
+    state = command_sandbox(settings, env.environ).state(env.cwd or Path("/"))
+    match state.backend:
+        case "bubblewrap":
+            yield Check(_TOOLS, "sandbox", "ok", f"bubblewrap; {_WALLED}")
+        case "landlock":
+            found = f"Landlock, without bubblewrap; {_WALLED}, but cannot hide files in it"
+            yield Check(_TOOLS, "sandbox", "ok", found)
+        case "none":
+            advice = "Install bubblewrap and allow it to use user namespaces."
+            is_on = settings.sandbox == "on"
+            then = "the model cannot run commands" if is_on else "commands run unconfined"
+            severity = "bad" if is_on else "warning"
+            yield Check(_TOOLS, "sandbox", severity, f"{state.problem}; {then}", advice)
 
 
 def check_editor(env: Environment) -> Iterator[Check]:

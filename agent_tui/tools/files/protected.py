@@ -1,6 +1,7 @@
 """Names of files that hold secrets, so that searches leave them out and reading them asks."""
 
 import fnmatch
+import re
 import unicodedata
 
 SECRET_GLOBS = (
@@ -63,6 +64,8 @@ PLAIN_SECRET_GLOBS = (
 """The same, but so plain that a pattern such as ``*.json`` takes them in by chance."""
 
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
+_IS_HARMLESS = re.compile("|".join(map(fnmatch.translate, _HARMLESS)))
+_IS_SECRET = re.compile("|".join(map(fnmatch.translate, (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS))))
 
 
 def folded(name: str) -> str:
@@ -85,8 +88,6 @@ def is_secret_name(name: str) -> bool:
     Names with spaces are taken for sentences about such files.
     """
     plain = folded(name)
-    if any(fnmatch.fnmatchcase(plain, pattern) for pattern in _HARMLESS):
+    if _IS_HARMLESS.match(plain) or not _IS_SECRET.match(plain):
         return False
-    globs = (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS)
-    found = any(fnmatch.fnmatchcase(plain, pattern) for pattern in globs)
-    return found and not any(character.isspace() for character in plain)
+    return not any(character.isspace() for character in plain)

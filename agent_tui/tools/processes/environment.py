@@ -4,12 +4,12 @@ Pure functions from one environment to another.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
-from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name
+from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
 
 _STEERING: Final = frozenset(
     (
@@ -53,17 +53,23 @@ def model_environ(
 ) -> dict[str, str]:
     """The environment of the model's commands: `environ` without what is or looks like a secret.
 
+    A proxy stays, as without it a command is offline, but not its user and password.
+
     Args:
         environ: Ours.
         own_keys: Variables with keys of model providers.
         passed: Names (``GITHUB_TOKEN``) and patterns (``AWS_*``) of variables that stay.
     """
     allowed = tuple(passed)
-    return {
-        name: value
-        for name, value in environ.items()
-        if _is_named(name, allowed) or not (name in own_keys or _is_secret(name, value))
-    }
+    kept: dict[str, str] = {}
+    for name, value in environ.items():
+        if _is_named(name, allowed):
+            kept[name] = value
+        elif name not in own_keys:
+            plain = without_user(value) if name.lower().endswith("_proxy") else value
+            if not _is_secret(name, plain):
+                kept[name] = plain
+    return kept
 
 
 def person_environ(
@@ -89,11 +95,19 @@ def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name not in _STEERING and not name.startswith("BASH_FUNC_")
     }
-    count = int(kept.get("GIT_CONFIG_COUNT", "")) if _has_count(kept) else 0
-    for number, (key, value) in enumerate(_GIT_SETTINGS, start=count):
-        kept[f"GIT_CONFIG_KEY_{number}"], kept[f"GIT_CONFIG_VALUE_{number}"] = key, value
-    kept["GIT_CONFIG_COUNT"] = str(count + len(_GIT_SETTINGS))
-    return {**kept, **_QUIET}
+    return {**with_git_settings(kept, _GIT_SETTINGS), **_QUIET}
+
+
+def with_git_settings(
+    environ: Mapping[str, str], settings: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """`environ` with further settings for git, which are stronger than those of its files."""
+    given = dict(environ)
+    count = int(given.get("GIT_CONFIG_COUNT", "")) if _has_count(given) else 0
+    for number, (key, value) in enumerate(settings, start=count):
+        given[f"GIT_CONFIG_KEY_{number}"], given[f"GIT_CONFIG_VALUE_{number}"] = key, value
+    given["GIT_CONFIG_COUNT"] = str(count + len(settings))
+    return given
 
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
@@ -115,7 +129,4 @@ def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    if is_secret_name(name) or has_key(value):
-        return True
-    # An address with a password in it is a secret, but without its proxy a command is offline.
-    return not name.lower().endswith("_proxy") and has_password_in_address(value)
+    return is_secret_name(name) or has_key(value) or has_password_in_address(value)

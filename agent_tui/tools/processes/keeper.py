@@ -37,6 +37,28 @@ _GOODBYE_S = 0.5
 
 _KEEPER_COMMAND = (sys.executable, "-I", "-S", "-X", "utf8", keeper_process.__file__)
 _KEEPER_ENDED = "The process that runs commands was killed from outside. Try again."
+_WALL_FELL = "the sandbox of this conversation has ended. Run the command again for a new one."
+_CONFINED_START_S = 10.0
+"""How long a wall may take to start a command; what runs inside can stop the keeper there."""
+
+_MOST_ANSWERS = 8
+"""A guardian says three things at most; one inside a wall may be another's by now."""
+
+_MOST_ERROR_CHARS = 500
+_MOST_PROCESSES, _MOST_SIGNALS, _MOST_CODES = 1 << 32, 128, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """A wall that a keeper runs inside of, with all its commands.
+
+    Args:
+        argv: The words before the keeper's own: a program that stands up the wall and starts it.
+        handles: Open handles that this program is given.
+    """
+
+    argv: tuple[str, ...]
+    handles: tuple[int, ...] = ()
 
 
 class Child:
@@ -113,14 +135,41 @@ class ProcessKeeper:
     That process is started with the first child and ends with this object or the program,
     however that ends. A child then costs no more than one started directly.
 
+    One inside a wall is not trusted, as what runs there may take its place: no process number of
+    its is used, and when it ends it is not started again.
+
     Args:
         most_processes: A child that has become more at a time is killed with all of them (Linux).
+        confinement: The wall; None for none.
     """
 
-    def __init__(self, most_processes: int = Settings().max_processes) -> None:
+    def __init__(
+        self,
+        most_processes: int = Settings().max_processes,
+        confinement: Confinement | None = None,
+    ) -> None:
         self._most_processes = most_processes
+        self._confinement = confinement
+        self._process: subprocess.Popen[bytes] | None = None
+        self._start_within_s = None if confinement is None else _CONFINED_START_S
         self._control: socket.socket | None = None
         self._finish: weakref.finalize[..., ProcessKeeper] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the process was started and has ended."""
+        return self._process is not None and self._process.poll() is not None
+
+    def start(self) -> None:
+        """Start the process, if it has not been.
+
+        In the main thread: bubblewrap ends its wall with the thread that started it.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        if self._control is None:
+            self._start()
 
     def close(self) -> None:
         """End the process and all children that are left."""
@@ -164,7 +213,7 @@ class ProcessKeeper:
                     given.append(_fill(handles.enter_context(TemporaryFile()), stdin))
                 lifeline = self._lifeline(given, order)
                 handles.close()
-                async with _running(lifeline, order) as process:
+                async with _running(lifeline, order, self._start_within_s) as process:
                     yield Child(output, process)
             finally:
                 transport.close()
@@ -198,7 +247,7 @@ class ProcessKeeper:
             ours.callback(_drop_unsent, stdin)
             lifeline = self._lifeline(given, order)
             handles.close()
-            async with _running(lifeline, order) as process:
+            async with _running(lifeline, order, self._start_within_s) as process:
                 try:
                     yield TalkingChild(stdin, readers[0], readers[1], process.ending)
                 finally:
@@ -223,9 +272,14 @@ class ProcessKeeper:
             try:
                 try:
                     self._send(theirs, handles)
-                except (BrokenPipeError, ConnectionResetError):  # it was killed since
+                except (BrokenPipeError, ConnectionResetError) as error:  # it was killed since
                     self.close()
+                    if self._confinement is not None:
+                        raise ToolError(_WALL_FELL) from error
                     self._send(theirs, handles)
+            except ToolError:
+                ours.close()
+                raise
             except OSError as error:
                 ours.close()
                 raise _cannot_start(order, error.strerror or str(error)) from error
@@ -237,10 +291,12 @@ class ProcessKeeper:
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()
+        wall = self._confinement or Confinement(())
         with theirs:
             try:
                 process = subprocess.Popen(
-                    _KEEPER_COMMAND,
+                    (*wall.argv, *_KEEPER_COMMAND),
+                    pass_fds=wall.handles,
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -251,15 +307,22 @@ class ProcessKeeper:
             except OSError:
                 ours.close()
                 raise
-        self._control = ours
-        self._finish = weakref.finalize(self, _close, ours, process)
+        self._control, self._process = ours, process
+        is_confined = self._confinement is not None
+        self._finish = weakref.finalize(self, _close, ours, process, is_confined=is_confined)
         return ours
 
 
-def _close(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+def _close(
+    control: socket.socket, process: "subprocess.Popen[bytes]", *, is_confined: bool
+) -> None:
     control.close()
-    with suppress(subprocess.TimeoutExpired):
+    try:
         process.wait(_GONE_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        if is_confined:  # the kernel then ends all that is inside
+            process.kill()
+            process.wait()
 
 
 async def _reader(handle: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
@@ -307,7 +370,9 @@ class _Process:
 
 
 @asynccontextmanager
-async def _running(lifeline: socket.socket, order: Order) -> AsyncGenerator[_Process, None]:
+async def _running(
+    lifeline: socket.socket, order: Order, start_within_s: float | None
+) -> AsyncGenerator[_Process, None]:
     """Have `order` carried out. On the way out all of it is ended."""
     try:
         answers, orders = await asyncio.open_connection(sock=lifeline)
@@ -320,7 +385,13 @@ async def _running(lifeline: socket.socket, order: Order) -> AsyncGenerator[_Pro
     gone: asyncio.Future[None] | None = None
     try:
         orders.write(json.dumps(order).encode() + b"\n")
-        started = await _answer(answers)
+        try:
+            async with asyncio.timeout(start_within_s):  # `wait_for` may swallow a cancellation
+                started = await _answer(answers)
+        except TimeoutError as error:
+            raise ToolError(_WALL_FELL) from error
+        if not started and start_within_s is not None:
+            raise ToolError(_WALL_FELL)
         if "pid" not in started:
             raise _cannot_start(order, started.get("error", _KEEPER_ENDED))
         gone = asyncio.ensure_future(_follow(answers, ending, excess))
@@ -355,11 +426,14 @@ async def _follow(
     excess: "asyncio.Future[int]",
 ) -> None:
     """Tell how the command ended, and as how many processes it was too much, until the end."""
-    while answer := await _answer(answers):
-        if "excess" in answer:
+    for _ in range(_MOST_ANSWERS):
+        answer = await _answer(answers)
+        if not answer:
+            break
+        if "excess" in answer and not excess.done():
             excess.set_result(answer["excess"])
-        elif not ending.done():
-            ending.set_result(answer.get("exit_code", -signal.SIGKILL))
+        elif "exit_code" in answer and not ending.done():
+            ending.set_result(answer["exit_code"])
     if not ending.done():
         ending.set_result(-signal.SIGKILL)
 
@@ -370,12 +444,22 @@ async def _end_of(answers: asyncio.StreamReader) -> None:
 
 
 async def _answer(answers: asyncio.StreamReader) -> KeeperReply:
-    """The guardian's next words; empty when it is no more."""
+    """The guardian's next words; empty when it is no more, or says what no guardian says."""
     try:
-        line = await answers.readline()
-    except OSError:
-        line = b""
-    return json.loads(line or b"{}")
+        said: object = json.loads(await answers.readline() or b"{}")
+    except (OSError, ValueError, RecursionError):  # a line may also be too long
+        return {}
+    match said:
+        case {"pid": int(pid)}:
+            return {"pid": pid}
+        case {"error": str(error)}:
+            return {"error": error[:_MOST_ERROR_CHARS]}
+        case {"excess": int(excess)} if 0 < excess < _MOST_PROCESSES:
+            return {"excess": excess}
+        case {"exit_code": int(code)} if -_MOST_SIGNALS < code < _MOST_CODES:
+            return {"exit_code": code}
+        case _:
+            return {}
 
 
 def _cannot_start(order: Order, why: str) -> ToolError:

@@ -4,7 +4,7 @@ import asyncio
 import codecs
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +60,12 @@ class ShellResult:
     printed_lines: int = 0
     left_out: str = ""
 
-    def for_model(self, ending: str, hint: str = "") -> str:
+    def for_model(self, ending: str, hints: Iterable[str] = ()) -> str:
         """What was printed, where all of it is, and in brackets what else is to be known."""
         lines = [self.text or _NO_OUTPUT]
         if path := self.full_output_path:
             lines.append(f"{_WHOLE_OUTPUT}: {path}{self.left_out}]")
-        if hint:
-            lines.append(f"[{hint}]")
+        lines += [f"[{hint}]" for hint in hints]
         return "\n".join([*lines, f"[{ending}]"])
 
     @property
@@ -104,7 +103,6 @@ class ShellOrder:
         cwd: Working folder.
         environ: Environment; variables that steer a shell are left out.
         output_dir: Where the whole output goes.
-        prefix: Words before the shell's: a program that runs it, and its arguments.
         secrets: Values that nothing that is handed out or kept may hold.
     """
 
@@ -112,7 +110,6 @@ class ShellOrder:
     cwd: Path
     environ: Mapping[str, str]
     output_dir: Path
-    prefix: Sequence[str] = ()
     secrets: Sequence[str] = ()
 
 
@@ -148,13 +145,17 @@ class ShellCommand:
         """How long it has been running, or ran."""
         return (self._ended or time.monotonic()) - self._began
 
+    def call_when_over(self, on_end: Callable[[], None]) -> None:
+        """Call `on_end` when all of it has ended."""
+        self._task.add_done_callback(lambda _task: on_end())
+
     def go_unwatched(self, on_end: Callable[[], None]) -> None:
         """Emit no more output, and call `on_end` when all of it has ended.
 
         From now on it is read slowly: what prints without end must not keep the program busy.
         """
         self._emit = None
-        self._task.add_done_callback(lambda _task: on_end())
+        self.call_when_over(on_end)
 
     async def wait(self, timeout_s: float) -> None:
         """Wait until all of it has ended, at most so many seconds.
@@ -206,7 +207,7 @@ class ShellCommand:
         shell = shutil.which("bash", path=order.environ.get("PATH")) or "/bin/sh"
         try:
             async with keeper.child_group(
-                [*order.prefix, shell, "-c", order.command],
+                [shell, "-c", order.command],
                 cwd=order.cwd,
                 environ=shell_environ(order.environ),
             ) as child:

@@ -34,6 +34,8 @@ _MODE_STYLES: "dict[PermissionMode, str]" = {
 }
 
 
+_SANDBOX_STYLES = {"no sandbox": "$text-warning", "sandbox off": "bold $text-error"}
+
 USUAL_ORDER = (
     *("badge", "folder", "branch", "model", "mode", "sandbox", "jobs", "mouse", "command"),
     *("totals", "name"),
@@ -47,7 +49,7 @@ class StatusFields:
 
     Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
     `order` names the parts that are shown, from left to right; `command` is what the person's own
-    command wrote. `sandbox` is the word for how commands run, empty where nothing is special.
+    command wrote. `sandbox` is the word for how commands run.
     `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the
     terminal's.
     """
@@ -134,7 +136,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
         "branch": (branch, "$foreground-muted"),
         "model": (fields.model.rpartition("/")[2] or fields.model, "$foreground"),
         "mode": (fields.mode, _MODE_STYLES[fields.mode]),
-        "sandbox": (fields.sandbox, "$text-success"),
+        "sandbox": (fields.sandbox, _SANDBOX_STYLES.get(fields.sandbox, "$text-success")),
         "jobs": (counted(fields.jobs, "job") if fields.jobs else "", "$text-accent"),
         "mouse": ("mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
         "command": (fields.command, "$foreground-muted"),

@@ -84,6 +84,21 @@ def test_the_editor_is_looked_for(environment, find, programs, monkeypatch, vari
     assert said in check.found
 
 
-def test_that_there_is_no_sandbox_is_said(environment, find):
+@pytest.mark.parametrize(
+    ("mode", "script", "state", "said"),
+    [
+        ("off", "", "warning", "off; commands run unconfined"),
+        ("auto", "", "warning", "bubblewrap (bwrap) is not installed; commands run unconfined"),
+        ("on", "", "bad", "bubblewrap (bwrap) is not installed; the model cannot run commands"),
+        ("auto", "echo why >&2; exit 1", "warning", "does not work here: why; commands run"),
+        ("auto", "exit 0", "ok", "bubblewrap; commands write only in the working folder"),
+    ],
+)
+def test_it_is_said_which_sandbox_there_is(
+    environment, find, programs, monkeypatch, mode, script, state, said
+):
+    monkeypatch.setenv("AGENT_TUI_SANDBOX", mode)
+    if script:
+        programs("bwrap", script)
     check = find(machine.check_sandbox(environment()))["sandbox"]
-    assert (check.state, "permissions" in check.found) == ("info", True)
+    assert (check.state, said in check.found) == (state, True)

@@ -1,7 +1,13 @@
-"""Files of a project that other programs obey: editors, agents, hooks, builds.
+"""Which files other programs obey: editors, agents, shells, git, builds.
 
-Who lets a model edit files does not mean to let it decide what an editor, a hook or the next
-allowed command runs, so mode accept-edits asks about these.
+There are two questions. What does somebody obey who works *outside* the wall, without being asked:
+an editor that opens the folder, a shell that enters it, git, another agent, this program? A
+command in the wall must not decide that. And what else decides what runs later: CI, builds, the
+packages of an environment? Who lets a model edit files does not mean to let it decide that either,
+so mode accept-edits asks about these, too; commands in the wall may write them.
+
+Git's own files are not here, see `git_controls`. Nor are ``.gitattributes`` and ``.gitmodules``:
+what they name runs only where git's configuration says how.
 """
 
 import fnmatch
@@ -9,17 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from agent_tui.tools.files.protected import folded
 
-_FOLDERS: Mapping[str, str] = MappingProxyType(
+_OUTSIDE_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys((".vscode", ".idea", ".zed", ".fleet", ".nova"), "an editor"),
-        **dict.fromkeys((".devcontainer",), "a development container"),
-        **dict.fromkeys((".hg", ".jj"), "version control"),
-        **dict.fromkeys((".bundle", ".mvn", ".gradle"), "a build"),
-        **dict.fromkeys((".direnv",), "the shell"),
-        **dict.fromkeys(("site-packages", ".pnp"), "any program that uses these packages"),
+        ".devcontainer": "a development container",
         **dict.fromkeys(
             (
                 *(".claude", ".codex", ".gemini", ".cursor", ".agents", ".opencode", ".pi"),
@@ -28,22 +31,81 @@ _FOLDERS: Mapping[str, str] = MappingProxyType(
             "an agent",
         ),
         **dict.fromkeys((".husky", ".githooks", ".git-hooks", ".lefthook"), "git hooks"),
-        **dict.fromkeys((".circleci", ".buildkite", ".gitea", ".forgejo"), "CI"),
+        ".agent-tui": "agent-tui",
     }
 )
-_PAIRS: Mapping[tuple[str, str], str] = MappingProxyType(
+_OUTSIDE_PAIRS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
     {
-        (".github", "workflows"): "CI",
-        (".github", "actions"): "CI",
-        (".cargo", "config.toml"): "cargo",
-        (".cargo", "config"): "cargo",
         (".config", "mise.toml"): "mise",
+        (".hg", "hgrc"): "version control",
         **{
             (".github", name): "an agent"
             for name in (
                 *("copilot-instructions.md", "instructions", "prompts", "chatmodes", "agents"),
             )
         },
+    }
+)
+_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md"),
+                *(".cursorrules", ".windsurfrules", ".goosehints", ".clinerules", "agent.md"),
+                *("qwen.md", "crush.md", "warp.md", ".rules"),
+            ),
+            "an agent",
+        ),
+        **dict.fromkeys(
+            (".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".overcommit.yml"), "git hooks"
+        ),
+        ".envrc": "the shell",
+    }
+)
+"""These run nothing by themselves: a text for a model, hooks that a commit runs, and what direnv
+runs only with the content that the person allowed."""
+
+_RUN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (".mcp.json", "mcp.json", ".aider.conf.yml", "opencode.json", ".roomodes"), "an agent"
+        ),
+        **dict.fromkeys(
+            (
+                *(".dir-locals.el", ".dir-locals-2.el", ".nvim.lua", ".nvimrc", ".exrc"),
+                *(".lvimrc", ".vimspector.json"),
+            ),
+            "an editor",
+        ),
+        ".lfsconfig": "git",
+        ".devcontainer.json": "a development container",
+        **dict.fromkeys(
+            ("mise.toml", "mise.local.toml", ".mise.toml", ".tool-versions", ".miserc.toml"), "mise"
+        ),
+        **dict.fromkeys((".autoenv", ".env.fish", "devenv.nix"), "the shell"),
+    }
+)
+_OUTSIDE_NAMES: Final = MappingProxyType({**_TEXTS, **_RUN_NAMES})
+_OUTSIDE_SUFFIXES: Final = (".code-workspace", ".sublime-project")
+_LEFTHOOK: Final = "*lefthook*.y*ml"
+
+_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **_OUTSIDE_FOLDERS,
+        **dict.fromkeys((".hg", ".jj"), "version control"),
+        **dict.fromkeys((".bundle", ".mvn", ".gradle"), "a build"),
+        ".direnv": "the shell",
+        **dict.fromkeys(("site-packages", ".pnp"), "any program that uses these packages"),
+        **dict.fromkeys((".circleci", ".buildkite", ".gitea", ".forgejo"), "CI"),
+    }
+)
+_PAIRS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
+    {
+        **_OUTSIDE_PAIRS,
+        (".github", "workflows"): "CI",
+        (".github", "actions"): "CI",
+        (".cargo", "config.toml"): "cargo",
+        (".cargo", "config"): "cargo",
         (".yarn", "releases"): "yarn",
         (".yarn", "plugins"): "yarn",
         ("node_modules", ".bin"): "any program that calls these commands",
@@ -54,29 +116,10 @@ _PAIRS: Mapping[tuple[str, str], str] = MappingProxyType(
         },
     }
 )
-_NAMES: Mapping[str, str] = MappingProxyType(
+_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **dict.fromkeys(
-            (
-                *("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md"),
-                *(".mcp.json", "mcp.json", ".cursorrules", ".windsurfrules", ".aider.conf.yml"),
-                *("opencode.json", ".goosehints", ".clinerules", ".roomodes", "agent.md"),
-                *("qwen.md", "crush.md", "warp.md", ".rules"),
-            ),
-            "an agent",
-        ),
-        **dict.fromkeys(
-            (".dir-locals.el", ".nvim.lua", ".nvimrc", ".lvimrc", ".vimspector.json"), "an editor"
-        ),
-        **dict.fromkeys(
-            (
-                ".pre-commit-config.yaml",
-                ".pre-commit-hooks.yaml",
-                ".overcommit.yml",
-            ),
-            "git hooks",
-        ),
-        **dict.fromkeys((".gitattributes", ".gitmodules", ".lfsconfig"), "git"),
+        **_OUTSIDE_NAMES,
+        **dict.fromkeys((".gitattributes", ".gitmodules"), "git"),
         **dict.fromkeys(
             (
                 *(".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", ".travis.yml"),
@@ -85,20 +128,11 @@ _NAMES: Mapping[str, str] = MappingProxyType(
             ),
             "CI",
         ),
-        ".devcontainer.json": "a development container",
         ".pnpmfile.cjs": "pnpm",
-        **dict.fromkeys(
-            ("mise.toml", "mise.local.toml", ".mise.toml", ".tool-versions", ".miserc.toml"), "mise"
-        ),
         **dict.fromkeys(("rust-toolchain.toml", "rust-toolchain"), "cargo"),
         "uv.toml": "uv",
-        "devenv.nix": "the shell",
         **dict.fromkeys((".bazelrc", "user.bazelrc"), "bazel"),
-        **dict.fromkeys((".envrc", ".autoenv", ".env.fish"), "the shell"),
     }
-)
-_SUFFIXES: Mapping[str, str] = MappingProxyType(
-    {".code-workspace": "an editor", ".sublime-project": "an editor", ".pth": "Python"}
 )
 _HARMLESS_HIDDEN_NAMES = """
     .gitignore .gitkeep .keep .dockerignore .npmignore .eslintignore .prettierignore .ignore
@@ -146,10 +180,8 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
     for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")
-    if fnmatch.fnmatchcase(names[-1], "*lefthook*.y*ml"):
-        return "git hooks"
-    suffix = next((who for end, who in _SUFFIXES.items() if names[-1].endswith(end)), "")
-    if found := found or _NAMES.get(names[-1], "") or suffix:
+    last = names[-1]
+    if found := found or _NAMES.get(last, "") or _by_pattern(last) or "Python" * _is_pth(last):
         return found
     if not path.is_absolute() and (hidden := _unknown_hidden(names)):
         return f"the program that reads {hidden}"
@@ -157,6 +189,41 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
         if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
             return program
     return ""
+
+
+def who_obeys_entry(folder: str, name: str) -> str:
+    """Who obeys the entry `name` of a folder named `folder`, outside the wall and unasked.
+
+    Of a folder, all that is in it is meant. Empty where nobody does.
+    """
+    last = folded(name)
+    return (
+        _OUTSIDE_FOLDERS.get(last, "")
+        or _OUTSIDE_NAMES.get(last, "")
+        or _OUTSIDE_PAIRS.get((folded(folder), last), "")
+        or _by_pattern(last)
+        or ("the shell" if folder == ".direnv" and last.endswith(".rc") else "")
+    )
+
+
+def is_only_read(name: str) -> bool:
+    """Whether what is obeyed of this name runs nothing before somebody says so.
+
+    Such a file is not held by a mount, so that git can change it on a checkout or a merge: it is
+    compared after each command.
+    """
+    last = folded(name)
+    return last in _TEXTS or fnmatch.fnmatchcase(last, _LEFTHOOK)
+
+
+def _by_pattern(name: str) -> str:
+    if name.endswith(_OUTSIDE_SUFFIXES):
+        return "an editor"
+    return "git hooks" if "lefthook" in name and fnmatch.fnmatchcase(name, _LEFTHOOK) else ""
+
+
+def _is_pth(name: str) -> bool:
+    return name.endswith(".pth")
 
 
 def _unknown_hidden(names: Sequence[str]) -> str:

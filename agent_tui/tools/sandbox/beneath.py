@@ -1,0 +1,143 @@
+"""Changing files in folders that commands write, where any folder may become a link at any time.
+
+Each step of a path is opened without following links, and what is done is done in the folder that
+was opened: nothing is read or written outside the folders worked in.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+MOST_BYTES: Final = 1_000_000
+"""Of a file that somebody obeys; a larger one is not looked into."""
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
+    """The folder that holds `path`, open.
+
+    Raises:
+        OSError: It is not there, a link is on the way, or it is not in `roots`.
+    """
+    around = [root for root in roots if path.is_relative_to(root) and path != root]
+    root = max(around, key=lambda root: len(root.parts), default=None)
+    if root is None:
+        raise OSError(errno.EXDEV, "is outside the folders worked in", str(path))
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in path.relative_to(root).parent.parts:
+            below = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def read_at(folder: int, name: str) -> tuple[bytes, int]:
+    """The content of a regular file, and its mode.
+
+    Raises:
+        OSError: It is none, or longer than `MOST_BYTES`.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    descriptor = os.open(name, flags, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            raise OSError(errno.EFBIG, "is no regular file, or a large one", name)
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+    return content, stat.S_IMODE(status.st_mode)
+
+
+def write_at(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
+    """Put a new file with `content` at `name` in one step, whatever file or link is there.
+
+    Raises:
+        OSError: It cannot be written, or a folder is there.
+    """
+    scratch = f".agent-tui-{secrets.token_hex(8)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(descriptor, mode & 0o777)
+        os.replace(scratch, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(scratch, dir_fd=folder)
+        raise
+
+
+def make_folders(path: Path, roots: Sequence[Path]) -> None:
+    """Make the folder `path` and those above it that are missing.
+
+    Raises:
+        OSError: Something else is there.
+    """
+    missing = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+    for each in reversed(missing):
+        with folder_of(each, roots) as folder:
+            os.mkdir(each.name, dir_fd=folder)
+
+
+def move_out(folder: int, name: str, target: Path) -> None:
+    """Move a file, a link or a whole folder to `target`: in one step on the same file system.
+
+    Raises:
+        OSError: It is gone, or cannot be moved.
+    """
+    try:
+        os.rename(name, target, src_dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        _copy(folder, name, status.st_mode, target)
+        if stat.S_ISDIR(status.st_mode):
+            shutil.rmtree(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def copy_entry(source: Path, target: Path) -> None:
+    """Copy a file, a link or a whole folder.
+
+    Raises:
+        OSError: It is gone, or cannot be copied.
+    """
+    with folder_of(source, (source.parent,)) as folder:
+        status = os.stat(source.name, dir_fd=folder, follow_symlinks=False)
+        _copy(folder, source.name, status.st_mode, target)
+
+
+def _copy(folder: int, name: str, mode: int, target: Path) -> None:
+    """Pipes, sockets and devices are left out."""
+    if stat.S_ISDIR(mode):
+        below = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            target.mkdir(mode=0o700)
+            with os.scandir(below) as entries:
+                found = [(each.name, each.stat(follow_symlinks=False).st_mode) for each in entries]
+            for entry, entry_mode in found:
+                _copy(below, entry, entry_mode, target / entry)
+        finally:
+            os.close(below)
+    elif stat.S_ISLNK(mode):
+        target.symlink_to(os.readlink(name, dir_fd=folder))
+    elif stat.S_ISREG(mode):
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        opened = os.fdopen(os.open(name, flags, dir_fd=folder), "rb")
+        with opened as source, target.open("xb") as copy:
+            shutil.copyfileobj(source, copy)

@@ -1,0 +1,252 @@
+"""What git obeys of a repository, and whether it could run programs: told without running git.
+
+Git runs what ``core.fsmonitor``, filters, aliases, hooks and many more settings name. So this
+goes the other way round: settings are plain where they hold only what is known to name no program
+and no other file, and anything else is a doubt.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, assert_never
+
+from agent_tui.regular_files import open_regular_file
+
+ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes"]
+"""A ``.git`` that is a file or a link; a hook; settings; where more of the repository is; which
+drivers files go through."""
+
+MAX_CONFIG_BYTES: Final = 64_000
+_MOST_HOOKS: Final = 200
+_MOST_FOLDERS: Final = 200
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
+_DRIVER: Final = re.compile(rb"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
+_CORE = (
+    "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks "
+    "autocrlf eol"
+)
+_PLAIN: dict[str, frozenset[str]] = {
+    "core": frozenset(_CORE.split()),
+    "remote": frozenset({"url", "pushurl", "fetch", "prune", "tagopt"}),
+    "branch": frozenset({"remote", "merge", "rebase", "description", "vscode-merge-base"}),
+    "submodule": frozenset({"url", "active"}),
+    "extensions": frozenset({"objectformat"}),
+    "user": frozenset({"name", "email"}),
+    "init": frozenset({"defaultbranch"}),
+    "pull": frozenset({"rebase", "ff"}),
+    "push": frozenset({"default", "autosetupremote"}),
+    "fetch": frozenset({"prune"}),
+    "color": frozenset({"ui"}),
+    "gc": frozenset({"auto"}),
+}
+_MADE_BY_GIT: Final = frozenset(
+    (
+        *("remote.promisor", "remote.partialclonefilter", "extensions.partialclone"),
+        *("extensions.refstorage", "core.sparsecheckout", "core.sparsecheckoutcone"),
+        *("core.worktree", "extensions.worktreeconfig", "index.sparse", "remote.mirror"),
+    )
+)
+"""Settings that a clone, a submodule or a worktree brings. They run nothing; a repository that is
+judged before it is trusted is not to have them all the same, as they lead elsewhere."""
+
+
+def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
+    """What is there of the files that git obeys in the repository behind the ``.git`` `entry`."""
+    if entry.is_symlink() or not entry.is_dir():
+        yield entry, "entry"
+    if entry.is_symlink():
+        return
+    for git in repositories_of(entry):
+        hooks = git / "hooks"
+        if hooks.is_symlink():
+            yield hooks, "hook"
+        else:
+            for hook in _hooks_in(hooks):
+                yield hook, "hook"
+        for name in ("config", "config.worktree"):
+            if os.path.lexists(git / name):
+                yield git / name, "config"
+        if os.path.lexists(git / "commondir"):
+            yield git / "commondir", "pointer"
+        if os.path.lexists(git / "info" / "attributes"):
+            yield git / "info" / "attributes", "attributes"
+
+
+def covers_of(entry: Path) -> Iterator[Path]:
+    """What is there of the files that git obeys and only the person changes.
+
+    Those of linked worktrees are not: ``git worktree remove`` deletes them.
+    """
+    if entry.is_symlink():
+        return
+    if not entry.is_dir():
+        yield entry
+    for git in repositories_of(entry):
+        if git.parent.name != "worktrees":
+            for name in ("hooks", "config", "config.worktree", "commondir", "info/attributes"):
+                if os.path.lexists(git / name):
+                    yield git / name
+
+
+def why_obeyed(path: Path, kind: ControlKind, roots: Iterable[Path]) -> str:
+    """What git would do because of `path`; empty where it is as git itself makes it.
+
+    Args:
+        path: The file.
+        kind: What it is for.
+        roots: Where repositories may be.
+    """
+    match kind:
+        case "hook":
+            return "git runs it"
+        case "entry":
+            target = None if path.is_symlink() else next(repositories_of(path), None)
+            is_near = target is not None and any(target.is_relative_to(root) for root in roots)
+            return "" if is_near else "git would look elsewhere"
+        case "pointer":
+            # Git makes one for a worktree, which lies in the repository that it points to.
+            above = path.parent.parent
+            is_own = above.name == "worktrees" and _leads_to(path) == above.parent
+            return "" if is_own else "git would look elsewhere"
+        case "attributes":
+            return "git would run drivers for files" if _names_drivers(path) else ""
+        case "config":
+            return next(iter(foreign_settings(path)), "")
+        case _:
+            assert_never(kind)
+
+
+def foreign_settings(config: Path) -> list[str]:
+    """The lines of `config` that git itself does not write and that could run a program."""
+    try:
+        if config.is_symlink():
+            return ["git would look elsewhere"]
+        return [
+            doubt
+            for name, doubt in odd_settings(config)
+            if name not in _MADE_BY_GIT or (name == "core.worktree" and _is_top(config))
+        ]
+    except (OSError, UnicodeDecodeError):
+        return ["it cannot be read"]
+
+
+def plain_settings(config: Path) -> str:
+    """The lines of `config` that run nothing; empty where it cannot be read."""
+    kept: list[str] = []
+    section = ""
+    try:
+        with open_regular_file(config, follow_links=False) as file:
+            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    for line in text.split("\n"):
+        name, section = _setting_of(line.strip(), section)
+        if name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def odd_settings(config: Path) -> Iterator[tuple[str, str]]:
+    """Every line that is not plain, as the setting's name and a sentence.
+
+    Git's own grammar allows far more than is known here.
+
+    Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is no text.
+    """
+    with open_regular_file(config) as file:
+        content = file.read(MAX_CONFIG_BYTES + 1)
+    if len(content) > MAX_CONFIG_BYTES:
+        yield "", f"{config} is too long to check"
+    section = ""
+    for number, whole in enumerate(content.decode("utf-8").split("\n"), start=1):
+        name, section = _setting_of(whole.strip(), section)
+        if name is None or (name and not _is_plain(name)):
+            shown = name or (f"the section {section}" if section else "this line")
+            yield shown, f"{config}:{number}: {shown} could run a program"
+
+
+def _setting_of(line: str, section: str) -> tuple[str | None, str]:
+    """The setting of a line of `section`, and the section from there on.
+
+    The setting is empty for a line without one, and None for what is not understood.
+    """
+    if not line or line.startswith(("#", ";")):
+        return "", section
+    header = _SECTION.fullmatch(line)
+    if header is not None:
+        section = header[1].lower()
+        return ("" if section in _PLAIN else None), section
+    setting = _SETTING.fullmatch(line)
+    if setting is None or line.endswith("\\"):
+        return None, section
+    return f"{section}.{setting[1].lower()}", section
+
+
+def _is_plain(name: str) -> bool:
+    section, _, key = name.rpartition(".")
+    return key in _PLAIN.get(section, ())
+
+
+def _is_top(config: Path) -> bool:
+    """Whether `config` is not that of a submodule, whose work tree git itself writes there."""
+    return "modules" not in config.parts
+
+
+def _hooks_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if not entry.name.endswith(".sample")]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)[:_MOST_HOOKS]]
+
+
+def _leads_to(pointer: Path) -> Path | None:
+    try:
+        with open_regular_file(pointer, follow_links=False) as file:
+            named = os.fsdecode(file.read(MAX_CONFIG_BYTES)).removeprefix("gitdir:").strip()
+        return (pointer.parent / named).resolve() if named else None
+    except (OSError, ValueError):
+        return None
+
+
+def repositories_of(entry: Path) -> Iterator[Path]:
+    """The git folders behind a ``.git``: its own, those of its worktrees and submodules."""
+    git = entry if entry.is_dir() else _leads_to(entry)
+    if git is not None and git.is_dir():
+        common = _leads_to(git / "commondir") or git
+        worktrees = _folders_in(common / "worktrees")
+        yield from dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
+
+
+def _submodules_in(folder: Path) -> Iterator[Path]:
+    """The git folders below; the name of a submodule may have slashes."""
+    pending = [folder]
+    for folder in pending:
+        for below in _folders_in(folder):
+            is_git = os.path.lexists(below / "HEAD")
+            if is_git:
+                yield below
+            if len(pending) < _MOST_FOLDERS:
+                pending.append(below / "modules" if is_git else below)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)[:_MOST_FOLDERS]]
+
+
+def _names_drivers(path: Path) -> bool:
+    try:
+        with open_regular_file(path, follow_links=False) as file:
+            return _DRIVER.search(file.read(MAX_CONFIG_BYTES)) is not None
+    except OSError:
+        return True

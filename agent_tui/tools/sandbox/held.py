@@ -1,0 +1,187 @@
+"""Files that commands made and somebody outside would obey: laid aside until the person decides."""
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from agent_tui.atomic_files import replace_private_file
+from agent_tui.errors import ToolError
+from agent_tui.paths import make_private_dir
+from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.sandbox.beneath import (
+    MOST_BYTES,
+    copy_entry,
+    folder_of,
+    make_folders,
+    move_out,
+    read_at,
+    write_at,
+)
+
+_MOST_FILES: Final = 200
+_ABOUT: Final = "about.json"
+_CONTENT: Final = "content"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """A file or folder that was laid aside.
+
+    Args:
+        path: Where a command put it.
+        who: Who obeys it there.
+        is_new: Whether nothing was there before; else what was there is back.
+        aside: Where it is now.
+        diff: What it would change, for the person.
+        digest: Of what `diff` shows: nothing else is put in place.
+        files: What it would put in place; empty where that is nothing.
+        replaces: A digest of what is there instead; empty where nothing was.
+    """
+
+    path: Path
+    who: str
+    is_new: bool
+    aside: Path
+    diff: str
+    digest: str
+    files: tuple[Path, ...] = ()
+    replaces: str = ""
+
+    def told(self, shown: str) -> str:
+        """One line for the model and the person, who know the path as `shown`."""
+        kind = "new" if self.is_new else "changed"
+        return f"held back: {shown} ({kind}): {self.who}; the user decides"
+
+
+class HeldStore:
+    """Where they lie: `folder` is ours, and no command sees it."""
+
+    def __init__(self, folder: Path, roots: Sequence[Path]) -> None:
+        self._folder = folder
+        self._roots = roots
+
+    def move(self, path: Path, who: str) -> HeldFile:
+        """Lay aside what is new at `path`.
+
+        Raises:
+            OSError: It is gone, or cannot be moved.
+        """
+        aside = self._place(path, who, is_new=True)
+        with folder_of(path, self._roots) as folder:
+            move_out(folder, path.name, aside)
+        return self._held(path, who, aside, None)
+
+    def take_back(self, path: Path, who: str, before: bytes, mode: int) -> HeldFile:
+        """Lay aside what is now at `path`, and put back what was there before.
+
+        Raises:
+            OSError: It is gone, or cannot be moved.
+        """
+        aside = self._place(path, who, is_new=False)
+        with folder_of(path, self._roots) as folder:
+            move_out(folder, path.name, aside)
+            write_at(folder, path.name, before, mode)
+        return self._held(path, who, aside, before)
+
+    def keep(self, path: Path, who: str, before: bytes | None, source: Path) -> HeldFile:
+        """Lay aside a copy of `source`, of what would have come to `path` and is not there.
+
+        Raises:
+            OSError: It cannot be copied.
+        """
+        aside = self._place(path, who, is_new=before is None)
+        copy_entry(source, aside)
+        return self._held(path, who, aside, before)
+
+    def keep_bytes(self, path: Path, who: str, before: bytes, after: bytes) -> HeldFile:
+        """Lay aside a content that would have come to `path`.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        aside = self._place(path, who, is_new=False)
+        replace_private_file(aside, after)
+        return self._held(path, who, aside, before)
+
+    def put_in_place(self, held: HeldFile) -> None:
+        """Do what the person was shown.
+
+        Fresh files are made: a command may still have the old ones open.
+
+        Raises:
+            ToolError: It cannot be done; the text says why.
+        """
+        contents = dict(_contents(held.aside))
+        if not contents:
+            raise ToolError(f"{held.path} holds no file to put in place; see {held.aside}")
+        if _digest(contents) != held.digest:
+            raise ToolError(f"{held.path} was not put in place: what was held back has changed")
+        if held.is_new and os.path.lexists(held.path):
+            raise ToolError(f"{held.path} was not put in place: something else is there now")
+        try:
+            if held.replaces and self._digest_in_place(held.path) != held.replaces:
+                raise ToolError(f"{held.path} was not put in place: it has changed since")
+            for below, (content, mode) in contents.items():
+                target = held.path / below if below else held.path
+                make_folders(target.parent, self._roots)
+                with folder_of(target, self._roots) as folder:
+                    write_at(folder, target.name, content, mode)
+        except OSError as error:
+            raise ToolError(f"{held.path} was not put in place: {error}") from error
+
+    def _digest_in_place(self, path: Path) -> str:
+        with folder_of(path, self._roots) as folder:
+            content, _ = read_at(folder, path.name)
+        return hashlib.sha256(content).hexdigest()
+
+    def _place(self, path: Path, who: str, *, is_new: bool) -> Path:
+        now = datetime.now(UTC)
+        here = self._folder / f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+        about = {"path": os.fspath(path), "who": who, "is_new": is_new, "at": now.isoformat()}
+        replace_private_file(here / _ABOUT, json.dumps(about))
+        return make_private_dir(here) / _CONTENT
+
+    def _held(self, path: Path, who: str, aside: Path, before: bytes | None) -> HeldFile:
+        contents = dict(_contents(aside))
+        diff = "".join(
+            unified_diff(_text(before), _text(content), str(path / below if below else path)).text
+            for below, (content, _) in contents.items()
+        )
+        files = tuple(path / below if below else path for below in contents)
+        replaces = "" if before is None else hashlib.sha256(before).hexdigest()
+        return HeldFile(path, who, before is None, aside, diff, _digest(contents), files, replaces)
+
+
+def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
+    """The regular files of what was laid aside, by their paths below it.
+
+    Links are left out, and so are larger files than anybody reads, and those beyond the 200th.
+    """
+    found = [aside] if not aside.is_dir() or aside.is_symlink() else sorted(aside.rglob("*"))
+    files = [path for path in found if stat.S_ISREG(path.lstat().st_mode)]
+    for path in files[:_MOST_FILES]:
+        try:
+            with folder_of(path, (aside.parent,)) as folder:
+                content = read_at(folder, path.name)
+        except OSError:
+            continue
+        yield ("" if path == aside else path.relative_to(aside).as_posix()), content
+
+
+def _digest(contents: dict[str, tuple[bytes, int]]) -> str:
+    digest = hashlib.sha256()
+    for name, (content, mode) in sorted(contents.items()):
+        digest.update(f"{name}\0{mode}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _text(content: bytes | None) -> str:
+    return "" if content is None else content[:MOST_BYTES].decode("utf-8", "replace")

@@ -1,0 +1,139 @@
+"""Files with keys in the folders worked in, which commands in the wall do not see."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from agent_tui.tools.git.command import git_argv
+from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.sandbox.git_controls import repositories_of
+from agent_tui.tools.sandbox.project_walk import ProjectWalk
+
+_PATIENCE_S: Final = 5.0
+_MOST_HIDDEN: Final = 500
+_Stamp: TypeAlias = tuple[int, int]
+"""Inode and ``ctime``."""
+
+
+class HiddenFiles:
+    """Which files of a conversation's folders are hidden: see `hidden_paths`.
+
+    What a command made itself stays visible: ``cp .env.example .env``, then ``npm start``. Once
+    the person changes it, it is theirs.
+
+    Args:
+        may_show: Whether a rule of the person's shows a file.
+        environ: The environment of commands, for git.
+
+    Attributes:
+        may_show: The argument, which may become another.
+        paths: Those hidden now.
+    """
+
+    def __init__(self, may_show: Callable[[Path], bool], environ: Mapping[str, str]) -> None:
+        self.may_show = may_show
+        self._environ = environ
+        self._known: dict[Path, _Stamp] = {}
+        self._made: set[Path] = set()
+        self._tracked: tuple[object, frozenset[Path]] = (None, frozenset())
+        self._said: set[Path] = set()
+        self.paths: tuple[Path, ...] = ()
+
+    def take(self, secrets: Iterable[Path], *, by_commands: bool) -> None:
+        """Take up what a walk found. Blocking.
+
+        Args:
+            secrets: `Found.secrets`.
+            by_commands: What changed since the last time, commands changed.
+        """
+        now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}
+        inodes = {inode for inode, _ in self._known.values()}
+        for path, stamp in now.items():
+            if not by_commands and self._known.get(path) != stamp:
+                self._made.discard(path)
+            elif by_commands and path not in self._known and stamp[0] not in inodes:
+                self._made.add(path)  # not only moved there
+        self._known = now
+        hidden = [path for path in now if path not in self._made and not self.may_show(path)]
+        tracked = self._tracked_of(tuple(sorted(hidden))) if hidden else frozenset[Path]()
+        self.paths = tuple(path for path in hidden if path not in tracked)[:_MOST_HIDDEN]
+
+    def hint(self, command: str, printed: str) -> str:
+        """What to tell the model of a failed command that meets a hidden file, once for each."""
+        text = f"{command}\n{printed}"
+        for path in self.paths:
+            named = re.search(rf"(?<![\w.-]){re.escape(path.name)}(?![\w.-])", text)
+            if named and path not in self._said:
+                self._said.add(path)
+                return (
+                    f"{path.name} exists, but commands in the sandbox cannot see it, as it may "
+                    f"hold keys; the user can allow it with the rule read({path.name})"
+                )
+        return ""
+
+    def _tracked_of(self, paths: tuple[Path, ...]) -> frozenset[Path]:
+        tops = {top for path in paths if (top := _top_of(path)) is not None}
+        key = paths, tuple((top, _index_stamp(top)) for top in sorted(tops))
+        if self._tracked[0] != key:
+            self._tracked = key, frozenset(_tracked(paths, tops, self._environ))
+        return self._tracked[1]
+
+
+def hidden_paths(
+    roots: Sequence[Path],
+    may_show: Callable[[Path], bool],
+    environ: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """``.env`` and key files in `roots` that commands are not to see. Blocking.
+
+    Found by one bounded walk (see `project_walk`), 500 at most. Not hidden is what git tracks: it
+    is in the repository's history anyway, and a commit would take the hidden file for an empty one.
+
+    Args:
+        roots: The folders worked in.
+        may_show: Whether a rule of the person's shows a file.
+        environ: For git; None for ours.
+    """
+    files = HiddenFiles(may_show, os.environ if environ is None else environ)
+    files.take(ProjectWalk(roots).look().secrets, by_commands=False)
+    return list(files.paths)
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_ctime_ns
+
+
+def _top_of(path: Path) -> Path | None:
+    return next((top for top in path.parents if os.path.lexists(top / ".git")), None)
+
+
+def _index_stamp(top: Path) -> int:
+    with suppress(OSError, StopIteration):
+        return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
+    return 0
+
+
+def _tracked(
+    paths: Sequence[Path], tops: Iterable[Path], environ: Mapping[str, str]
+) -> Iterable[Path]:
+    for top in tops:
+        names = [os.fspath(path.relative_to(top)) for path in paths if _top_of(path) == top]
+        with suppress(OSError, subprocess.SubprocessError):
+            listed = subprocess.run(
+                git_argv("--literal-pathspecs", "ls-files", "-z", "--", *names),
+                cwd=top,
+                env=git_environ(environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE_S,
+                check=True,
+            ).stdout
+            yield from (top / os.fsdecode(name) for name in listed.split(b"\0") if name)

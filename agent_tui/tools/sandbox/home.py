@@ -1,0 +1,291 @@
+"""What of the home folder exists inside the wall: what runs, and settings without secrets.
+
+Nothing of it is there unless it is found here. A list of what to hide would miss the file that
+was made yesterday; a toolchain that is missed only fails, and the person adds a folder.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agent_tui.secret_text import has_key, has_password_in_address
+from agent_tui.tools.processes.environment import git_environ
+
+_TOOLCHAINS: Final = (
+    *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
+    *(".local/share/uv", ".local/share/pipx", ".local/share/mise", ".local/share/virtualenvs"),
+    *(".virtualenvs", ".cache/ms-playwright", ".terminfo", ".nix-profile"),
+)
+"""Where version managers keep what the programs on PATH start."""
+
+_ROOT_VARIABLES: Final = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "ASDF_DATA_DIR"),
+    *("MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR", "JAVA_HOME", "GOROOT"),
+)
+_PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", "shims", "condabin"})
+_INSTALLED: Final = (
+    *("bin", "sbin", "lib", "lib64", "libexec", "share", "include", "pyvenv.cfg"),
+    *("env", "jmods", "conf"),
+)
+"""What belongs to a program in a hidden folder, where credentials may lie beside it."""
+
+_SHALLOW: Final = 2
+"""A hidden folder so near to home may be a program's own, with its credentials."""
+
+_GIT_SETTINGS: Final = (
+    r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"
+    r"|pull\.(rebase|ff)|push\.(default|autosetupremote)|rebase\.(autostash|autosquash|updaterefs)"
+    r"|merge\.(conflictstyle|ff)|diff\.(algorithm|colormoved|renames)|rerere\.enabled"
+    r"|safe\.directory|filter\..*\.(clean|smudge|process|required))$"
+)
+_GIT_PATIENCE_S: Final = 5.0
+_PIP_KEYS: Final = frozenset(
+    {"index-url", "extra-index-url", "trusted-host", "timeout", "no-index", "require-virtualenv"}
+)
+_NPM_KEYS: Final = frozenset(
+    {"registry", "fund", "audit", "save-exact", "save-prefix", "engine-strict", "legacy-peer-deps"}
+)
+_COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", ".condarc")
+"""Settings that are taken whole, unless something in them looks like a secret."""
+
+_SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
+
+
+@dataclass(slots=True)
+class HomeView:
+    """What exists of home folders: whole folders and files, and the links that lead to them."""
+
+    homes: tuple[Path, ...]
+    readable: set[Path] = field(default_factory=set[Path])
+    links: dict[Path, str] = field(default_factory=dict[Path, str])
+
+    def add(self, path: Path) -> None:
+        """Have `path` be there, with the links on the way, if it lies in a home folder."""
+        real, links = _followed(path)
+        if real is None:
+            return
+        self.links |= {link: to for link, to in links.items() if self.holds(link)}
+        if self.holds(real):
+            self.readable.add(real)
+
+    def holds(self, path: Path) -> bool:
+        """Whether `path` lies below a home folder, and is none itself."""
+        return any(home in path.parents for home in self.homes)
+
+
+def what_runs(
+    homes: Sequence[Path], folders: Sequence[Path], environ: Mapping[str, str]
+) -> HomeView:
+    """What of `homes` programs need: toolchains, this program, the environments of `folders`.
+
+    Args:
+        homes: Without links.
+        folders: Those worked in, whose virtual environments have their interpreter elsewhere.
+        environ: Names toolchains, in ``PATH`` and otherwise.
+    """
+    view = HomeView(tuple(homes))
+    for home in homes:
+        for name in _TOOLCHAINS:
+            view.add(home / name)
+    on_path = [Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
+    roots = [Path(environ[name]) for name in _ROOT_VARIABLES if environ.get(name)]
+    roots += [Path(sys.prefix), Path(sys.base_prefix)]
+    interpreters = [home for root in (*roots, *_environments(folders)) for home in _homes_of(root)]
+    for programs in (*on_path, *(root / "bin" for root in roots), *interpreters):
+        for part in _installation(programs, view):
+            view.add(part)
+        for target in _linked_programs(programs, view):
+            for part in (*_installation(target.parent, view), target):
+                view.add(part)
+    view.add(Path(__file__).resolve().parents[2])
+    return view
+
+
+def furnish(stand_in: Path, home: Path, view: HomeView, settings: Mapping[str, str]) -> None:
+    """Make `stand_in` what commands find at `home`: links and `settings`."""
+    stand_in.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, text in settings.items():
+        file = stand_in / name
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    for link, target in view.links.items():
+        if home in link.parents:
+            place = stand_in / link.relative_to(home)
+            with suppress(OSError):
+                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                place.symlink_to(target)
+
+
+def tool_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings for a stand-in of `home`, by name below it, without tokens and helpers. Blocking.
+
+    Args:
+        home: The person's.
+        workspace: Whose git settings count, where they depend on the folder.
+        environ: Where git is looked up.
+    """
+    found = _git_settings(home, workspace, environ)
+    pip = environ.get("PIP_CONFIG_FILE") or ""
+    for file in (Path(pip), home / ".pip/pip.conf", home / ".config/pip/pip.conf"):
+        if text := _pip_settings(_read(file)):
+            found[".config/pip/pip.conf"] = text
+    if text := _npm_settings(_read(Path(environ.get("NPM_CONFIG_USERCONFIG") or home / ".npmrc"))):
+        found[".npmrc"] = text
+    for name in _COPIED:
+        text = _read(home / name)
+        if text and not _looks_secret(text):
+            found[name] = text
+    return found
+
+
+def _followed(path: Path) -> tuple[Path | None, dict[Path, str]]:
+    """Where `path` leads, None where nothing is, and the links on the way."""
+    links: dict[Path, str] = {}
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return None, links
+    place, pending = Path(path.anchor), list(path.parts[1:])
+    while pending and len(links) < 40:  # the kernel's own limit
+        step = place / pending.pop(0)
+        if step.name == "..":
+            place = place.parent
+        elif step.is_symlink():
+            links[step] = os.fspath(step.readlink())
+            aim = place / links[step]
+            place, pending = Path(aim.anchor), [*aim.parts[1:], *pending]
+        else:
+            place = step
+    return real, links
+
+
+def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
+    """What the programs in a folder need around them, where it lies in a home folder."""
+    if not programs.is_absolute() or not view.holds(programs) or programs in view.homes:
+        return
+    modules = [place for place in programs.parents if place.name == "node_modules"]
+    if modules:
+        yield modules[-1]
+    yield programs
+    prefix = programs.parent
+    home = next(home for home in view.homes if home in programs.parents)
+    if programs.name not in _PROGRAM_FOLDERS or prefix == home:
+        return
+    steps = prefix.relative_to(home).parts
+    is_near = steps[0].startswith(".") and len(steps) <= _SHALLOW
+    if is_near and programs.name == "bin" and not (prefix / "conda-meta").is_dir():
+        yield from (prefix / name for name in _INSTALLED)
+    else:
+        yield prefix
+
+
+def _linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
+    """The programs in home folders that links in a folder of programs lead to."""
+    with suppress(OSError), os.scandir(programs) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                target = Path(os.path.realpath(entry.path))
+                if view.holds(target) and target.is_file():
+                    yield target
+
+
+def _environments(folders: Iterable[Path]) -> Iterator[Path]:
+    """The virtual environments right in `folders`."""
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            yield from (Path(entry.path) for entry in entries if entry.is_dir())
+
+
+def _homes_of(environment: Path) -> Iterator[Path]:
+    """Where a virtual environment has its interpreter from: the folders of the programs."""
+    for line in _read(environment / "pyvenv.cfg").splitlines():
+        key, _, value = line.partition("=")
+        if key.strip() == "home" and value.strip():
+            yield Path(value.strip())
+            python = Path(os.path.realpath(environment / "bin/python"))
+            if python.name.startswith("python"):
+                yield python.parent
+
+
+def _git_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Git's name, mail and ways of the person, and the files they ignore.
+
+    Read by git itself, so that what depends on the folder (``includeIf``) comes out right.
+    """
+    command = ["git", "-C", os.fspath(workspace), "config", "--global", "--includes", "-z"]
+    try:
+        answer = subprocess.run(
+            [*command, "--get-regexp", _GIT_SETTINGS],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_PATIENCE_S,
+            env={**git_environ(environ), "HOME": os.fspath(home)},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    ignored = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git/ignore"
+    lines: list[str] = []
+    for setting in answer.stdout.decode("utf-8", "surrogateescape").split("\0"):
+        key, _, value = setting.partition("\n")
+        if key == "core.excludesfile":
+            ignored = Path(value.replace("~", os.fspath(home), 1))
+        elif key and not _looks_secret(value):
+            section, _, rest = key.partition(".")
+            middle, _, name = rest.rpartition(".")
+            named = f' "{_escaped(middle)}"' if middle else ""
+            lines.append(f'[{section}{named}]\n\t{name} = "{_escaped(value)}"\n')
+    found = {".gitconfig": "".join(lines)} if lines else {}
+    if text := _read(ignored):
+        found[".config/git/ignore"] = text
+    return found
+
+
+def _escaped(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return escaped.replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _pip_settings(text: str) -> str:
+    """The indexes of a ``pip.conf``; an address with a name or password in it is left out."""
+    kept, is_kept = ["[global]"], False
+    for line in text.splitlines():
+        key, mark, _ = line.partition("=")
+        if not line[:1].isspace():
+            is_kept = bool(mark) and key.strip() in _PIP_KEYS
+        if is_kept and "@" not in line:
+            kept.append(line)
+    return "\n".join([*kept, ""]) if len(kept) > 1 else ""
+
+
+def _npm_settings(text: str) -> str:
+    """The registries of an ``.npmrc``."""
+    kept = [
+        line
+        for line in text.splitlines()
+        if ((key := line.partition("=")[0].strip()) in _NPM_KEYS or key.endswith(":registry"))
+        and not (key.startswith("//") or "@" in line.partition("=")[2])
+    ]
+    return "\n".join([*kept, ""]) if kept else ""
+
+
+def _looks_secret(text: str) -> bool:
+    lowered = text.casefold()
+    return (
+        has_key(text)
+        or has_password_in_address(text)
+        or any(word in lowered for word in _SECRET_WORDS)
+    )
+
+
+def _read(file: Path) -> str:
+    """The text of a settings file; empty where there is none."""
+    try:
+        return file.read_text("utf-8", "surrogateescape") if file.is_file() else ""
+    except OSError:
+        return ""

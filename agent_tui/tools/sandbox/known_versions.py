@@ -1,0 +1,208 @@
+"""Which versions of a file the person's repository had before commands could write to it.
+
+A checkout, a merge or a rebase brings files that editors and agents obey. Their text is one that
+the person's commits have, so nobody needs to be asked. But a command can make commits, too, and
+any branch can point to them. So what counts is the commits that were there when the repository was
+first seen, and those that references came to point to while no command ran: by the person's own
+pull, fetch or commit.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.git_controls import repositories_of
+
+_MOST_REFS: Final = 2_000
+_MOST_LISTED: Final = 5_000
+_PATIENCE_S: Final = 3.0
+"""The history of one file is looked through, only when a command changed it."""
+
+_RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
+
+
+@dataclass(slots=True)
+class References:
+    """What references of a repository point to.
+
+    Args:
+        trusted: Commits of the person's.
+        last: Each reference when a command last ended.
+    """
+
+    trusted: list[str] = field(default_factory=list[str])
+    last: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class KnownVersions:
+    """Knows the versions in the repositories whose work trees are `roots`, or around them.
+
+    Args:
+        keeper: Starts git, outside the wall.
+        environ: The environment of commands.
+        roots: The folders worked in.
+    """
+
+    def __init__(
+        self, keeper: ProcessKeeper, environ: Mapping[str, str], roots: Iterable[Path]
+    ) -> None:
+        self._keeper, self._environ = keeper, environ
+        self._roots = tuple(roots)
+        self._tops: tuple[Path, ...] = ()
+        self._stamps: dict[Path, _RefsStamp] = {}
+        self._index_stamps: tuple[int, ...] = ()
+        self.references: dict[str, References] = {}
+
+    async def note(self, *, are_persons: bool) -> None:
+        """Take up where references point now.
+
+        Args:
+            are_persons: No command ran since the last time, so that what moved is the person's.
+        """
+        self._tops = await asyncio.to_thread(_tops_of, self._roots)
+        for top in self._tops:
+            stamp = await asyncio.to_thread(_refs_stamp, top)
+            if self._stamps.get(top) == stamp:
+                continue
+            known = self.references.get(str(top))
+            try:
+                now = await self._refs(top)
+            except GitSilentError:
+                continue
+            known = known or References()
+            if are_persons:
+                moved = {id for name, id in now.items() if known.last.get(name) != id}
+                known.trusted = list(dict.fromkeys((*moved, *known.trusted)))[:_MOST_REFS]
+            known.last = now
+            self.references[str(top)] = known
+            self._stamps[top] = stamp
+
+    def has_new_index(self) -> bool:
+        """Whether the index of a work tree changed since this was last asked. Blocking."""
+        before, self._index_stamps = self._index_stamps, tuple(map(_index_stamp, self._tops))
+        return before != self._index_stamps
+
+    async def has(self, path: Path, content: bytes) -> bool:
+        """Whether the person's commits have `path` with this content.
+
+        False as well where git does not tell in time.
+        """
+        return any(blob_id(content, like=id) == id for id in await self.ids(path))
+
+    async def ids(self, path: Path) -> frozenset[str]:
+        """The ids of all contents that the person's commits have at `path`."""
+        top = self._around(path)
+        known = self.references.get(str(top))
+        if top is None or known is None or not known.trusted:
+            return frozenset()
+        argv = git_argv(
+            "log",
+            *("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m", "-z"),
+            *("--stdin", "--ignore-missing", "--", str(path.relative_to(top))),
+        )
+        tips = "".join(f"{id}\n" for id in known.trusted).encode()
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                answer = await ask_git(self._keeper, argv, top, self._environ, stdin=tips)
+        except (GitSilentError, TimeoutError):
+            return frozenset()
+        return frozenset(_ids_in(answer))
+
+    async def checked_out(self, path: Path) -> str:
+        """The id that both the index and the newest commit have for `path`; empty where not."""
+        top = self._around(path)
+        if top is None:
+            return ""
+        name = str(path.relative_to(top))
+        index = git_argv("rev-parse", "--verify", "-q", f":{name}")
+        head = git_argv("rev-parse", "--verify", "-q", f"HEAD:{name}")
+        try:
+            ids = [await ask_git(self._keeper, argv, top, self._environ) for argv in (index, head)]
+        except GitSilentError:
+            return ""
+        return ids[0].decode("ascii").strip() if ids[0] == ids[1] else ""
+
+    async def content(self, path: Path, id: str) -> bytes | None:
+        """What git has under an id; None where it does not tell."""
+        top = self._around(path)
+        argv = git_argv("cat-file", "blob", id)
+        try:
+            return await ask_git(self._keeper, argv, top or path.parent, self._environ)
+        except GitSilentError:
+            return None
+
+    def _around(self, path: Path) -> Path | None:
+        return next((top for top in self._tops if path.is_relative_to(top)), None)
+
+    async def _refs(self, top: Path) -> dict[str, str]:
+        listing = git_argv(
+            "for-each-ref",
+            f"--count={_MOST_REFS}",
+            "--sort=-creatordate",
+            "--format=%(objectname) %(refname)",
+        )
+        answer = await ask_git(self._keeper, listing, top, self._environ)
+        head = git_argv("rev-parse", "--verify", "-q", "HEAD")
+        newest = await ask_git(self._keeper, head, top, self._environ, allowed=(0, 1, 128))
+        lines = [line.split(" ", 1) for line in os.fsdecode(answer).splitlines()]
+        refs = {line[1]: line[0] for line in lines if len(line) == 2}
+        if id := newest.decode("ascii", "replace").strip():
+            refs["HEAD"] = id
+        return refs
+
+
+def blob_id(content: bytes, *, like: str) -> str:
+    """The id git gives `content`, in the kind of hash that `like` is one of."""
+    algorithm = "sha256" if len(like) == 64 else "sha1"
+    header = f"blob {len(content)}\0".encode()
+    return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
+
+
+def _tops_of(roots: Iterable[Path]) -> tuple[Path, ...]:
+    around = ((root, *root.parents) for root in roots)
+    tops = (next((f for f in each if os.path.lexists(f / ".git")), None) for each in around)
+    return tuple(dict.fromkeys(top for top in tops if top is not None))
+
+
+def _index_stamp(top: Path) -> int:
+    git = next(repositories_of(top / ".git"), top)
+    try:
+        return (git / "index").stat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+def _refs_stamp(top: Path) -> _RefsStamp:
+    """Changes when a reference does: the ``ctime`` of all files that hold one."""
+    return tuple(sorted(_refs_files(top)))
+
+
+def _refs_files(top: Path) -> Iterator[tuple[str, int]]:
+    pending: list[str] = []
+    for git in repositories_of(top / ".git"):
+        pending += [f"{git}/{name}" for name in ("HEAD", "packed-refs", "refs", "reftable")]
+    for place in pending:
+        try:
+            yield place, os.lstat(place).st_ctime_ns
+            if place.rpartition("/")[2] in ("HEAD", "packed-refs") or len(pending) > _MOST_LISTED:
+                continue
+            with os.scandir(place) as entries:
+                pending += [f"{place}/{entry.name}" for entry in entries]
+        except OSError:
+            continue
+
+
+def _ids_in(answer: bytes) -> Iterator[str]:
+    """The ids of ``log --raw -z``: ``:mode mode id id status`` and a name, for each change."""
+    for part in answer.split(b"\0"):
+        words = part.strip().split(b" ")
+        if len(words) == 5 and words[0].startswith(b":"):
+            for id in words[2:4]:
+                if id.strip(b"0"):
+                    yield id.decode("ascii", "replace")

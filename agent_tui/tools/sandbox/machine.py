@@ -1,0 +1,62 @@
+"""What of the machine no command may read or reach: root's files, sockets of other programs."""
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_SOCKET_FOLDER: Final = Path("/run")
+"""Of buses, container engines and agents, which do outside what they are told inside."""
+
+_SOCKET_VARIABLES: Final = (
+    *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"),
+    *("DOCKER_HOST", "CONTAINER_HOST", "TMUX", "STY", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
+    *("XDG_RUNTIME_DIR", "VSCODE_IPC_HOOK_CLI", "WSL_INTEROP"),
+)
+_SEARCHED: Final = (("/etc", 9), ("/var", 3))
+"""Where services keep keys, and how deep: root alone could read them, and may be who we are."""
+
+_MOST_HIDDEN: Final = 200
+
+
+def hidden_of_machine(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """What to hide wherever the wall stands. Blocking."""
+    sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
+    found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and path.is_socket())]
+    if os.geteuid() == 0:
+        for folder, depth in _SEARCHED:
+            found += _closed_to_others(Path(folder), depth)
+    return tuple(found[:_MOST_HIDDEN])
+
+
+def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` without the variables that name sockets, which are not there."""
+    return {name: value for name, value in environ.items() if name not in _SOCKET_VARIABLES}
+
+
+def home_of_account() -> Path | None:
+    """The home folder that the system knows, whatever ``HOME`` says."""
+    with suppress(KeyError, OSError):
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir).resolve()
+        return home if home.name and home.is_dir() else None
+    return None
+
+
+def _address(value: str) -> str:
+    return value.partition(",")[0].rpartition("unix:")[2].removeprefix("path=").removeprefix("//")
+
+
+def _closed_to_others(folder: Path, depth: int) -> Iterator[Path]:
+    """What in `folder` only its owner and group can read, the outermost of it."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                continue
+            if not mode & stat.S_IROTH:
+                yield Path(entry.path)
+            elif stat.S_ISDIR(mode) and depth:
+                yield from _closed_to_others(Path(entry.path), depth - 1)

@@ -1,0 +1,156 @@
+"""What is laid over what inside a wall, and laying again what fell off: pure but for `relay`."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from agent_tui.tools.sandbox import mounts_process
+from agent_tui.tools.sandbox.plan import SandboxPlan
+
+MountKind: TypeAlias = Literal["stand-in", "readable", "writable", "pinned", "read-only", "hidden"]
+_WEIGHTS: Final[dict[MountKind, int]] = {
+    "stand-in": 0,
+    "hidden": 1,
+    "readable": 2,
+    "writable": 3,
+    "pinned": 4,
+    "read-only": 5,
+}
+_ISLANDS: Final = frozenset(("pinned", "read-only", "hidden"))
+_ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
+_PATIENCE_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One thing laid at `path`.
+
+    A stand-in is the folder `source`; all others show what is there outside, or nothing of it.
+    A pinned folder is as writable as before: the kernel renames no mount point, but it renames a
+    folder that holds one, and another could then be put in its place.
+    """
+
+    kind: MountKind
+    path: Path
+    source: Path | None = None
+
+
+def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
+    """All of `plan`, in the order it is to be laid: the deeper path over the one around it.
+
+    What something around it shows already as it should be is left out.
+    """
+    temporary = [Path("/tmp"), Path("/var/tmp")]
+    found = [
+        *(Mount("stand-in", path, plan.scratch) for path in temporary if path.is_dir()),
+        *(Mount("stand-in", home, plan.home_stand_in) for home in (plan.home,) if home.name),
+        *(Mount("hidden", path) for path in plan.hidden),
+        *(Mount("readable", path) for path in plan.readable),
+        *(Mount("writable", path) for path in (*plan.writable, plan.gate)),
+    ]
+    if not plan.is_read_only:
+        found += [Mount("pinned", path) for path in _folders_around(plan)]
+        found += [Mount("read-only", path) for path in plan.read_only]
+    by_path: dict[Path, Mount] = {}
+    for mount in sorted(found, key=lambda mount: _WEIGHTS[mount.kind]):
+        by_path[mount.path] = mount
+    by_path |= {path: Mount("stand-in", path, copy) for path, copy in plan.copies}
+    kept: dict[Path, Mount] = {}
+    for path in sorted(by_path, key=lambda path: path.parts):
+        around = next((kept[place] for place in path.parents if place in kept), None)
+        if not _is_shown_by(around, by_path[path]):
+            kept[path] = by_path[path]
+    return tuple(kept.values())
+
+
+def islands_of(plan: SandboxPlan) -> tuple[Mount, ...]:
+    """The mounts that fall off when what they cover is replaced outside."""
+    return tuple(mount for mount in mounts_of(plan) if mount.kind in _ISLANDS)
+
+
+def close_ways(plan: SandboxPlan) -> None:
+    """Close for writing the folders that are in the stand-in only as the way to something.
+
+    What a command put there would be gone with the wall without a word. Not those in hidden
+    folders, where programs keep things that nobody misses.
+    """
+    ways = {
+        folder.relative_to(plan.home)
+        for mount in mounts_of(plan)
+        for folder in mount.path.parents
+        if plan.home in folder.parents
+    }
+    for way in sorted(ways):
+        if not any(part.startswith(".") for part in way.parts):
+            folder = plan.home_stand_in / way
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o500)
+
+
+def mounted_in(pid: int) -> frozenset[Path]:
+    """Where something is mounted in the world of the process `pid`.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    lines = Path(f"/proc/{pid}/mountinfo").read_bytes().splitlines()
+    paths = (line.split(b" ", 5)[4] for line in lines)
+    return frozenset(
+        Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), path)))
+        for path in paths
+    )
+
+
+def relay(pid: int, laid: Iterable[Mount], lifted: Iterable[Path]) -> str:
+    """Lay mounts in the world of the process `pid` and take others away. Blocking.
+
+    Returns:
+        Why it could not be done; empty where it was.
+    """
+    words: list[tuple[str, str]] = [("lifted", os.fspath(path)) for path in lifted]
+    words += [(mount.kind, os.fspath(mount.path)) for mount in laid]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", mounts_process.__file__, str(pid)],
+            input=json.dumps(words).encode(),
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            env={},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    return done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it was killed"
+
+
+def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
+    """Whether `mount` adds nothing to what is laid `around` it, the nearest."""
+    kind = "system" if around is None else around.kind
+    match mount.kind:
+        case "stand-in":
+            return False
+        case "hidden":
+            return kind in ("hidden", "stand-in")
+        case "readable":
+            return kind not in ("hidden", "stand-in")
+        case "writable":
+            return kind in ("writable", "pinned")
+        case "pinned" | "read-only":
+            return kind not in ("writable", "pinned")
+
+
+def _folders_around(plan: SandboxPlan) -> Iterator[Path]:
+    """The folders between those that may be written and what is covered in them."""
+    for path in (*plan.read_only, *(path for path, _ in plan.copies)):
+        roots = [root for root in plan.writable if root in path.parents]
+        if roots:
+            outermost = min(roots, key=lambda root: len(root.parts))
+            yield from (folder for folder in path.parents if outermost in folder.parents)

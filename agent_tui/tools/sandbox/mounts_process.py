@@ -1,0 +1,83 @@
+"""Lays mounts inside a wall, from outside: ``python -I -S mounts_process.py PID``, list on stdin.
+
+Each entry of the list is a kind and a path. Only a process with a single thread may enter the
+user namespace of another, so this one is started for it. What commands inside do meanwhile to the
+paths can only change what they see themselves: nothing is mounted that is not there already.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
+_NS_GET_USERNS = 0xB701
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC = 1, 2, 4, 32, 4096, 16384
+_MS_FLAGS = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
+"""What a mount may not lose as it is made read-only, from ``statvfs`` to ``mount``."""
+
+_MNT_DETACH = 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Lay what stdin lists in the world of the process that the command line names."""
+    words: list[tuple[str, str]] = json.load(sys.stdin)
+    _enter(int(sys.argv[1]))
+    for kind, path in words:
+        if not Path(path).exists() or os.path.realpath(path) != path:
+            continue  # it is gone, or leads elsewhere: whoever asked for this looks again
+        _lay(kind, path)
+
+
+def _enter(pid: int) -> None:
+    """Enter the mounts of `pid`, and the user namespace that they belong to.
+
+    That may be one around the process's own: bubblewrap makes two for people who are not root.
+    """
+    mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
+    users = fcntl.ioctl(mounts, _NS_GET_USERNS)
+    _check(_libc.setns(users, _CLONE_NEWUSER), "user namespace")
+    _check(_libc.setns(mounts, _CLONE_NEWNS), "mount namespace")
+    os.chdir("/")
+
+
+def _lay(kind: str, path: str) -> None:
+    match kind:
+        case "lifted":
+            _check(_libc.umount2(os.fsencode(path), _MNT_DETACH), path)
+        case "hidden" if Path(path).is_dir():
+            _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY)
+        case "hidden":
+            _mount("/dev/null", path, "", _MS_BIND)
+            _close(path)
+        case "read-only":
+            _mount(path, path, "", _MS_BIND | _MS_REC)
+            _close(path)
+        case _:
+            _mount(path, path, "", _MS_BIND | _MS_REC)
+
+
+def _close(path: str) -> None:
+    """Make the mount at `path` read-only, without devices."""
+    flags = os.statvfs(path).f_flag
+    kept = sum(flag for told, flag in _MS_FLAGS.items() if flags & told)
+    _mount("", path, "", _MS_BIND | _MS_REMOUNT | _MS_RDONLY | kept | _MS_NODEV | _MS_NOSUID)
+
+
+def _mount(source: str, path: str, kind: str, flags: int) -> None:
+    words = (os.fsencode(word) or None for word in (source, path, kind))
+    _check(_libc.mount(*words, ctypes.c_ulong(flags), None), path)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+
+
+if __name__ == "__main__":
+    main()

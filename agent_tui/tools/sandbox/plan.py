@@ -1,0 +1,121 @@
+"""What commands inside the wall see and may change: pure data, the same for each backend."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.tools.sandbox.git_places import git_place
+
+Backend: TypeAlias = Literal["bubblewrap", "landlock", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPlan:
+    """What a wall lets through. All paths exist, are absolute and have no links in them.
+
+    The deeper path decides: a writable folder in a readable one can be written, a hidden file in
+    a writable folder is hidden.
+
+    Args:
+        workspace: Where commands start.
+        writable: The folders worked in (the workspace first), their git folders, caches.
+        readable: What exists of the home folder: toolchains, this program.
+        hidden: Files and folders that cannot be read.
+        read_only: Files and folders in writable ones that cannot be changed.
+        home: The person's home folder. What is not named above does not exist there.
+        home_stand_in: The folder that takes the place of `home`, with the settings of git, pip and
+            npm that commands need.
+        scratch: Takes the place of ``/tmp``.
+        gate: Folder of the network gate's sockets, at the same path inside, writable.
+        is_read_only: Nothing of `writable` can be written (plan mode).
+        copies: Folders in writable ones, and the copy that takes the place of each.
+    """
+
+    workspace: Path
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    read_only: tuple[Path, ...]
+    home: Path
+    home_stand_in: Path
+    scratch: Path
+    gate: Path
+    is_read_only: bool = False
+    copies: tuple[tuple[Path, Path], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WallFolders:
+    """The folders of one wall that are this program's own; see `SandboxPlan` for each."""
+
+    home_stand_in: Path
+    scratch: Path
+    gate: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """What is the same for each wall of the program: the homes, caches and secrets around it.
+
+    Args:
+        home: The person's home folder.
+        caches: Names of folders below it that commands may write.
+        hidden: What no command may read: this program's folders, secrets of the machine.
+    """
+
+    home: Path
+    caches: tuple[str, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+
+def plan_for(
+    folders: Sequence[Path],
+    border: Border,
+    own: WallFolders,
+    *,
+    readable: Iterable[Path] = (),
+    hidden: Iterable[Path] = (),
+    read_only: Iterable[Path] = (),
+    copies: Iterable[tuple[Path, Path]] = (),
+    is_read_only: bool = False,
+) -> SandboxPlan:
+    """The plan for `folders` on this machine as it is now.
+
+    What is not there cannot be covered, so it is to be asked for anew before each command.
+
+    Args:
+        folders: Those worked in, the workspace first.
+        border: What is around them.
+        own: The wall's.
+        readable: What exists of the home folder.
+        hidden: What of `folders` cannot be read.
+        read_only: What of `folders` cannot be changed, besides what git obeys.
+        copies: See `SandboxPlan`.
+        is_read_only: For plan mode.
+    """
+    roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
+    home = border.home.resolve()
+    gits = [git for root in roots if (git := git_place(root)) and not home.is_relative_to(git.top)]
+    caches = _present(home / name for name in border.caches)
+    seen = (*readable, *(place for git in gits for place in (git.top, *git.seen)))
+    written = (*roots, *(git.folder for git in gits), *caches)
+    return SandboxPlan(
+        workspace=roots[0],
+        writable=tuple(dict.fromkeys(path for path in written if not home.is_relative_to(path))),
+        readable=tuple(path for path in _present(seen) if not home.is_relative_to(path)),
+        hidden=tuple(
+            path for path in _present((*border.hidden, *hidden)) if path not in {*written, home}
+        ),
+        read_only=_present((*read_only, *(place for git in gits for place in git.obeyed))),
+        home=home,
+        home_stand_in=own.home_stand_in.resolve(),
+        scratch=own.scratch.resolve(),
+        gate=own.gate.resolve(),
+        is_read_only=is_read_only,
+        copies=() if is_read_only else tuple(copies),
+    )
+
+
+def _present(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(sorted({path.resolve() for path in paths if path.exists()}))

@@ -1,0 +1,582 @@
+"""The wall around the model's commands: whether one stands here, and the keepers inside it."""
+
+import asyncio
+import json
+import os
+import platform
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from agent_tui.config import SandboxMode, Settings
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes.environment import with_git_settings
+from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
+from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
+from agent_tui.tools.sandbox.folders import StandIns
+from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
+from agent_tui.tools.sandbox.machine import hidden_of_machine, home_of_account, without_sockets
+from agent_tui.tools.sandbox.mounts import (
+    Mount,
+    close_ways,
+    islands_of,
+    mounted_in,
+    relay,
+)
+from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
+
+_PROBE_S: Final = 5.0
+_STANDS_WITHIN_S: Final = 10.0
+_GATE_WITHIN_S: Final = 5.0
+_GIT_SETTINGS: Final = (("branch.autoSetupMerge", "false"),)
+"""Else ``git switch -c x origin/x`` and ``git worktree add`` fail, as they write git's config."""
+
+_INSIDE: Final[Mapping[str, str]] = {"TMPDIR": "/tmp", "UV_LINK_MODE": "copy"}
+"""Caches are mounts of their own, and no file is linked from one mount into another."""
+
+_NOT_INSIDE: Final = ("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG")
+_NEEDS: Final = "Install bubblewrap, or set sandbox to off."
+
+
+class NetworkGate(Protocol):
+    """Lets commands inside reach hosts by name."""
+
+    @property
+    def port(self) -> int:
+        """Where commands reach it, on the loopback inside."""
+        ...
+
+    def environ(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        """What has programs go through it, beside what they are `given`."""
+        ...
+
+    async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
+        """Listen on sockets in `folder`, which is one wall's."""
+        ...
+
+    def stop(self, folder: Path) -> None:
+        """Take no more connections from that wall."""
+        ...
+
+
+def _nothing(_folders: Sequence[Path]) -> Sequence[Path]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class WallParts:
+    """What a wall is made of besides mounts.
+
+    Args:
+        hidden_paths: What in folders worked in is hidden: files with keys.
+        read_only_paths: What in them is not changed, besides what git obeys.
+        gate: The way to the network; None for no way.
+        gate_program: What listens inside for it: a script that is given the gate's folder and
+            port, and says something once it takes connections.
+        watch: Makes what looks at what commands leave in folders, for a wall that can hold files
+            in writable folders or for another; None for nobody.
+        filter_program: The filter of system calls for a machine, as bubblewrap reads it.
+        landlock_argv: The words that stand up a wall where bubblewrap cannot; None for none.
+    """
+
+    hidden_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
+    read_only_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
+    gate: NetworkGate | None = None
+    gate_program: Path | None = None
+    watch: Callable[[Sequence[Path], bool], ObeyedWatch] | None = None
+    filter_program: Callable[[str], bytes] | None = None
+    landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around the folders that are worked in.
+
+    Args:
+        home: The person's home folder.
+        own_folders: Where this program keeps settings, sessions and logs; hidden.
+        scratch_parent: Where the folders are made that stand in for ``/tmp`` and `home`.
+        environ: Where programs and toolchains are looked up.
+        added: Other folders that are worked in.
+        caches: Folders below `home` that may be written.
+    """
+
+    home: Path
+    own_folders: tuple[Path, ...]
+    scratch_parent: Path
+    environ: Mapping[str, str]
+    added: tuple[Path, ...] = ()
+    caches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxState:
+    """Which wall stands; `problem` says why there is none though one is wanted."""
+
+    backend: Backend
+    problem: str = ""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether commands run inside a wall."""
+        return self.backend != "none"
+
+
+@dataclass(slots=True)
+class _Wall:
+    """A wall that stands.
+
+    `pid` is the first process inside, as it is known outside; 0 where nothing can be laid again.
+    `islands` are the mounts that may fall off, `fixed` those of them outside the folders worked
+    in. `ways` end what was started beside the keeper.
+    """
+
+    keeper: ProcessKeeper
+    plan: SandboxPlan
+    pid: int
+    islands: dict[Path, Mount]
+    fixed: dict[Path, Mount]
+    ways: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+
+class Sandbox:
+    """Decides whether the model's commands run inside a wall, and keeps the walls.
+
+    A conversation has one for its commands and, in plan mode, another in which nothing can be
+    written. All commands and jobs of a wall share its processes, its network and its ``/tmp``.
+    """
+
+    def __init__(
+        self,
+        mode: SandboxMode,
+        around: Surroundings,
+        parts: WallParts = WallParts(),
+        *,
+        most_processes: int = Settings().max_processes,
+    ) -> None:
+        """Find out nothing yet.
+
+        Args:
+            mode: The setting.
+            around: What is around the folders worked in.
+            parts: What the walls are made of besides mounts.
+            most_processes: See `ProcessKeeper`.
+        """
+        self.mode: SandboxMode = mode
+        self.parts = parts
+        self._around = around
+        self._most_processes = most_processes
+        self._states: dict[Path, SandboxState] = {}
+        self._border: Border | None = None
+        self._walls: dict[tuple[Path, bool], _Wall] = {}
+        self._turn = asyncio.Lock()
+        self._stand_ins = StandIns(around.scratch_parent)
+        self._watches: dict[Path, ObeyedWatch] = {}
+        self._looks: set[asyncio.Future[Settled]] = set()
+
+    @property
+    def home(self) -> Path:
+        """The person's home folder."""
+        return self._around.home
+
+    def state(self, cwd: Path) -> SandboxState:
+        """Which wall commands in `cwd` run in. Blocking when first asked."""
+        if self.mode == "off":
+            return SandboxState("none")
+        if cwd not in self._states:
+            self._states[cwd] = self._tried(cwd)
+        return self._states[cwd]
+
+    def word(self, cwd: Path) -> str:
+        """How commands in `cwd` run, in a word or two. Blocking when first asked."""
+        if self.mode == "off":
+            return "sandbox off"
+        match self.state(cwd).backend:
+            case "bubblewrap":
+                return "sandbox"
+            case "landlock":
+                return "landlock"
+            case "none":
+                return "no sandbox"
+
+    def notice(self, cwd: Path) -> str:
+        """What the person is told at the start of a folder in which no wall can ever stand."""
+        if self.mode == "off" or not (why := self._protects_nothing(cwd)):
+            return ""
+        then = "The model cannot run commands" if self.mode == "on" else "Commands run unconfined"
+        return f"{then}: {why}."
+
+    def refusal(self, cwd: Path) -> str:
+        """Why no command of the model may run in `cwd`; empty where one may. Blocking."""
+        problem = self.state(cwd).problem
+        if self.mode != "on" or not problem:
+            return ""
+        return f'commands run only in the sandbox (sandbox = "on"), but {problem}'
+
+    def environ(self, cwd: Path, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment of commands inside, out of what it would be outside."""
+        inside = without_sockets(environ)
+        for name in _NOT_INSIDE:
+            inside.pop(name, None)
+        inside |= _INSIDE
+        if self.state(cwd).backend == "landlock":
+            for (folder, _), wall in self._walls.items():
+                if folder == cwd:
+                    inside |= _settings_by_variable(wall.plan)
+        if self.parts.gate is not None:
+            inside |= self.parts.gate.environ(inside)
+        return with_git_settings(inside, _GIT_SETTINGS)
+
+    async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
+        """What starts commands inside the wall for `cwd`, which is stood up or made right.
+
+        Raises:
+            ToolError: It cannot stand, or no longer does. Nothing ever runs without it instead.
+        """
+        key = (cwd, is_read_only)
+        async with self._turn:
+            wall = self._walls.get(key)
+            if wall is not None and wall.keeper.is_over:
+                await self._end(self._walls.pop(key))
+                wall = None
+            try:
+                if wall is None:
+                    self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
+                    self.strays()  # the ways to what exists are none
+                else:
+                    await asyncio.to_thread(self._make_right, cwd, wall)
+            except OSError as error:
+                raise _fell(error.strerror or str(error)) from error
+            return wall.keeper
+
+    def watch(self, cwd: Path) -> ObeyedWatch | None:
+        """What looks at what commands in `cwd` leave: before a wall is asked for, and after it."""
+        if self.parts.watch is not None and cwd not in self._watches:
+            folders = (cwd.resolve(), *self._around.added)
+            has_mounts = self.state(cwd).backend == "bubblewrap"
+            self._watches[cwd] = self.parts.watch(folders, has_mounts)
+        return self._watches.get(cwd)
+
+    async def recover(self, cwd: Path) -> None:
+        """Lay aside what commands left in `cwd` that ran when a program was killed.
+
+        Raises:
+            ToolError: Our folder for it cannot be used.
+        """
+        watch = await asyncio.to_thread(self.watch, cwd)
+        if watch is not None and self.state(cwd).is_on:
+            await watch.recover()
+
+    async def accept(self, cwd: Path, paths: Sequence[Path]) -> None:
+        """Tools of ours wrote `paths`, as the person let them: no command did."""
+        if (watch := self._watches.get(cwd)) is not None:
+            await watch.accept(paths)
+
+    def look_again(self, watch: ObeyedWatch) -> None:
+        """Look at what a job has left. On the event loop."""
+        look = asyncio.ensure_future(watch.hold(is_told=False))
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
+
+    def strays(self) -> list[str]:
+        """What commands newly put into the stand-in for the home folder, hidden files aside."""
+        return self._stand_ins.strays()
+
+    def hidden_names(self, cwd: Path) -> list[str]:
+        """The names of files of the folders worked in that commands cannot read."""
+        walls = [wall for (folder, _), wall in self._walls.items() if folder == cwd]
+        return [
+            path.name
+            for wall in walls
+            for path, mount in wall.islands.items()
+            if mount.kind == "hidden" and path not in wall.fixed
+        ]
+
+    async def close_walls(self) -> None:
+        """End all that is inside, and what it kept in ``/tmp``: another conversation begins."""
+        walls, self._walls = self._walls, {}
+        for wall in walls.values():
+            await self._end(wall)
+        watches, self._watches = self._watches, {}
+        for watch in watches.values():
+            await asyncio.to_thread(watch.close)
+        await asyncio.to_thread(self._stand_ins.remove)
+
+    async def _end(self, wall: _Wall) -> None:
+        await wall.ways.aclose()
+        await asyncio.to_thread(wall.keeper.close)
+        await asyncio.to_thread(shutil.rmtree, wall.plan.gate, ignore_errors=True)
+
+    def _protects_nothing(self, cwd: Path) -> str:
+        for folder in (cwd, *self._around.added):
+            if any(home.is_relative_to(folder.resolve()) for home in self._homes()):
+                return f"{folder} contains the home folder, so a sandbox would protect nothing"
+        return ""
+
+    def _tried(self, cwd: Path) -> SandboxState:
+        """Try each kind of wall with next to nothing in it."""
+        if why := self._protects_nothing(cwd):
+            return SandboxState("none", why)
+        with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
+            plan = plan_for(
+                (cwd, *self._around.added),
+                Border(self.home),
+                WallFolders(Path(folder), Path(folder), Path(folder)),
+                readable=(Path(sys.prefix), Path(sys.base_prefix)),
+            )
+            return self._tried_with(plan)
+
+    def _tried_with(self, plan: SandboxPlan) -> SandboxState:
+        bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
+        problem = "bubblewrap (bwrap) is not installed"
+        if bwrap is not None:
+            said = self._run_in(bwrap_argv(bwrap, plan))
+            problem = f"bubblewrap does not work here: {said}" if said else ""
+        if not problem:
+            return SandboxState("bubblewrap")
+        if self.parts.landlock_argv and not self._run_in(self.parts.landlock_argv(plan)):
+            return SandboxState("landlock")
+        return SandboxState("none", problem)
+
+    def _run_in(self, argv: Sequence[str], handles: Sequence[int] = ()) -> str:
+        """Why nothing runs behind `argv`; empty where it does."""
+        try:
+            tried = subprocess.run(
+                [*argv, "true"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_S,
+                env={"PATH": self._around.environ.get("PATH", os.defpath)},
+                pass_fds=handles,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        said = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return "" if tried.returncode == 0 else said or f"exit code {tried.returncode}"
+
+    async def _stand_up(self, cwd: Path, *, is_read_only: bool) -> _Wall:
+        """Start a wall, its keeper and the near end of the gate.
+
+        Raises:
+            ToolError: It does not stand.
+            OSError: Its folders cannot be made.
+        """
+        backend = self.state(cwd).backend
+        plan = await asyncio.to_thread(self._furnished_plan, cwd, is_read_only=is_read_only)
+        islands = {mount.path: mount for mount in islands_of(plan)}
+        inner = {path for path in islands if any(root in path.parents for root in plan.writable)}
+        fixed = {path: mount for path, mount in islands.items() if path not in inner}
+        wall = _Wall(ProcessKeeper(), plan, 0, islands, fixed)
+        if backend == "bubblewrap":
+            wall.keeper, wall.pid = await self._in_bubblewrap(plan)
+        elif backend == "landlock" and self.parts.landlock_argv:
+            argv = self.parts.landlock_argv(plan)
+            wall.keeper = ProcessKeeper(self._most_processes, Confinement(argv))
+            wall.keeper.start()
+        else:
+            raise ToolError("there is no sandbox here")
+        try:
+            async with wall.keeper.child_group(
+                ["/bin/sh", "-c", ":"], cwd=plan.workspace, environ={}
+            ) as child:
+                async with asyncio.timeout(_STANDS_WITHIN_S):
+                    await _all_of(child)
+            if child.exit_code != 0:
+                raise _fell("no command runs in it")
+            await self._open_gate(wall)
+        except (ToolError, TimeoutError) as error:
+            await self._end(wall)
+            raise _fell(str(error) or "it does not answer") from error
+        except BaseException:
+            await self._end(wall)
+            raise
+        return wall
+
+    async def _in_bubblewrap(self, plan: SandboxPlan) -> tuple[ProcessKeeper, int]:
+        """A keeper inside bubblewrap, and the first process there as it is known outside."""
+        bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH")) or "bwrap"
+        reading, writing = os.pipe()
+        handles, filtering = [writing], None
+        try:
+            if self.parts.filter_program is not None:
+                filtering = _in_memory(self.parts.filter_program(platform.machine()))
+                handles.append(filtering)
+            argv = bwrap_argv(bwrap, plan, info=writing, seccomp=filtering)
+            keeper = ProcessKeeper(self._most_processes, Confinement(argv, tuple(handles)))
+            keeper.start()
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            for handle in handles:
+                os.close(handle)
+        pid = await asyncio.to_thread(_first_process, reading)
+        if not pid:
+            keeper.close()
+            said = await asyncio.to_thread(self._run_in, bwrap_argv(bwrap, plan))
+            raise _fell(said or "it ended at once")
+        return keeper, pid
+
+    async def _open_gate(self, wall: _Wall) -> None:
+        """Start what listens inside for the gate, and wait until it says that it does."""
+        gate, program = self.parts.gate, self.parts.gate_program
+        if gate is None or program is None:
+            return
+        folder = wall.plan.gate
+        await gate.serve(folder, is_read_only=wall.plan.is_read_only)
+        wall.ways.callback(gate.stop, folder)
+        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(folder), str(gate.port)]
+        child = await wall.ways.enter_async_context(
+            wall.keeper.child_group(words, cwd=folder, environ={})
+        )
+        output = child.read_until_exit()
+        async with asyncio.timeout(_GATE_WITHIN_S):
+            await anext(output, b"")
+        if child.exit_code is not None:
+            raise _fell("the way to the network cannot be opened")
+
+    def _make_right(self, cwd: Path, wall: _Wall) -> None:
+        """Lay again what fell off a wall, and what has come to be covered since. Blocking.
+
+        Raises:
+            OSError: The wall is no more.
+            ToolError: Something cannot be laid.
+        """
+        if not wall.pid:
+            return
+        mounted = mounted_in(wall.pid)
+        plan = self._plan_now(cwd, wall.plan, mounted)
+        wanted = wall.fixed | {mount.path: mount for mount in islands_of(plan)}
+        stale = [
+            path
+            for path, mount in wall.islands.items()
+            if path in mounted and (path not in wanted or wanted[path].kind != mount.kind)
+        ]
+        missing = [
+            mount
+            for path, mount in wanted.items()
+            if path not in mounted or path in stale or path not in wall.islands
+        ]
+        if stale or missing:
+            said = relay(wall.pid, missing, reversed(stale))
+            mounted = mounted_in(wall.pid)
+            bare = [path for path in wanted if path not in mounted and path.exists()]
+            if said or bare:
+                raise _fell(said or f"{bare[0]} cannot be covered")
+        wall.islands = wanted
+
+    def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
+        """The plan of a new wall, whose stand-in for the home folder is made ready. Blocking."""
+        workspace, homes = cwd.resolve(), self._homes()
+        view = what_runs(homes, (workspace, *self._around.added), self._around.environ)
+        for path in (cwd, *self._around.added, *(self.home / name for name in self._around.caches)):
+            view.add(path)
+        folders = (workspace, *self._around.added)
+        covers = self._covers(cwd)
+        own = self._stand_ins.of_wall()
+        home = self.home.resolve()
+        settings = tool_settings(self.home, workspace, self._around.environ)
+        furnish(own.home_stand_in, home, view, settings)
+        plan = plan_for(
+            (workspace, *self._around.added),
+            self._border_here(),
+            own,
+            readable=self._runs(view),
+            hidden=(*self.parts.hidden_paths(folders), *covers.hidden),
+            read_only=(*self.parts.read_only_paths(folders), *covers.read_only),
+            copies=covers.copies,
+            is_read_only=is_read_only,
+        )
+        close_ways(plan)
+        return plan
+
+    def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
+        """The plan of a wall that stands as far as it may be another by now.
+
+        No copy can be laid in it: what would have one is read-only.
+        """
+        folders = (before.workspace, *self._around.added)
+        covers = self._covers(cwd)
+        laid = {path for path, _ in before.copies} & mounted
+        bare = [path for path, _ in covers.copies if path not in laid]
+        return plan_for(
+            folders,
+            Border(self.home),
+            WallFolders(before.home_stand_in, before.scratch, before.gate),
+            hidden=(*self.parts.hidden_paths(folders), *covers.hidden),
+            read_only=(*self.parts.read_only_paths(folders), *covers.read_only, *bare),
+            copies=[(path, copy) for path, copy in before.copies if path in mounted],
+            is_read_only=before.is_read_only,
+        )
+
+    def _covers(self, cwd: Path) -> Covers:
+        watch = self._watches.get(cwd)
+        return Covers() if watch is None else watch.covers
+
+    def _runs(self, view: HomeView) -> Iterable[Path]:
+        """What exists of the home folder, without what is this program's own."""
+        own = [folder.resolve() for folder in self._around.own_folders]
+        return (path for path in view.readable if not any(path.is_relative_to(o) for o in own))
+
+    def _border_here(self) -> Border:
+        if self._border is None:
+            account = home_of_account()
+            others = () if account is None or account == self.home.resolve() else (account,)
+            hidden = (*self._around.own_folders, *hidden_of_machine(self._around.environ), *others)
+            self._border = Border(self.home, self._around.caches, hidden)
+        return self._border
+
+    def _homes(self) -> tuple[Path, ...]:
+        account = home_of_account()
+        homes = dict.fromkeys((self.home.resolve(), *(() if account is None else (account,))))
+        return tuple(home for home in homes if home.name)
+
+
+async def _all_of(child: Child) -> None:
+    async for _ in child.read_until_exit():
+        pass
+
+
+def _fell(why: str) -> ToolError:
+    return ToolError(f"The sandbox cannot be set up: {why}. Nothing was run. {_NEEDS}")
+
+
+def _first_process(reading: int) -> int:
+    """What bubblewrap tells of the first process inside; 0 where it tells nothing in time."""
+    said = b""
+    with os.fdopen(reading, "rb", 0) as pipe:
+        while not said.rstrip().endswith(b"}"):
+            ready, _, _ = select.select([pipe], [], [], _STANDS_WITHIN_S)
+            if not ready or not (chunk := pipe.read(4_096)):
+                return 0
+            said += chunk
+    with suppress(ValueError, KeyError, TypeError):
+        return int(json.loads(said)["child-pid"])
+    return 0
+
+
+def _in_memory(content: bytes) -> int:
+    handle = os.memfd_create("filter")
+    os.write(handle, content)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
+
+
+def _settings_by_variable(plan: SandboxPlan) -> dict[str, str]:
+    """Where settings are, on a wall that lays nothing over the home folder."""
+    stand_in = plan.home_stand_in
+    return {
+        "TMPDIR": os.fspath(plan.scratch),
+        "GIT_CONFIG_GLOBAL": os.fspath(stand_in / ".gitconfig"),
+        "PIP_CONFIG_FILE": os.fspath(stand_in / ".config/pip/pip.conf"),
+        "NPM_CONFIG_USERCONFIG": os.fspath(stand_in / ".npmrc"),
+    }

@@ -1,0 +1,568 @@
+"""Keeping what the outside obeys as it is, whatever commands in the wall do.
+
+What exists is kept in one of three ways (`obeyed_state.Way`). A read-only mount is the plainest,
+but git cannot change such a file: a merge or rebase that has to fails half-way. So a *folder*
+(``.vscode``) is replaced inside by a copy that commands may change, and a *text* that runs nothing
+by itself (``AGENTS.md``) is only compared. After each command the changes are looked at. Versions
+that the person's commits have, or that were in place before, are let through; anything else is laid
+aside, and what was there before is back. In a copied or mounted place no change is met outside
+before that.
+
+What does not exist yet cannot be held by a mount: it is looked for after each command. New git
+repositories stay, but for hooks, and settings that could run programs.
+
+The baseline is on disk while commands run. After ``kill -9`` the next conversation in the folder
+compares with it.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from agent_tui.errors import ToolError
+from agent_tui.paths import make_private_dir
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
+from agent_tui.tools.sandbox.busy_marker import BusyMarker
+from agent_tui.tools.sandbox.git_controls import (
+    covers_of,
+    plain_settings,
+    repositories_of,
+    why_obeyed,
+)
+from agent_tui.tools.sandbox.held import HeldFile, HeldStore
+from agent_tui.tools.sandbox.hidden import HiddenFiles
+from agent_tui.tools.sandbox.known_versions import KnownVersions, blob_id
+from agent_tui.tools.sandbox.obeyed_state import (
+    LINK,
+    OTHER,
+    Contents,
+    KeptState,
+    Look,
+    files_of,
+    look_at,
+    path_of,
+    read_state,
+    references_of,
+    state_of,
+    with_seen,
+    write_state,
+)
+from agent_tui.tools.sandbox.project_walk import Found, ProjectWalk
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What was done after a command.
+
+    Args:
+        held: Laid aside until the person decides.
+        brought: Files that git changed to a version of the person's.
+    """
+
+    held: tuple[HeldFile, ...] = ()
+    brought: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Covers:
+    """What a wall has to lay.
+
+    Args:
+        read_only: What cannot be changed inside.
+        copies: Folders, and the copy that takes the place of each inside.
+        hidden: Files with keys.
+    """
+
+    read_only: tuple[Path, ...] = ()
+    copies: tuple[tuple[Path, Path], ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One thing that commands did.
+
+    Args:
+        path: What it is about; `source` is where it is now, elsewhere for a copy.
+        who: Why it is laid aside.
+        before: The digest of what was there; empty for nothing.
+        files: What has to be known for it to stay: paths and digests.
+        is_control: It is one of git's own files, which no commit brings.
+    """
+
+    path: Path
+    source: Path
+    who: str
+    before: str = ""
+    files: tuple[tuple[Path, str], ...] = ()
+    is_control: bool = False
+
+
+class ObeyedWatch:
+    """Watches the folders worked in of one conversation.
+
+    `note` before a command, `hold` after it; both may be called for several commands at once.
+    Between the two, other programs may do the same in the same folder.
+
+    Args:
+        roots: The folders worked in, the workspace first.
+        folder: Ours, for these roots; hidden from commands.
+        keeper: Starts git, outside the wall.
+        environ: The environment of commands.
+        may_show: Whether a rule of the person's lets commands see a file with keys.
+        has_mounts: Whether the wall can hold files in folders that may be written.
+
+    Attributes:
+        found: The newest walk's.
+        hidden: The files that commands do not see.
+        covers: What the wall has to lay from now on.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        folder: Path,
+        *,
+        keeper: ProcessKeeper,
+        environ: Mapping[str, str],
+        may_show: Callable[[Path], bool] = lambda _path: False,
+        has_mounts: bool = True,
+    ) -> None:
+        self._walk = ProjectWalk(roots)
+        self._entries_above = tuple(_entries_above(self._walk.roots))
+        gits = (git for entry in self._entries_above for git in repositories_of(entry))
+        self._roots = tuple(dict.fromkeys((*self._walk.roots, *gits)))
+        self._folder = folder
+        self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
+        self._store = HeldStore(folder / "held", self._roots)
+        self._versions = KnownVersions(keeper, environ, self._walk.roots)
+        self._has_mounts = has_mounts
+        self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
+        self._running = 0
+        self._marker = BusyMarker(folder / "running", self._own_copies.name)
+        self._baseline: Look = Look()
+        self._seen: dict[Path, tuple[str, ...]] = {}
+        self._made: set[Path] = set()
+        self._refused: set[tuple[Path, str]] = set()
+        self._state: KeptState = KeptState()
+        self._state_stamp: tuple[int, int] = (0, 0)
+        self._pending: list[HeldFile] = []
+        self._turn = asyncio.Lock()
+        self.hidden = HiddenFiles(may_show, environ)
+        self.found = Found()
+        self.covers = Covers()
+        self._synced: dict[Path, dict[str, str]] = {}
+
+    async def recover(self) -> tuple[HeldFile, ...]:
+        """Compare with the baseline where a program was killed while commands ran.
+
+        To be called when a conversation begins. What is held is also part of the next `hold`.
+
+        Raises:
+            ToolError: Our folder cannot be used.
+        """
+        async with self._turn:
+            before = len(self._pending)
+            with _told():
+                if await asyncio.to_thread(self._take_up):
+                    await self._settle()
+                if not self._running:
+                    self._marker.say_idle()
+            return tuple(self._pending[before:])
+
+    async def note(self) -> None:
+        """A command begins: what is in place is the person's, but for what others still do.
+
+        Raises:
+            ToolError: Our folder cannot be used, so no command may run.
+        """
+        async with self._turn:
+            with _told():
+                is_unsure = await asyncio.to_thread(self._take_up)
+                if is_unsure or self._running:
+                    await self._settle()
+                else:
+                    await self._versions.note(are_persons=True)
+                    await asyncio.to_thread(self._rebase)
+            self._running += 1
+
+    async def hold(self, *, is_over: bool = True, is_told: bool = True) -> Settled:
+        """A command ended, or goes on as a job.
+
+        Args:
+            is_over: False where it goes on: then another call is due at its end.
+            is_told: Whether anybody is told of the answer; else what was held is in the next one.
+
+        Raises:
+            ToolError: Our folder cannot be used.
+        """
+        async with self._turn:
+            with _told():
+                brought = await self._settle()
+                self._running -= is_over
+                if not self._running:
+                    self._marker.say_idle()
+            if not is_told:
+                return Settled()
+            held, self._pending = tuple(self._pending), []
+            return Settled(held, tuple(brought))
+
+    async def release(self, held: HeldFile) -> None:
+        """Put in place what was held, as the person was shown it.
+
+        Raises:
+            ToolError: It cannot be done; the text says why.
+        """
+        async with self._turn:
+            await asyncio.to_thread(self._store.put_in_place, held)
+            with _told():
+                await asyncio.to_thread(self._rebase, held.path)
+
+    async def accept(self, paths: Iterable[Path]) -> None:
+        """Our own tools wrote `paths`, which the person let them: nothing of that is held."""
+        async with self._turn:
+            with _told():
+                for path in paths:
+                    await asyncio.to_thread(self._rebase, path)
+
+    def close(self) -> None:
+        """No command runs any more, and none will."""
+        self._marker.remove()
+        shutil.rmtree(self._own_copies, ignore_errors=True)
+
+    def _take_up(self) -> bool:
+        """Read what is kept on disk; whether something of it may not be the person's."""
+        self._marker.say_busy()  # should this be the one that is killed
+        has_state = self._stamp_of_state() == self._state_stamp
+        if not has_state and (state := read_state(self._state_file)) is not None:
+            self._use(state)
+            has_state = True
+        return self._marker.is_another_busy() and has_state
+
+    @property
+    def _state_file(self) -> Path:
+        return self._folder / "baseline.json"
+
+    def _use(self, state: KeptState) -> None:
+        self._baseline = Look(
+            nodes={path_of(name): "" for name in state.nodes},
+            contents={path_of(name): digest for name, digest in state.contents.items()},
+            control_contents={path_of(name): digest for name, digest in state.controls.items()},
+        )
+        self._seen = {path_of(name): digests for name, digests in state.seen.items()}
+        self._versions.references = references_of(state)
+
+    def _stamp_of_state(self) -> tuple[int, int]:
+        try:
+            status = self._state_file.stat()
+        except OSError:
+            return 0, 1
+        return status.st_ino, status.st_mtime_ns
+
+    def _look(self) -> Look:
+        self.found = self._walk.look()
+        self.found.gits.extend(self._entries_above)
+        return look_at(self.found, self._contents, has_mounts=self._has_mounts)
+
+    def _rebase(
+        self, only: Path | None = None, look: Look | None = None, *, by_commands: bool = False
+    ) -> None:
+        """Take what is in place for what ought to be; of `only` one file or folder if given."""
+        look = look or self._look()
+        self.hidden.take(self.found.secrets, by_commands=by_commands)
+        if only is not None:
+            look = _with_part(self._baseline, look, only)
+        self._seen = with_seen(self._seen, look)
+        state = state_of(look, self._seen, self._versions.references)
+        if state != self._state or self._stamp_of_state() != self._state_stamp:
+            write_state(self._state_file, state)
+            self._state, self._state_stamp = state, self._stamp_of_state()
+        self._baseline = look
+        self.covers = Covers(
+            tuple(sorted({*_mounted(look, self._roots), *self._git_covers()})),
+            tuple(self._copies_of(look)),
+            self.hidden.paths,
+        )
+
+    def _git_covers(self) -> Iterator[Path]:
+        """What git obeys, but for repositories of commands: they are to be able to remove them."""
+        if self._has_mounts:
+            for entry in self.found.gits:
+                if entry not in self._made:
+                    yield from _inside(covers_of(entry), self._roots)
+
+    def _copies_of(self, look: Look) -> Iterator[tuple[Path, Path]]:
+        """The copy of each folder that has one, made to be like it."""
+        for node, way in look.ways.items():
+            if way == "copied":
+                copy = self._copy_of(node)
+                self._make_alike(node, copy)
+                yield node, copy
+
+    def _copy_of(self, node: Path) -> Path:
+        at = next(root for root in self._roots if node.is_relative_to(root))
+        number = self._roots.index(at)
+        return self._own_copies / str(number) / node.relative_to(at)
+
+    def _make_alike(self, node: Path, copy: Path) -> None:
+        make_private_dir(copy)
+        wanted = self._digests_below(node) or {}
+        self._synced[node] = wanted
+        if self._digests_below(copy) == wanted:
+            return
+        for there in list(copy.iterdir()):
+            _remove(there)
+        for below, digest in wanted.items():
+            if (kept := self._contents.of(digest)) is not None:
+                target = copy / below
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with folder_of(target, (self._own_copies,)) as folder:
+                    write_at(folder, target.name, *kept)
+
+    def _digests_below(self, folder: Path) -> dict[str, str] | None:
+        files = files_of(folder)
+        if files is None:
+            return None
+        return {os.fspath(f.relative_to(folder)): self._contents.digest_of(f) for f in files}
+
+    async def _settle(self) -> list[Path]:
+        """Let through and lay aside what commands did; then what is in place is in order."""
+        await self._versions.note(are_persons=False)
+        look, changes = await asyncio.to_thread(self._changes)
+        brought: list[Path] = []
+        for change in changes:
+            if await self._may_stay(change):
+                if change.source != change.path:
+                    brought += await asyncio.to_thread(self._bring, change)
+            elif change.files[:1] != ((change.path, ""),):  # what was deleted in a copy is back
+                with suppress(FileNotFoundError):  # another program was quicker
+                    self._pending.append(await asyncio.to_thread(self._put_aside, change))
+        if self._versions.has_new_index():
+            brought += await self._check_out_mounted()
+        known = None if changes or brought else look
+        await asyncio.to_thread(partial(self._rebase, look=known, by_commands=True))
+        return brought
+
+    def _changes(self) -> tuple[Look, list[_Change]]:
+        before = set(self.found.gits)
+        look = self._look()
+        self._made |= set(self.found.gits) - before
+        return look, [
+            *self._new_nodes(look),
+            *self._changed_files(look),
+            *self._changed_copies(look),
+            *self._changed_controls(look),
+        ]
+
+    def _new_nodes(self, look: Look) -> Iterator[_Change]:
+        for node, who in look.nodes.items():
+            if node not in self._baseline.nodes:
+                files = files_of(node)
+                known = tuple((path, self._contents.digest_of(path)) for path in files or ())
+                yield _Change(node, node, _obeys(who), files=known if files else ((node, OTHER),))
+
+    def _changed_files(self, look: Look) -> Iterator[_Change]:
+        """What is compared of what was there before; what is gone is obeyed by nobody."""
+        for path, digest in look.contents.items():
+            node = next((n for n in (path, *path.parents) if n in look.nodes), path)
+            before = self._baseline.contents.get(path, "")
+            is_compared = node in self._baseline.nodes and look.ways.get(node) == "compared"
+            if is_compared and digest and digest != before:
+                who = _obeys(look.nodes[node])
+                yield _Change(path, path, who, before, ((path, digest),))
+
+    def _changed_copies(self, look: Look) -> Iterator[_Change]:
+        for node, copy in self.covers.copies:
+            who = _obeys(look.nodes.get(node, "the outside"))
+            now = self._digests_below(copy)
+            if now is None:
+                yield _Change(node, copy, who, files=((node, OTHER),))
+                continue
+            before = self._synced[node]
+            for below in sorted({*now, *before}):
+                old, new = before.get(below, ""), now.get(below, "")
+                if new != old:
+                    path = node / below
+                    yield _Change(path, copy / below, who, old, ((path, new),))
+
+    def _changed_controls(self, look: Look) -> Iterator[_Change]:
+        for path, kind in look.controls.items():
+            before = self._baseline.control_contents.get(path, "")
+            is_held = any(place in self.covers.read_only for place in (path, path.parent))
+            if is_held or look.control_contents[path] == before:
+                continue
+            if why := why_obeyed(path, kind, self._roots):
+                yield _Change(path, path, why, before, is_control=True)
+
+    async def _may_stay(self, change: _Change) -> bool:
+        if change.is_control:
+            return False
+        for path, digest in change.files:
+            if digest in self._seen.get(path, ()):
+                continue
+            # Deleted: only what a commit still has is deleted outside, too.
+            content = self._contents.bytes_of(digest or change.before)
+            if content is None or not await self._versions.has(path, content):
+                return False
+        return True
+
+    def _bring(self, change: _Change) -> list[Path]:
+        """Do outside what a command did to a copy, unless the person did something else there."""
+        ((path, digest),) = change.files
+        kept = self._contents.of(digest)
+        if self._contents.digest_of(path) != change.before:
+            return []
+        try:
+            if kept is not None:
+                make_folders(path.parent, self._roots)
+                with folder_of(path, self._roots) as folder:
+                    write_at(folder, path.name, *kept)
+            else:
+                with folder_of(path, self._roots) as folder:
+                    os.unlink(path.name, dir_fd=folder)
+        except OSError:
+            return []
+        return [path]
+
+    def _put_aside(self, change: _Change) -> HeldFile:
+        if change.source != change.path:
+            return self._keep_of_copy(change)
+        before = self._contents.of(change.before)
+        if before is not None:
+            return self._store.take_back(change.path, change.who, *before)
+        if change.is_control and change.path.name == "config" and not change.path.is_symlink():
+            plain = plain_settings(change.path).encode()
+            return self._store.take_back(change.path, change.who, plain, 0o644)
+        held = self._store.move(change.path, change.who)
+        if change.before.startswith(LINK):
+            target = os.fsdecode(bytes.fromhex(change.before.removeprefix(LINK)))
+            with folder_of(change.path, self._roots) as folder:
+                os.symlink(target, change.path.name, dir_fd=folder)
+        return held
+
+    def _keep_of_copy(self, change: _Change) -> HeldFile:
+        before = self._contents.of(change.before)
+        return self._store.keep(
+            change.path, change.who, before[0] if before else None, change.source
+        )
+
+    async def _check_out_mounted(self) -> list[Path]:
+        """Put in place the versions that a checkout could not: ``git`` exits with 0 all the same.
+
+        That is so where index and commit agree on one version, and another committed one is there.
+        One that only commands committed is laid aside.
+        """
+        brought: list[Path] = []
+        for node, way in list(self._baseline.ways.items()):
+            if way != "mounted" or not node.is_file() or node.is_symlink():
+                continue
+            id = await self._versions.checked_out(node)
+            now = await asyncio.to_thread(_read, node)
+            if not id or now is None or blob_id(now, like=id) == id or (node, id) in self._refused:
+                continue
+            content = await self._versions.content(node, id)
+            ids = await self._versions.ids(node)
+            if content is None or len(content) > MOST_BYTES or blob_id(now, like=id) not in ids:
+                continue
+            if id in ids:
+                await asyncio.to_thread(self._write, node, content)
+                brought.append(node)
+            else:
+                self._refused.add((node, id))
+                who = _obeys(self._baseline.nodes[node])
+                held = await asyncio.to_thread(self._store.keep_bytes, node, who, now, content)
+                self._pending.append(held)
+        return brought
+
+    def _write(self, path: Path, content: bytes) -> None:
+        mode = path.lstat().st_mode
+        with folder_of(path, self._roots) as folder:
+            write_at(folder, path.name, content, mode)
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Make what the disk reports an error for the model.
+
+    Raises:
+        ToolError: In its place.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
+
+
+def read_only_paths(roots: Sequence[Path]) -> list[Path]:
+    """What is there in `roots` that the outside obeys, as far as a walk comes. Blocking.
+
+    For a wall without an `ObeyedWatch`, whose `read_only` leaves out what is kept in another way.
+    """
+    walk = ProjectWalk(roots)
+    found = walk.look()
+    covers = (path for entry in found.gits for path in covers_of(entry))
+    return sorted({*_inside(found.obeyed, walk.roots), *_inside(covers, walk.roots)})
+
+
+def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
+    """The ``.git`` of each root that is in a repository without being its top."""
+    for root in roots:
+        entries = (folder / ".git" for folder in (root, *root.parents))
+        entry = next(filter(os.path.lexists, entries), None)
+        if entry is not None and entry.parent not in roots:
+            yield entry
+
+
+def _mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
+    """What of `look` is mounted read-only, links followed."""
+    nodes = [node for node, way in look.ways.items() if way == "mounted" or node.is_symlink()]
+    yield from _inside(nodes, roots)
+
+
+def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        with suppress(OSError, RuntimeError):
+            resolved = path.resolve(strict=True)
+            if resolved not in roots and any(resolved.is_relative_to(root) for root in roots):
+                yield resolved
+
+
+def _with_part(before: Look, now: Look, only: Path) -> Look:
+    """`before`, but for `only`, which is as it is `now`."""
+
+    def is_part(path: Path) -> bool:
+        return path.is_relative_to(only) or only.is_relative_to(path)
+
+    look = Look(ways=now.ways, controls=now.controls)
+    for mine, old, new in (
+        (look.nodes, before.nodes, now.nodes),
+        (look.contents, before.contents, now.contents),
+        (look.control_contents, before.control_contents, now.control_contents),
+    ):
+        mine.update({path: of for path, of in old.items() if not is_part(path)})
+        mine.update({path: of for path, of in new.items() if is_part(path)})
+    return look
+
+
+def _obeys(who: str) -> str:
+    return f"{who} obeys it"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.stat().st_size <= MOST_BYTES else None
+    except OSError:
+        return None
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

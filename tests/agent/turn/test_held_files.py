@@ -1,0 +1,169 @@
+"""What comes of files that a command makes and programs outside would obey."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.events import ApprovalRequest, ApprovalRequested, Notice, ToolFinished
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
+from agent_tui.tools.sandbox.watch import ObeyedWatch
+from tests.support.runtime import Stage
+from tests.support.sandbox import needs_bwrap
+
+pytestmark = needs_bwrap
+
+_MAKE = "echo export A=1 > .envrc; mkdir -p .vscode; echo '{}' > .vscode/tasks.json"
+_ENVRC = ".envrc (new): the shell obeys it; the user decides"
+
+
+class _Walled:
+    """Commands of a scripted model in a wall, in the mode and with the rules given."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.asked: list[ApprovalRequest] = []
+        self.noticed: list[str] = []
+        home = stage.folder / "home"
+        home.mkdir()
+        keeper = ProcessKeeper()
+        environ = {"PATH": os.defpath, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+
+        def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
+            own = stage.folder / "own"
+            return ObeyedWatch(folders, own, keeper=keeper, environ=environ, has_mounts=has_mounts)
+
+        around = Surroundings(
+            home=home, own_folders=(), scratch_parent=stage.folder / "walls", environ=environ
+        )
+        self.sandbox = Sandbox("on", around, WallParts(watch=watch))
+        self.toolbox = default_toolbox(keeper, sandbox=self.sandbox)
+
+    async def run(
+        self,
+        *commands: str,
+        answer: ApprovalAnswer | None = None,
+        mode: PermissionMode = "accept-edits",
+        is_interactive: bool = True,
+        allow: tuple[str, ...] = (),
+    ) -> list[str]:
+        """The results of commands; questions about held files get `answer`, others a yes."""
+        calls = tuple(call(f"c{n}", "bash", command=each) for n, each in enumerate(commands))
+        runtime = self.stage.runtime(
+            [Reply(tool_calls=calls), Reply("ok")],
+            mode=mode,
+            is_interactive=is_interactive,
+            permissions=PermissionSettings(allow=("bash(*)", *allow)),
+        )
+        runtime.services.toolbox = self.toolbox
+        told: list[str] = []
+        async for event in runtime.submit("go"):
+            if isinstance(event, ApprovalRequested):
+                is_held = event.request.reason.startswith("held back")
+                self.asked += [event.request] if is_held else []
+                given = (answer if is_held else None) or ApprovalAnswer("once")
+                runtime.pending_approvals.answer(event.request.id, given)
+            elif isinstance(event, ToolFinished):
+                told.append(event.message.text)
+            elif isinstance(event, Notice):
+                self.noticed.append(event.text)
+        return told
+
+    def text(self, name: str) -> str:
+        path = self.stage.workspace / name
+        return path.read_text() if path.exists() else ""
+
+
+@pytest.fixture
+async def walled(stage: Stage) -> AsyncIterator[_Walled]:
+    walled = _Walled(stage)
+    yield walled
+    await walled.sandbox.close_walls()
+
+
+async def test_a_yes_puts_what_a_command_made_in_place(walled: _Walled):
+    (told,) = await walled.run(_MAKE, answer=ApprovalAnswer("once"))
+    (request,) = walled.asked
+    assert request.reason == "held back: the shell obeys it; an editor obeys it"
+    assert (request.body_kind, request.title) == ("diff", ".envrc, .vscode")
+    assert "+export A=1" in request.body
+    assert f"[held back: {_ENVRC}]" in told
+    assert "[.envrc was put in place, as the user allowed it]" in told
+    assert walled.text(".envrc") == "export A=1\n"
+    assert walled.text(".vscode/tasks.json") == "{}\n"
+
+
+async def test_a_no_leaves_it_where_it_can_be_found(walled: _Walled):
+    (told,) = await walled.run(_MAKE, answer=ApprovalAnswer("no", "use .env"))
+    assert "They say: use .env" in told
+    assert "[.envrc was not put in place. Do not try another way.]" in told
+    assert walled.text(".envrc") == ""
+    (noticed,) = (text for text in walled.noticed if text.startswith(".envrc"))
+    aside = Path(noticed.rpartition(": ")[2])
+    assert aside.read_text() == "export A=1\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_interactive"), [("full", True), ("full", False), ("accept-edits", False)]
+)
+async def test_where_nobody_is_asked_only_a_rule_puts_it_in_place(
+    walled: _Walled, mode: PermissionMode, is_interactive: bool
+):
+    (walled.stage.workspace / "make.sh").write_text(_MAKE)
+    (told,) = await walled.run(
+        "sh make.sh", mode=mode, is_interactive=is_interactive, allow=("write(.vscode/**)",)
+    )
+    assert walled.asked == []
+    assert "[.envrc was not put in place" in told
+    assert walled.text(".envrc") == ""
+    assert walled.text(".vscode/tasks.json") == "{}\n"
+
+
+@pytest.mark.thorough
+async def test_what_a_job_leaves_is_part_of_the_next_result(walled: _Walled):
+    told = await walled.run(
+        "(until [ -e go ]; do sleep 0.02; done; echo 1 > .envrc; touch made) & true",
+        "touch go; until [ -e made ]; do sleep 0.02; done",
+        mode="full",
+    )
+    assert any("held back: .envrc" in each for each in told)
+    assert walled.text(".envrc") == ""
+
+
+@pytest.mark.thorough
+async def test_commands_see_no_keys_and_are_told_once(walled: _Walled):
+    workspace = walled.stage.workspace
+    (workspace / ".env").write_text("A=key\n")
+    (workspace / ".env.example").write_text("A=\n")
+    told = await walled.run("cat .env", "cat .env", "cp .env.example .env.local", "cat .env.local")
+    assert "key\n" not in told[0]
+    assert "the user can allow it with the rule read(.env)" in told[0]
+    assert "read(.env)" not in told[1]
+    assert told[3].startswith("A=\n")
+    (told,) = await walled.run("cat .env", allow=("read(.env)",))
+    assert told.startswith("A=key\n")
+
+
+@pytest.mark.thorough
+async def test_git_brings_what_the_person_committed(walled: _Walled):
+    workspace = walled.stage.workspace
+    git = "git -c user.name=A -c user.email=a@b"
+    script = (
+        "git init -q -b main . && echo one > AGENTS.md && mkdir .vscode && echo 1 > .vscode/s &&"
+        f"git add . && {git} commit -qm 1 && git switch -qc other && echo two > AGENTS.md &&"
+        f"echo 2 > .vscode/s && {git} commit -qam 2 && git switch -q main"
+    )
+    assert os.spawnlp(os.P_WAIT, "sh", "sh", "-c", f"cd {workspace} && {script}") == 0
+    told = await walled.run(
+        "git merge -q other && cat .vscode/s", "echo 3 > .vscode/s", mode="full"
+    )
+    assert walled.asked == []
+    assert "[.vscode/s was updated by git]" in told[0]
+    assert [walled.text(name) for name in ("AGENTS.md", ".vscode/s")] == ["two\n", "2\n"]
+    assert "held back: .vscode/s (changed)" in told[1]

@@ -1,0 +1,81 @@
+"""Walls for tests: whether one can stand on this machine, and running commands in one."""
+
+import ctypes
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agent_tui.config import SandboxMode
+from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
+
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_CREATE_RULESET_VERSION = 1
+
+
+@cache
+def has_bwrap() -> bool:
+    """Whether bubblewrap is installed and may make namespaces here."""
+    try:
+        tried = subprocess.run(
+            ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"],
+            capture_output=True,
+        )
+    except OSError:
+        return False
+    return tried.returncode == 0
+
+
+@cache
+def has_landlock() -> bool:
+    """Whether the kernel has Landlock."""
+    if sys.platform != "linux":
+        return False
+    version = ctypes.CDLL(None).syscall(
+        _LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_CREATE_RULESET_VERSION
+    )
+    return version > 0
+
+
+needs_bwrap = pytest.mark.skipif(not has_bwrap(), reason="bubblewrap does not work here")
+needs_landlock = pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")
+
+
+def make_sandbox(
+    folder: Path, mode: SandboxMode = "on", parts: WallParts | None = None, **around: object
+) -> Sandbox:
+    """A sandbox whose home folder and stand-ins are in `folder`.
+
+    Args:
+        folder: Has ``home`` in it, or not yet.
+        mode: The setting.
+        parts: What its walls are made of besides mounts.
+        around: Fields of `Surroundings` that are to be others.
+    """
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    known = Surroundings(
+        home=home,
+        own_folders=(),
+        scratch_parent=folder / "walls",
+        environ={"PATH": os.defpath, "HOME": str(home)},
+    )
+    return Sandbox(mode, replace(known, **around), parts or WallParts())
+
+
+async def run_inside(
+    sandbox: Sandbox, cwd: Path, command: str, *, is_read_only: bool = False
+) -> tuple[int | None, str]:
+    """How `command` ended inside the wall for `cwd`, and all that it printed."""
+    keeper = await sandbox.keeper(cwd, is_read_only=is_read_only)
+    environ = sandbox.environ(cwd, {"PATH": os.defpath, "HOME": str(sandbox.home)})
+    printed = b""
+    words = ["/bin/sh", "-c", command]
+    async with keeper.child_group(words, cwd=cwd, environ=environ) as child:
+        async for chunk in child.read_until_gone():
+            printed += chunk
+    return child.exit_code, printed.decode()

@@ -1,0 +1,115 @@
+"""A keeper inside a wall is not trusted: what runs there may have taken its place."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes.keeper import Confinement, ProcessKeeper
+from tests.support.processes import gone, nap
+from tests.support.sandbox import needs_bwrap
+
+_IMPOSTOR = """
+import json, os, socket, sys, time
+control = socket.socket(fileno=0)
+_, handles, _, _ = socket.recv_fds(control, 1, 4)
+lifeline = socket.socket(fileno=handles[0])
+lifeline.makefile("rb").readline()
+lifeline.sendall(json.loads(sys.argv[1]).encode("latin-1"))
+for handle in handles[1:]:
+    os.close(handle)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def impostor(answer: str, stays_s: float = 0) -> ProcessKeeper:
+    """A keeper whose process answers each order with `answer`."""
+    words = (sys.executable, "-I", "-S", "-c", _IMPOSTOR, json.dumps(answer), str(stays_s))
+    return ProcessKeeper(confinement=Confinement(words))
+
+
+async def exit_code(keeper: ProcessKeeper) -> int | None:
+    async with keeper.child_group(["x"], cwd=Path("/"), environ={}) as child:
+        async for _ in child.read_until_gone():
+            pass
+        return child.exit_code
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "\n",
+        "no json\n",
+        "[]\n",
+        '{"exit_code": 0}\n',
+        '{"pid": "1"}\n',
+        '{"pid": 1' + " " * 200_000,
+        "[" * 100_000 + "\n",
+        "\xff\xfe\n",
+    ],
+)
+async def test_what_no_keeper_says_is_an_error_for_the_model(answer: str):
+    with pytest.raises(ToolError, match=r"has ended|cannot be started"):
+        await exit_code(impostor(answer))
+
+
+async def test_a_reason_is_not_longer_than_reasons_are():
+    with pytest.raises(ToolError) as caught:
+        await exit_code(impostor(json.dumps({"error": "x" * 10_000}) + "\n"))
+    assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ('{"exit_code": 3}\n', 3),
+        ('{"exit_code": 3}\n{"exit_code": 4}\n{"excess": 9}\n{"excess": 8}\n', 3),
+        ('{"exit_code": 99999999999}\n', -signal.SIGKILL),
+        ('{"exit_code": "3"}\n', -signal.SIGKILL),
+        ('{"excess": -1}\n', -signal.SIGKILL),
+        ('{"pid": 1}\n' * 5_000, -signal.SIGKILL),
+        ("", -signal.SIGKILL),
+    ],
+)
+async def test_an_ending_is_believed_once_and_only_as_a_number_it_can_be(told: str, code: int):
+    assert await exit_code(impostor('{"pid": 1}\n' + told, stays_s=0.1)) == code
+
+
+_PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.sandbox import make_sandbox, run_inside
+folder = Path(sys.argv[1])
+asyncio.run(run_inside(make_sandbox(folder), folder / "work", sys.argv[2]))
+"""
+
+
+@needs_bwrap
+def test_kill_9_of_the_program_ends_all_that_is_inside(tmp_path: Path):
+    (tmp_path / "work").mkdir()
+    command = f"trap '' TERM HUP; setsid {nap(61_988)} & touch started; {nap(61_988)}"
+    program = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path), command], cwd=Path(__file__).parents[3]
+    )
+    while not (tmp_path / "work/started").exists():
+        assert program.poll() is None
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    assert gone(nap(61_988))
+
+
+async def test_a_cancelled_start_is_a_cancelled_call():
+    for _ in range(5):
+        keeper = impostor('{"pid": 1}\n', stays_s=0.2)
+        call = asyncio.create_task(exit_code(keeper))
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call

@@ -1,0 +1,63 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.sandbox.hidden import hidden_paths
+from tests.support.watched_folder import WatchedFolder
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> WatchedFolder:
+    folders = [tmp_path / name for name in ("proj", "own", "home")]
+    for folder in folders:
+        folder.mkdir()
+    return WatchedFolder(*folders, has_mounts=False)
+
+
+def _names(place: WatchedFolder) -> set[str]:
+    return {str(path.relative_to(place.root)) for path in place.watch.hidden.paths}
+
+
+def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
+    for name in (
+        *(".env", ".env.local", "deep/er/.env", "server.key", "id_rsa", "terraform.tfstate"),
+        *(".env.example", ".env.sample", ".env.dist", ".env.template", "key.py", "id_rsa.pub"),
+        "node_modules/x/.env",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = hidden_paths([tmp_path], lambda path: path.name == "server.key")
+    assert {str(path.relative_to(tmp_path)) for path in found} == {
+        *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),
+    }
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+async def test_what_git_tracks_is_not_hidden(place: WatchedFolder):
+    place.outside("git init -q; touch .env tests.pem; git add tests.pem; git commit -qm x")
+    await place.run("true")
+    assert _names(place) == {".env"}
+
+
+async def test_what_a_command_made_stays_visible_until_the_person_changes_it(place: WatchedFolder):
+    place.outside("echo A= > .env.example; mkdir sub; echo key > sub/.env")
+    await place.run("true")
+    assert _names(place) == {"sub/.env"}
+    await place.run("cp .env.example .env")
+    await place.run("cat .env; echo B= >> .env")
+    assert _names(place) == {"sub/.env"}
+    await place.run("mv sub other")
+    assert _names(place) == {"other/.env"}
+    place.outside("echo A=key > .env")
+    await place.watch.note()
+    assert _names(place) == {".env", "other/.env"}
+
+
+async def test_the_model_is_told_once_of_a_hidden_file_that_a_command_meets(place: WatchedFolder):
+    place.outside("echo A=key > .env")
+    await place.run("true")
+    hidden = place.watch.hidden
+    assert hidden.hint("npm test", "cannot read package.env or .env.example") == ""
+    assert hidden.hint("npm start", "Error: .env: no such file").endswith("the rule read(.env)")
+    assert hidden.hint("npm start", "Error: .env: no such file") == ""

@@ -1,0 +1,154 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.sandbox.home import furnish, tool_settings, what_runs
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def readable(home: Path, *path: Path, work: Path | None = None, **environ: str) -> set[Path]:
+    """What exists below `home`, relative to it, with `path` on PATH."""
+    found = what_runs(
+        (home,), (work,) if work else (), {"PATH": os.pathsep.join(map(str, path)), **environ}
+    )
+    return {place.relative_to(home) for place in found.readable if home in place.parents}
+
+
+def exists(home: Path, name: str, found: set[Path]) -> bool:
+    return any(Path(name).is_relative_to(place) for place in found) and (home / name).exists()
+
+
+def test_programs_beside_credentials_come_without_them(home: Path):
+    for name in (".fly/bin/fly", ".fly/lib/x", ".fly/config.yml", ".ssh/id_rsa", "notes.md"):
+        program(home / name)
+    found = readable(home, home / ".fly/bin", Path("/usr/bin"), Path("relative"))
+    assert exists(home, ".fly/bin/fly", found)
+    assert exists(home, ".fly/lib/x", found)
+    for name in (".fly/config.yml", ".ssh/id_rsa", "notes.md"):
+        assert not exists(home, name, found)
+
+
+@pytest.mark.parametrize(
+    ("on_path", "needed"),
+    [
+        ("jdk-21/bin", "jdk-21/conf/x"),
+        (".nvm/versions/node/v20/bin", ".nvm/versions/node/v20/lib/x"),
+        (".pyenv/shims", ".pyenv/versions/3.12/bin/python"),
+        (".miniconda/bin", ".miniconda/pkgs/x"),
+        (".cargo/bin", ".rustup/toolchains/stable/bin/cargo"),
+        ("work/node_modules/.bin", "work/node_modules/x/index.js"),
+        ("bin", "bin/tool"),
+    ],
+)
+def test_what_the_programs_on_path_need_is_there(home: Path, on_path: str, needed: str):
+    program(home / on_path / "tool")
+    program(home / needed)
+    if "conda" in on_path:
+        (home / ".miniconda/conda-meta").mkdir()
+    found = readable(home, home / on_path)
+    assert exists(home, needed, found)
+    assert Path() not in found
+
+
+def test_links_to_programs_are_followed_and_made_again(home: Path):
+    tool = program(home / ".local/share/tools/venvs/t/bin/t")
+    (home / ".dotfiles/bin").mkdir(parents=True)
+    (home / ".dotfiles/bin/t").symlink_to(tool)
+    (home / "bin").symlink_to(home / ".dotfiles/bin")
+    view = what_runs((home,), (), {"PATH": str(home / "bin")})
+    assert {home / ".local/share/tools/venvs/t", home / ".dotfiles/bin"} <= view.readable
+    furnish(home.with_name("stand-in"), home, view, {".npmrc": "fund=false\n"})
+    assert (home.with_name("stand-in") / "bin").readlink() == home / ".dotfiles/bin"
+    assert (home.with_name("stand-in") / ".npmrc").read_text() == "fund=false\n"
+
+
+def test_a_virtual_environment_brings_its_interpreter(home: Path, tmp_path: Path):
+    program(home / ".pythons/deep/cpython-3.12/bin/python3.12")
+    environment = tmp_path / "work/.venv"
+    environment.mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text(f"home = {home}/.pythons/deep/cpython-3.12/bin\n")
+    found = readable(home, work=tmp_path / "work")
+    assert Path(".pythons/deep/cpython-3.12") in found
+
+
+def test_a_link_out_of_the_home_folder_brings_nothing_of_it(home: Path):
+    (home / ".secrets").mkdir()
+    (home / ".secrets/key").write_text("")
+    (home / "bin").mkdir()
+    (home / "bin/up").symlink_to(home)
+    (home / "bin/loop").symlink_to(home / "bin/loop")
+    found = readable(home, home / "bin")
+    assert found == {Path("bin")}
+
+
+def settings(home: Path, work: Path) -> dict[str, str]:
+    return tool_settings(home, work, {"PATH": os.environ["PATH"]})
+
+
+def test_git_knows_who_the_person_is_and_nothing_that_runs_or_lets_in(home: Path, tmp_path: Path):
+    work = tmp_path / "work"
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    (home / ".ignore").write_text("*.swp\n")
+    (home / ".work").write_text('[user]\n\temail = "ada@work.example"\n')
+    (home / ".gitconfig").write_text(
+        '[user]\n\tname = "Ada \\"L\\" \\\\ Lovelace"\n\temail = ada@example.org\n'
+        f'[includeIf "gitdir:{work}/"]\n\tpath = .work\n'
+        "[core]\n\texcludesFile = ~/.ignore\n\tsshCommand = evil\n\tpager = evil\n"
+        "[credential]\n\thelper = store\n[commit]\n\tgpgSign = true\n"
+        '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n'
+        '[url "https://token@github.com/"]\n\tinsteadOf = gh:\n'
+    )
+    made = settings(home, work)
+    assert made[".config/git/ignore"] == "*.swp\n"
+    (home / ".gitconfig").write_text(made[".gitconfig"])
+    shown = subprocess.run(
+        ["git", "config", "--global", "--list"],
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert shown == [
+        'user.name=Ada "L" \\ Lovelace',
+        "user.email=ada@example.org",
+        "user.email=ada@work.example",
+        "filter.lfs.clean=git-lfs clean -- %f",
+    ]
+
+
+def test_indexes_come_without_passwords(home: Path, tmp_path: Path):
+    (home / ".config/pip").mkdir(parents=True)
+    (home / ".config/pip/pip.conf").write_text(
+        "[global]\nindex-url = https://pypi.example/simple\nextra-index-url =\n"
+        "    https://ada:hunter2@private.example/simple\n    https://open.example/simple\n"
+        "[install]\nuser = true\n"
+    )
+    (home / ".npmrc").write_text(
+        "registry=https://npm.example/\n@me:registry=https://me.example/\n"
+        "//npm.example/:_authToken=npm_canary\n_auth=canary\nfund=false\n"
+    )
+    (home / ".cargo").mkdir()
+    (home / ".cargo/config.toml").write_text('[registries.x]\ntoken = "canary"\n')
+    (home / ".condarc").write_text("channels: [conda-forge]\n")
+    made = settings(home, tmp_path)
+    assert made == {
+        ".config/pip/pip.conf": "[global]\nindex-url = https://pypi.example/simple\n"
+        "extra-index-url =\n    https://open.example/simple\n",
+        ".npmrc": "registry=https://npm.example/\n@me:registry=https://me.example/\nfund=false\n",
+        ".condarc": "channels: [conda-forge]\n",
+    }

@@ -1,0 +1,296 @@
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_tui.config import SandboxMode
+from agent_tui.errors import ToolError
+from agent_tui.tools.sandbox.sandbox import WallParts
+from tests.support.processes import alive, nap
+from tests.support.sandbox import make_sandbox, needs_bwrap, run_inside
+
+pytestmark = needs_bwrap
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "home/work"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def repository(work: Path) -> Path:
+    git(work, "init", "-q", "-b", "main")
+    git(work, "commit", "-qm", "first", "--allow-empty")
+    return work
+
+
+def git(folder: Path, *words: str) -> str:
+    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    command = ["git", "-C", str(folder), *names, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+async def test_of_home_there_is_only_the_workspace_and_it_alone_can_be_written(
+    tmp_path: Path, work: Path
+):
+    for name in (".ssh/id_rsa", "notes.md", "other/code"):
+        (tmp_path / "home" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "home" / name).write_text("canary\n")
+    command = (
+        "find ~ -mindepth 1; cat ~/.ssh/id_rsa ~/notes.md; touch here /tmp/there ~/.tool ~/lost;"
+        "touch /x /usr/x /etc/x; ls /run; wc -c < /etc/shadow; ls -d /proc/[0-9]* | wc -l"
+    )
+    sandbox = make_sandbox(tmp_path)
+    _, printed = await run_inside(sandbox, work, command)
+    assert "canary" not in printed
+    assert "other" not in printed
+    assert printed.count("Read-only file system") == 3
+    assert int(printed.split()[-1]) < 8
+    assert sorted(path.name for path in work.iterdir()) == ["here"]
+    assert not {".tool", "lost"} & {path.name for path in (tmp_path / "home").iterdir()}
+    assert not Path("/tmp/there").exists()
+    assert sandbox.strays() == ["lost"]
+    assert sandbox.strays() == []
+    await sandbox.close_walls()
+
+
+async def test_what_lies_only_on_the_way_to_the_workspace_is_closed(tmp_path: Path):
+    deep = tmp_path / "home/src/work"
+    deep.mkdir(parents=True)
+    code, printed = await run_inside(make_sandbox(tmp_path), deep, "touch x && touch ../lost")
+    assert (code, "Permission denied" in printed) == (1, True)
+    assert (deep / "x").exists()
+
+
+async def test_commands_share_tmp_processes_and_network_until_the_conversation_ends(
+    tmp_path: Path, work: Path
+):
+    sandbox = make_sandbox(tmp_path)
+    keeper = await sandbox.keeper(work)
+    serve = (
+        "import http.server as h; s=h.HTTPServer(('127.0.0.1',0),h.SimpleHTTPRequestHandler);"
+        "open('/tmp/port','w').write(str(s.server_port)); s.serve_forever()"
+    )
+    words = ["/usr/bin/env", "python3", "-c", serve]
+    environ = sandbox.environ(work, os.environ)
+    async with keeper.child_group(words, cwd=work, environ=environ):
+        fetch = (
+            'until [ -s /tmp/port ]; do sleep 0.02; done; python3 -c "import urllib.request as u;'
+            "print(u.urlopen('http://127.0.0.1:'+open('/tmp/port').read()).status)\""
+        )
+        code, printed = await run_inside(sandbox, work, fetch)
+    assert (code, printed) == (0, "200\n")
+    await sandbox.close_walls()
+    assert (await run_inside(sandbox, work, "ls /tmp/port"))[0] != 0
+    await sandbox.close_walls()
+    assert list((tmp_path / "walls").iterdir()) == []
+
+
+async def test_nothing_outside_is_reached_by_network(tmp_path: Path, work: Path):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        command = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
+        _, printed = await run_inside(make_sandbox(tmp_path), work, command)
+    assert "Connection refused" in printed
+
+
+async def test_plan_mode_has_a_wall_in_which_the_folders_cannot_be_written(
+    tmp_path: Path, work: Path
+):
+    sandbox = make_sandbox(tmp_path)
+    code, printed = await run_inside(sandbox, work, "touch x; touch /tmp/y", is_read_only=True)
+    assert (code, "Read-only file system" in printed) == (0, True)
+    assert (await run_inside(sandbox, work, "touch x && ls /tmp/y"))[0] == 0
+    assert (work / "x").exists()
+
+
+async def test_git_works_but_what_it_obeys_stays(tmp_path: Path, repository: Path):
+    git(repository, "update-ref", "refs/remotes/origin/feature", "HEAD")
+    git(repository, "remote", "add", "origin", "/nowhere")
+    (tmp_path / "home/.gitconfig").write_text("[user]\n\tname = Ada\n\temail = a@example.org\n")
+    sandbox = make_sandbox(tmp_path)
+    everyday = (
+        "set -e; git switch -qc feature origin/feature; echo x > f; git add f; git commit -qm two;"
+        "echo y > f; git stash -q; git stash pop -q; git commit -qam three; git rebase -q main;"
+        "git worktree add -q trees/a -b a; git worktree remove trees/a; git gc -q;"
+        "git log --format=%an"
+    )
+    code, printed = await run_inside(sandbox, repository, everyday)
+    assert (code, printed.splitlines()) == (0, ["Ada", "Ada", "A"])
+    before = (repository / ".git/config").read_text()
+    hostile = (
+        "echo x > .git/hooks/post-commit; echo x >> .git/config; mv .git/hooks .git/other;"
+        "git config core.pager evil; mv .git aside; rm -rf .git/hooks"
+    )
+    _, printed = await run_inside(sandbox, repository, hostile)
+    assert printed.count("busy") >= 3
+    assert (repository / ".git/config").read_text() == before
+    assert not (repository / ".git/hooks/post-commit").exists()
+    assert not (repository / "aside").exists()
+
+
+async def test_a_linked_worktree_commits_to_its_repository(tmp_path: Path, repository: Path):
+    git(repository, "worktree", "add", "-q", str(tmp_path / "home/tree"))
+    git(repository, "worktree", "add", "-q", str(tmp_path / "home/other"))
+    command = (
+        "git -c user.name=A -c user.email=a commit -qm inside --allow-empty && git worktree prune;"
+        "echo 'gitdir: /evil' > .git; ls ~/work ~/other"
+    )
+    tree = tmp_path / "home/tree"
+    _, printed = await run_inside(make_sandbox(tmp_path), tree, command)
+    assert "inside" in git(tree, "log", "--format=%s")
+    assert len(git(repository, "worktree", "list").splitlines()) == 3
+    assert "evil" not in (tree / ".git").read_text()
+    assert "Read-only file system" in printed
+
+
+async def test_the_rest_of_a_monorepo_is_not_taken_for_deleted(tmp_path: Path, repository: Path):
+    for name in ("a/x", "b/y"):
+        (repository / name).parent.mkdir()
+        (repository / name).write_text("")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "both")
+    command = (
+        "echo z > x && git -c user.name=A -c user.email=a commit -qam part && git status --short;"
+        "touch ../b/new"
+    )
+    _, printed = await run_inside(make_sandbox(tmp_path), repository / "a", command)
+    assert printed.startswith("touch: cannot touch '../b/new': Read-only")
+    assert git(repository, "show", "--stat", "--format=").splitlines()[0].strip().startswith("a/x")
+
+
+def hiding(*paths: Path) -> WallParts:
+    return WallParts(hidden_paths=lambda _folders: paths)
+
+
+async def test_a_hidden_file_stays_hidden_when_an_editor_replaces_it(tmp_path: Path, work: Path):
+    secret = work / ".env"
+    secret.write_text("canary")
+    sandbox = make_sandbox(tmp_path, parts=hiding(secret))
+    assert "canary" not in (await run_inside(sandbox, work, "cat .env"))[1]
+    assert sandbox.hidden_names(work) == [".env"]
+    (work / "saved").write_text("canary again")
+    (work / "saved").replace(secret)
+    code, printed = await run_inside(sandbox, work, "cat .env")
+    assert (code, "canary" in printed, "Permission denied" in printed) == (1, False, True)
+
+
+async def test_what_comes_to_be_hidden_is_and_what_may_be_shown_is_shown(
+    tmp_path: Path, work: Path
+):
+    sandbox = make_sandbox(tmp_path)
+    await run_inside(sandbox, work, "mkdir keys; echo canary | tee .env > keys/k")
+    sandbox.parts = hiding(work / ".env", work / "keys")
+    assert "canary" not in (await run_inside(sandbox, work, "cat .env keys/k"))[1]
+    sandbox.parts = hiding(work / "keys")
+    assert (await run_inside(sandbox, work, "cat .env; ls keys"))[1] == "canary\n"
+
+
+async def test_a_repository_that_a_command_makes_is_covered_for_the_next(
+    tmp_path: Path, work: Path
+):
+    sandbox = make_sandbox(tmp_path)
+    await run_inside(sandbox, work, "git init -q")
+    _, printed = await run_inside(sandbox, work, "echo x > .git/hooks/post-commit; mv .git g")
+    assert printed.count("Read-only") + printed.count("busy") == 2
+    assert not (work / ".git/hooks/post-commit").exists()
+
+
+async def test_what_cannot_be_covered_stops_the_command(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sandbox = make_sandbox(tmp_path)
+    await run_inside(sandbox, work, "touch .env")
+    sandbox.parts = hiding(work / ".env")
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    with pytest.raises(ToolError, match=r"\.env cannot be covered\. Nothing was run"):
+        await run_inside(sandbox, work, "cat .env")
+
+
+async def test_a_wall_that_is_brought_down_is_said_and_stood_up_again(tmp_path: Path, work: Path):
+    sandbox = make_sandbox(tmp_path)
+    keeper = await sandbox.keeper(work)
+    code, _ = await run_inside(sandbox, work, "kill -9 2; sleep 60")
+    assert code == -9
+    while not keeper.is_over:
+        await asyncio.sleep(0.01)
+    with pytest.raises(ToolError, match="sandbox of this conversation has ended"):
+        async with keeper.child_group(["/bin/sh"], cwd=work, environ={}):
+            pass
+    assert (await run_inside(sandbox, work, "echo up; ls /home /root"))[1].startswith("up\n")
+
+
+async def test_a_wall_that_cannot_stand_runs_nothing(tmp_path: Path, work: Path):
+    sandbox = make_sandbox(tmp_path)
+    assert sandbox.state(work).backend == "bubblewrap"
+    program = tmp_path / "bin/bwrap"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2; exit 1\n")
+    program.chmod(0o755)
+    broken = make_sandbox(tmp_path, environ={"PATH": f"{program.parent}:{os.defpath}"})
+    broken._states = sandbox._states  # it worked when it was tried
+    with pytest.raises(ToolError, match=r"cannot be set up: bwrap: No permissions\. Nothing was"):
+        await broken.keeper(work)
+
+
+async def test_a_stopped_keeper_does_not_hold_up_for_ever(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("_CONFINED_START_S", "_GONE_WITHIN_S"):
+        monkeypatch.setattr(f"agent_tui.tools.processes.keeper.{name}", 0.3)
+    sandbox = make_sandbox(tmp_path)
+    stop_all = (
+        "for p in $(ls -d /proc/[0-9]*); do [ $p = /proc/$$ ] || kill -STOP ${p#/proc/}; done"
+    )
+    hostile = asyncio.create_task(run_inside(sandbox, work, f"{stop_all}; touch done; sleep 60"))
+    while not (work / "done").exists():
+        await asyncio.sleep(0.02)
+    with pytest.raises(ToolError, match="has ended"):
+        await run_inside(sandbox, work, "echo on")
+    await sandbox.close_walls()
+    assert (await hostile)[0] == -9
+
+
+async def test_a_command_is_ended_with_all_it_started(tmp_path: Path, work: Path):
+    sandbox = make_sandbox(tmp_path)
+    command = f"setsid {nap(61_987)} & echo $! > started; trap '' TERM; {nap(61_987)}"
+    running = asyncio.create_task(run_inside(sandbox, work, command))
+    while not (work / "started").exists():
+        await asyncio.sleep(0.02)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert alive(nap(61_987)) == []
+
+
+async def test_a_cache_that_is_a_link_is_written_where_it_leads(tmp_path: Path, work: Path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "home/.npm").symlink_to(tmp_path / "disk")
+    sandbox = make_sandbox(tmp_path, caches=(".npm", ".cache/pip"))
+    code, _ = await run_inside(sandbox, work, "touch ~/.npm/x && mkdir -p ~/.cache/pip")
+    assert (code, (tmp_path / "disk/x").exists()) == (0, True)
+    assert not (tmp_path / "home/.cache/pip").exists()
+
+
+def test_a_cache_of_ours_that_cannot_be_written_does_not_turn_the_sandbox_off(
+    tmp_path: Path, work: Path
+):
+    (tmp_path / "walls").write_text("")
+    assert make_sandbox(tmp_path).state(work).backend == "bubblewrap"
+
+
+def test_a_workspace_that_holds_the_home_folder_is_not_called_sandboxed(tmp_path: Path, work: Path):
+    thens: dict[SandboxMode, str] = {"auto": "Commands run unconfined", "on": "The model cannot"}
+    for mode, then in thens.items():
+        sandbox = make_sandbox(tmp_path, mode)
+        assert "home folder" in sandbox.state(tmp_path).problem
+        assert "home folder" in sandbox.state(tmp_path / "home").problem
+        assert then in sandbox.notice(tmp_path)
+        assert sandbox.notice(work) == ""
+        assert sandbox.state(work).is_on

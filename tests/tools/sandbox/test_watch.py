@@ -1,0 +1,404 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.sandbox.watch import read_only_paths
+from tests.support.sandbox import needs_bwrap
+from tests.support.watched_folder import WatchedFolder
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+
+_TWO_BRANCHES = """
+git init -q -b main .
+echo one > AGENTS.md; mkdir .vscode sub; echo 1 > .vscode/settings.json; echo 1 > mise.toml
+echo one > a.py; git add .; git commit -qm first
+git switch -qc other
+echo two > AGENTS.md; echo 2 > .vscode/settings.json; echo 2 > .vscode/tasks.json
+echo 2 > mise.toml
+echo two > CLAUDE.md; echo two > a.py; git add .; git commit -qm second
+git switch -q main
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> WatchedFolder:
+    """A folder in the wall."""
+    return _place(tmp_path, has_mounts=True)
+
+
+@pytest.fixture
+def open_place(tmp_path: Path) -> WatchedFolder:
+    """A folder in a wall that cannot hold files in it."""
+    return _place(tmp_path, has_mounts=False)
+
+
+def _place(tmp_path: Path, *, has_mounts: bool) -> WatchedFolder:
+    folders = [tmp_path / name for name in ("proj", "own", "home")]
+    for folder in folders:
+        folder.mkdir()
+    return WatchedFolder(*folders, has_mounts=has_mounts)
+
+
+async def test_what_is_new_and_obeyed_is_laid_aside_with_who_obeys_it(open_place: WatchedFolder):
+    settled = await open_place.run(
+        "echo export A=1 > .envrc; mkdir -p .vscode/deep sub; echo '{}' > .vscode/tasks.json;"
+        "echo x > sub/AGENTS.md; ln -s /etc .idea; echo print > a.py; echo A=1 > .env"
+    )
+    assert open_place.held(settled) == {
+        ".envrc": "the shell obeys it",
+        ".idea": "an editor obeys it",
+        ".vscode": "an editor obeys it",
+        "sub/AGENTS.md": "an agent obeys it",
+    }
+    assert sorted(path.name for path in open_place.root.iterdir()) == [".env", "a.py", "sub"]
+    (envrc,) = (file for file in settled.held if file.path.name == ".envrc")
+    assert "+export A=1" in envrc.diff
+    assert envrc.told(".envrc") == ("held back: .envrc (new): the shell obeys it; the user decides")
+    assert envrc.aside.read_text() == "export A=1\n"
+    assert open_place.held(await open_place.run("true")) == {}
+
+
+async def test_what_the_person_makes_between_commands_stays(open_place: WatchedFolder):
+    await open_place.run("true")
+    open_place.outside("echo mine > AGENTS.md; mkdir -p .git/hooks; echo x > .git/hooks/pre-push")
+    assert await open_place.run("true") == await open_place.run("true")
+    assert open_place.text("AGENTS.md") == "mine\n"
+    assert open_place.text(".git/hooks/pre-push") == "x\n"
+
+
+async def test_a_yes_puts_exactly_in_place_what_was_shown(open_place: WatchedFolder):
+    settled = await open_place.run("mkdir .vscode; echo 1 > .vscode/tasks.json; chmod +x .vscode/*")
+    (held,) = settled.held
+    await open_place.watch.release(held)
+    assert open_place.text(".vscode/tasks.json") == "1\n"
+    assert (open_place.root / ".vscode" / "tasks.json").stat().st_mode & 0o111
+    assert open_place.held(await open_place.run("true")) == {}
+
+    settled = await open_place.run("echo 1 > .envrc")
+    settled.held[0].aside.write_text("2")
+    with pytest.raises(ToolError, match="has changed"):
+        await open_place.watch.release(settled.held[0])
+    assert not (open_place.root / ".envrc").exists()
+
+
+async def test_what_is_held_never_leads_out_of_the_folder(
+    open_place: WatchedFolder, tmp_path: Path
+):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    settled = await open_place.run("mkdir sub; echo evil > sub/AGENTS.md")
+    (held,) = settled.held
+    open_place.inside(f"rm -r sub; ln -s {outside} sub")
+    with pytest.raises(ToolError, match="was not put in place"):
+        await open_place.watch.release(held)
+    assert list(outside.iterdir()) == []
+
+
+async def test_where_no_mount_holds_a_file_its_old_text_is_back(open_place: WatchedFolder):
+    open_place.outside(
+        "git init -q .; echo one > AGENTS.md; mkdir .vscode; echo 1 > .vscode/settings.json"
+    )
+    settled = await open_place.run(
+        "echo evil >> AGENTS.md; echo 2 > .vscode/settings.json; echo 3 > .vscode/tasks.json;"
+        "git config core.fsmonitor ./evil; git config branch.x.remote origin"
+    )
+    assert set(open_place.held(settled)) == {
+        *("AGENTS.md", ".vscode/settings.json", ".vscode/tasks.json", ".git/config"),
+    }
+    assert open_place.text("AGENTS.md") == "one\n"
+    assert open_place.text(".vscode/settings.json") == "1\n"
+    assert not (open_place.root / ".vscode" / "tasks.json").exists()
+    assert "fsmonitor" not in open_place.text(".git/config")
+    (agents,) = (file for file in settled.held if file.path.name == "AGENTS.md")
+    assert not agents.is_new
+    assert "+evil" in agents.diff
+
+
+async def test_what_our_own_tools_write_while_a_job_runs_stays(open_place: WatchedFolder):
+    open_place.outside("echo one > AGENTS.md")
+    await open_place.watch.note()
+    open_place.outside("echo two > AGENTS.md; echo 1 > .envrc")
+    await open_place.watch.accept([open_place.root / "AGENTS.md"])
+    settled = await open_place.watch.hold()
+    assert set(open_place.held(settled)) == {".envrc"}
+    assert open_place.text("AGENTS.md") == "two\n"
+
+
+async def test_two_commands_at_once_hold_a_file_once(open_place: WatchedFolder):
+    watch = open_place.watch
+    await watch.note()
+    await watch.note()
+    open_place.inside("echo 1 > .envrc")
+    first = await watch.hold()
+    open_place.inside("echo 2 > .mcp.json")
+    second = await watch.hold()
+    assert [set(open_place.held(each)) for each in (first, second)] == [{".envrc"}, {".mcp.json"}]
+
+
+async def test_two_programs_at_once_hold_what_either_made(open_place: WatchedFolder):
+    other = open_place.watch_again()
+    await open_place.watch.note()
+    open_place.inside("echo 1 > .envrc")
+    await other.note()  # not taken for the person's: a command of the first one runs
+    settled = [*(await other.hold()).held, *(await open_place.watch.hold()).held]
+    assert [file.path.name for file in settled] == [".envrc"]
+    assert not (open_place.root / ".envrc").exists()
+
+
+async def test_a_job_is_watched_until_its_end(open_place: WatchedFolder):
+    await open_place.watch.note()
+    assert (await open_place.watch.hold(is_over=False)).held == ()
+    open_place.inside("echo 1 > .envrc")
+    assert set(open_place.held(await open_place.run("true"))) == {".envrc"}
+    open_place.inside("echo 1 > .envrc")
+    assert set(open_place.held(await open_place.watch.hold())) == {".envrc"}
+
+
+_KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.watch import ObeyedWatch
+
+async def main():
+    root, own = Path(sys.argv[1]), Path(sys.argv[2])
+    watch = ObeyedWatch([root], own, keeper=ProcessKeeper(), environ=dict(os.environ))
+    await watch.note()
+    (root / ".envrc").write_text("1")
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.thorough
+async def test_a_program_that_is_killed_leaves_its_mark(open_place: WatchedFolder):
+    words = [sys.executable, "-c", _KILLED, str(open_place.root), str(open_place.own)]
+    assert subprocess.run(words).returncode == -9
+    assert [file.path.name for file in await open_place.watch.recover()] == [".envrc"]
+    assert await open_place.watch_again().recover() == ()
+
+
+async def test_after_a_kill_the_next_program_compares(open_place: WatchedFolder):
+    open_place.outside("echo one > AGENTS.md")
+    await open_place.watch.note()
+    open_place.inside("echo 1 > .envrc; echo evil > AGENTS.md")
+    # As a killed program leaves it: busy, and its lock is held by nobody.
+    (state,) = (open_place.own / "running").glob("*.state")
+    state.rename(state.with_name("killed.state"))
+
+    open_place.watch = open_place.watch_again()
+    held = await open_place.watch.recover()
+    assert {file.path.name for file in held} == {".envrc", "AGENTS.md"}
+    assert open_place.text("AGENTS.md") == "one\n"
+    assert set(open_place.held(await open_place.run("true"))) == {".envrc", "AGENTS.md"}
+    assert await open_place.watch_again().recover() == ()
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git checkout -q other",
+        "git switch -q other",
+        "git merge -q other",
+        "git reset -q --hard other",
+    ],
+)
+async def test_what_git_brings_of_the_person_s_commits_comes_right(
+    place: WatchedFolder, command: str
+):
+    place.outside(_TWO_BRANCHES)
+    place.outside(
+        "git rm -q mise.toml; git commit -qm none; git switch -q other;"
+        "git rm -q mise.toml; git commit -qm none; git switch -q main"
+    )
+    settled = await place.run(command, code=None)
+    assert settled.held == ()
+    assert place.text("AGENTS.md") == place.text("CLAUDE.md") == "two\n", place.printed
+    assert place.text(".vscode/settings.json") == place.text(".vscode/tasks.json") == "2\n"
+    place.outside('git diff --exit-code HEAD; test -z "$(git status --porcelain)"')
+
+    settled = await place.run("git checkout -q main~1 && git checkout -q main", code=None)
+    assert settled.held == ()
+
+
+@needs_bwrap
+async def test_a_mounted_file_is_brought_from_outside(place: WatchedFolder):
+    place.outside(_TWO_BRANCHES)
+    settled = await place.run("git checkout -q other")
+    assert place.root / "mise.toml" in settled.brought
+    assert place.text("mise.toml") == "2\n"
+    place.outside('test -z "$(git status --porcelain)"')
+
+
+@needs_bwrap
+async def test_what_a_command_commits_itself_is_held(place: WatchedFolder):
+    place.outside(_TWO_BRANCHES)
+    settled = await place.run(
+        "echo evil > AGENTS.md; echo evil > .vscode/tasks.json;"
+        "blob=$(echo evil | git hash-object -w --stdin);"
+        "git update-index --cacheinfo 100644,$blob,mise.toml;"
+        "git add AGENTS.md .vscode; git commit -qm evil; git update-ref refs/remotes/origin/x HEAD"
+    )
+    assert set(place.held(settled)) == {"AGENTS.md", ".vscode/tasks.json", "mise.toml"}
+    assert place.text("AGENTS.md") == "one\n"
+    assert place.text("mise.toml") == "1\n"
+    assert not (place.root / ".vscode" / "tasks.json").exists()
+    # Nor does a later command get it through.
+    later = await place.run("git checkout -qf HEAD", code=None)
+    assert set(place.held(later)) == {"AGENTS.md", ".vscode/tasks.json"}
+
+
+@needs_bwrap
+async def test_the_person_s_own_pull_makes_versions_known(place: WatchedFolder):
+    place.outside(_TWO_BRANCHES)
+    await place.run("true")
+    place.outside(
+        "git switch -q other; echo three > AGENTS.md; git commit -qam three; git switch -q main"
+    )
+    assert (await place.run("git merge -q other", code=None)).held == ()
+    assert place.text("AGENTS.md") == "three\n"
+
+
+@needs_bwrap
+async def test_rebase_and_stash_work_inside(place: WatchedFolder):
+    place.outside(_TWO_BRANCHES)
+    place.outside("echo main > m.py; git add m.py; git commit -qm m; rm -f x")
+    place.outside("git switch -q other; git rm -q mise.toml; git commit -qm n; git switch -q main")
+    place.outside("git rm -q mise.toml; git commit -qm n")
+    settled = await place.run("git rebase -q other", code=None)
+    assert settled.held == (), place.printed
+    assert place.text("AGENTS.md") == "two\n"
+    place.outside("echo mine >> AGENTS.md")
+    settled = await place.run("git stash -q && git stash pop -q")
+    assert settled.held == ()
+    assert place.text("AGENTS.md") == "two\nmine\n"
+    place.outside("git stash -q")
+    await place.run("true")
+    # The person stashed it: it was in place before.
+    assert (await place.run("git stash pop -q")).held == ()
+
+
+@needs_bwrap
+async def test_an_editor_outside_sees_nothing_of_a_copy_that_commands_change(place: WatchedFolder):
+    place.outside("mkdir .vscode; echo 1 > .vscode/settings.json")
+    await place.watch.note()
+    place.inside("echo evil > .vscode/settings.json; cat .vscode/settings.json")
+    assert place.printed == "evil\n"
+    assert place.text(".vscode/settings.json") == "1\n"
+    assert set(place.held(await place.watch.hold())) == {".vscode/settings.json"}
+    await place.run("cat .vscode/settings.json")
+    assert place.printed == "1\n"
+
+
+@needs_bwrap
+async def test_what_the_person_does_to_a_folder_meanwhile_stays(place: WatchedFolder):
+    place.outside("mkdir .vscode; echo 1 > .vscode/settings.json; echo 1 > .vscode/x")
+    await place.watch.note()
+    place.outside("echo 2 > .vscode/settings.json; echo 2 > .vscode/new; echo 2 > .vscode/x")
+    place.inside("cat .vscode/settings.json; echo 3 > .vscode/x")
+    assert set(place.held(await place.watch.hold())) == {".vscode/x"}
+    assert place.printed == "1\n"
+    assert [place.text(f".vscode/{name}") for name in ("settings.json", "new", "x")] == ["2\n"] * 3
+    await place.run("cat .vscode/new")
+    assert place.printed == "2\n"
+
+
+@needs_bwrap
+async def test_what_is_mounted_cannot_be_changed_inside(place: WatchedFolder):
+    place.outside("git init -q .; echo 1 > mise.toml; mkdir -p lib; git init -q lib/x")
+    await place.run(
+        "echo x >> mise.toml; echo x > .git/hooks/post-checkout; echo x >> .git/config;"
+        "echo x >> lib/x/.git/config; mv .git gone; mv lib gone; true"
+    )
+    assert place.printed.count("Read-only") + place.printed.count("busy") == 6, place.printed
+    assert place.text("mise.toml") == "1\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git init -q",
+        "git init -q sub && cd sub && echo x > a && git add a && git commit -qm a",
+        "git init -q a && (cd a && git commit -q --allow-empty -m x) && git clone -q a b",
+        "git init -q a && (cd a && git commit -q --allow-empty -m x && git worktree add -q w)"
+        " && cd a && git worktree remove w",
+        "git init -q --bare x.git",
+        "git init -q . && git commit -q --allow-empty -m x && git init -q m && cd m &&"
+        " git commit -q --allow-empty -m x && cd .. && git -c protocol.file.allow=always"
+        " submodule --quiet add ./m n && git worktree add -q w",
+    ],
+)
+async def test_new_repositories_stay(open_place: WatchedFolder, command: str):
+    assert open_place.held(await open_place.run(command)) == {}
+    open_place.outside(
+        "for git in $(find . -name HEAD -not -path '*/logs/*' -not -path '*/refs/*'); do"
+        " git -C $(dirname $git) rev-parse --git-dir; done"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "held"),
+    [
+        ("git init -q s; echo x > s/.git/hooks/post-checkout", {"s/.git/hooks/post-checkout"}),
+        ("git init -q s; git -C s config core.fsmonitor ./x", {"s/.git/config"}),
+        ("git init -q s; git -C s config alias.x '!sh'", {"s/.git/config"}),
+        ("git init -q s; mv s/.git evil; echo 'gitdir: /usr' > s/.git", {"s/.git"}),
+        (
+            "git init -q e; git -C e config core.pager x; mkdir s; echo gitdir: ../e/.git > s/.git",
+            {"e/.git/config"},
+        ),
+        ("git init -q s; mv s/.git o; ln -s ../o s/.git", {"s/.git"}),
+        ("git init -q s; echo ../../e > s/.git/commondir", {"s/.git/commondir"}),
+        (
+            "git init -q s; mkdir -p s/.git/info; echo '* filter=x' > s/.git/info/attributes",
+            {"s/.git/info/attributes"},
+        ),
+        ("git init -q --bare x; git -C x config core.sshCommand x", {"x/config"}),
+        ("mkdir -p .git/hooks; echo x > .git/hooks/pre-commit", {".git/hooks/pre-commit"}),
+    ],
+)
+async def test_what_would_run_in_a_new_repository_is_held(
+    open_place: WatchedFolder, command: str, held: set[str]
+):
+    assert set(open_place.held(await open_place.run(command))) == held
+    assert open_place.held(await open_place.run("true")) == {}
+
+
+async def test_a_repository_whose_settings_were_held_still_works(open_place: WatchedFolder):
+    settled = await open_place.run(
+        "git init -q s; git -C s config core.fsmonitor ./x; git -C s config user.name Eve"
+    )
+    open_place.outside("cd s; git status --porcelain; test $(git config user.name) = Eve")
+    assert "fsmonitor" not in open_place.text("s/.git/config")
+    (held,) = settled.held
+    assert "+\tfsmonitor = ./x" in held.diff
+    await open_place.watch.release(held)
+    open_place.outside("cd s; test $(git config core.fsmonitor) = ./x")
+
+
+async def test_a_yes_takes_nothing_back_that_the_person_did_meanwhile(open_place: WatchedFolder):
+    open_place.outside("echo one > AGENTS.md")
+    (held,) = (await open_place.run("echo evil > AGENTS.md")).held
+    open_place.outside("echo mine > AGENTS.md")
+    with pytest.raises(ToolError, match="has changed since"):
+        await open_place.watch.release(held)
+    assert open_place.text("AGENTS.md") == "mine\n"
+
+
+def test_read_only_paths_are_what_is_there(tmp_path: Path):
+    for name in (".vscode/x", ".git/hooks/x", ".git/config", "sub/.claude/y", "sub/.git/config"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "node_modules" / "a" / ".vscode").mkdir(parents=True)
+    (tmp_path / "CLAUDE.md").symlink_to("sub/.claude/y")
+    found = {str(path.relative_to(tmp_path)) for path in read_only_paths([tmp_path])}
+    assert found == {
+        *(".vscode", ".git/hooks", ".git/config", "sub/.claude", "sub/.git/config"),
+        "sub/.claude/y",
+    }
