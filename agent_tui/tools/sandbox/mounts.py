@@ -16,11 +16,11 @@ from agent_tui.tools.sandbox.plan import SandboxPlan
 MountKind: TypeAlias = Literal["stand-in", "readable", "writable", "pinned", "read-only", "hidden"]
 _WEIGHTS: Final[dict[MountKind, int]] = {
     "stand-in": 0,
-    "hidden": 1,
-    "readable": 2,
-    "writable": 3,
-    "pinned": 4,
-    "read-only": 5,
+    "readable": 1,
+    "writable": 2,
+    "pinned": 3,
+    "read-only": 4,
+    "hidden": 5,
 }
 _ISLANDS: Final = frozenset(("pinned", "read-only", "hidden"))
 _ESCAPED: Final = re.compile(rb"\\([0-7]{3})")

@@ -23,7 +23,8 @@ class SandboxPlan:
         readable: What exists of the home folder: toolchains, this program.
         hidden: Files and folders that cannot be read.
         read_only: Files and folders in writable ones that cannot be changed.
-        home: The person's home folder. What is not named above does not exist there.
+        home: The person's home folder. What is not named above does not exist there. The root of
+            the system where there is none.
         home_stand_in: The folder that takes the place of `home`, with the settings of git, pip and
             npm that commands need.
         scratch: Takes the place of ``/tmp``.
@@ -95,7 +96,7 @@ def plan_for(
         is_read_only: For plan mode.
     """
     roots = tuple(dict.fromkeys(folder.resolve() for folder in folders))
-    home = border.home.resolve()
+    home = border.home.resolve() if border.home.is_dir() else Path(border.home.anchor)
     gits = [git for root in roots if (git := git_place(root)) and not home.is_relative_to(git.top)]
     caches = _present(home / name for name in border.caches)
     seen = (*readable, *(place for git in gits for place in (git.top, *git.seen)))

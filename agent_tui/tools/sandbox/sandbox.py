@@ -42,7 +42,10 @@ _GIT_SETTINGS: Final = (("branch.autoSetupMerge", "false"),)
 _INSIDE: Final[Mapping[str, str]] = {"TMPDIR": "/tmp", "UV_LINK_MODE": "copy"}
 """Caches are mounts of their own, and no file is linked from one mount into another."""
 
-_NOT_INSIDE: Final = ("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG")
+_NOT_INSIDE: Final = (
+    *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
+)
+"""Where settings are outside; the stand-in has its own in the usual places."""
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 

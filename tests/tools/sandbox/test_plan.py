@@ -68,6 +68,19 @@ def test_of_home_only_what_is_named_is_there_and_the_deeper_path_decides():
     assert paths.index(HOME) < paths.index(toolchain)
 
 
+def test_what_is_both_hidden_and_read_only_is_hidden():
+    both = plan(hidden=(WORKSPACE / ".netrc",), read_only=(WORKSPACE / ".netrc",))
+    assert laid(both)[WORKSPACE / ".netrc"] == "hidden"
+
+
+def test_a_home_that_is_not_there_is_not_laid_over(tmp_path: Path):
+    work = tmp_path / "work"
+    work.mkdir()
+    made = made_plan(tmp_path, work, border=Border(tmp_path / "nobody"))
+    assert [mount.path for mount in mounts_of(made) if mount.path == tmp_path / "nobody"] == []
+    assert made.writable == (work,)
+
+
 def test_all_around_what_is_read_only_is_pinned_or_another_could_be_put_in_its_place():
     mounts = laid(
         plan(writable=(WORKSPACE, GIT), read_only=(GIT / "config", GIT / "modules/a/hooks"))
