@@ -222,7 +222,10 @@ def main() -> None:
     """Keep a guardian waiting until the program is gone, and stay until the last of them is."""
     _become_reaper()
     control = socket.socket(fileno=0)
-    news, telling = socket.socketpair(type=socket.SOCK_DGRAM)
+    # A datagram socket is one that could send to any name: some walls allow none. macOS has no
+    # other kind that keeps messages apart.
+    kind = socket.SOCK_SEQPACKET if _IS_LINUX else socket.SOCK_DGRAM
+    news, telling = socket.socketpair(type=kind)
     wakeups = _Wakeups()
     guardians: set[int] = set()
     waiting: set[int] = set()

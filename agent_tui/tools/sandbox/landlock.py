@@ -15,6 +15,7 @@ import os
 import platform
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -56,7 +57,8 @@ def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[s
         rules=[(str(path), access) for path, access in granted(plan)],
         filter=base64.b64encode(filter_).decode(),
     )
-    return (*(python, "-I", "-S", landlock_launcher.__file__), json.dumps(order), "--")
+    packed = base64.b64encode(zlib.compress(json.dumps(order).encode()))  # it may be long
+    return (python, "-I", "-S", landlock_launcher.__file__, packed.decode(), "--")
 
 
 @cache

@@ -23,12 +23,13 @@ import socket
 import stat
 import struct
 import sys
+import zlib
 from contextlib import suppress
 from typing import NoReturn, TypedDict
 
 
 class Order(TypedDict):
-    """What the wall lets through.
+    """What the wall lets through; JSON, compressed, in base64.
 
     `rules` are paths with a kind of access each: ``read`` (and run), ``write`` (and all of
     ``read``), ``use`` (a device). `filter` is for seccomp, in base64.
@@ -80,7 +81,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Put up the wall and run the program in it; ends with the program's exit code."""
-    order: Order = json.loads(sys.argv[1])
+    order: Order = json.loads(zlib.decompress(base64.b64decode(sys.argv[1])))
     program = sys.argv[sys.argv.index("--") + 1 :]
     ours, theirs = socket.socketpair()
     outside = os.getpid()

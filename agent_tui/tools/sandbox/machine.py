@@ -32,6 +32,24 @@ def hidden_of_machine(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(found[:_MOST_HIDDEN])
 
 
+def sockets_of_others(own: Path) -> tuple[Path, ...]:
+    """The named sockets of programs outside, wherever they lie; none in `own`. Blocking.
+
+    A socket can be connected to on a read-only mount, too, and from another network.
+    """
+    try:
+        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
+    except OSError:
+        return ()
+    fields = (line.split(maxsplit=7) for line in lines)
+    named = {Path(os.fsdecode(words[7])) for words in fields if words[7:]}
+    return tuple(
+        path.resolve()
+        for path in sorted(named)
+        if path.is_absolute() and path.is_socket() and not path.is_relative_to(own)
+    )
+
+
 def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the variables that name sockets, which are not there."""
     return {name: value for name, value in environ.items() if name not in _SOCKET_VARIABLES}

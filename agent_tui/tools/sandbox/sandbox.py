@@ -22,7 +22,12 @@ from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
 from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
-from agent_tui.tools.sandbox.machine import hidden_of_machine, home_of_account, without_sockets
+from agent_tui.tools.sandbox.machine import (
+    hidden_of_machine,
+    home_of_account,
+    sockets_of_others,
+    without_sockets,
+)
 from agent_tui.tools.sandbox.mounts import (
     Mount,
     close_ways,
@@ -463,7 +468,7 @@ class Sandbox:
         missing = [
             mount
             for path, mount in wanted.items()
-            if path not in mounted or path in stale or path not in wall.islands
+            if (path not in mounted or path in stale or path not in wall.islands) and path.exists()
         ]
         if stale or missing:
             said = relay(wall.pid, missing, reversed(stale))
@@ -488,7 +493,10 @@ class Sandbox:
             self._border_here(),
             own,
             readable=self._runs(view),
-            hidden=self.parts.hidden_paths((workspace, *self._around.added)),
+            hidden=(
+                *self.parts.hidden_paths((workspace, *self._around.added)),
+                *sockets_of_others(own.gate),
+            ),
             read_only=self.parts.read_only_paths((workspace, *self._around.added)),
             is_read_only=is_read_only,
         )
@@ -502,7 +510,7 @@ class Sandbox:
             folders,
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=self.parts.hidden_paths(folders),
+            hidden=(*self.parts.hidden_paths(folders), *sockets_of_others(before.gate)),
             read_only=self.parts.read_only_paths(folders),
             is_read_only=before.is_read_only,
         )
