@@ -25,6 +25,7 @@ import struct
 import sys
 import zlib
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn, TypedDict
 
 
@@ -45,7 +46,8 @@ _FAILED = 125
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _CAPSET = {"x86_64": 126, "aarch64": 91}
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 24, 38, 47
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 24, 36
+_PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 38, 47
 _CAP_AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _MOST_CAPABILITIES = 64
@@ -85,6 +87,7 @@ def main() -> None:
     program = sys.argv[sys.argv.index("--") + 1 :]
     ours, theirs = socket.socketpair()
     outside = os.getpid()
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = os.fork()
     if not child:
         ours.close()
@@ -97,6 +100,7 @@ def main() -> None:
     if handles:
         _make_sockets(handles[0], os.pidfd_open(child))
     _, status = os.waitpid(child, 0)
+    _end_orphans()
     code = os.waitstatus_to_exitcode(status)
     sys.exit(code if code >= 0 else 128 - code)
 
@@ -106,6 +110,21 @@ def _let_go_of_input() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
+
+
+def _end_orphans() -> None:
+    """End what the program left: all of it becomes a child of this process, one after another."""
+    parent = str(os.getpid()).encode()
+    with suppress(ChildProcessError):
+        while True:
+            for folder in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):  # it has ended
+                    fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+                    if fields[1] == parent:
+                        os.kill(int(folder.name), signal.SIGKILL)
+            os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
 
 def _become(order: Order, program: list[str], outside: socket.socket, parent: int) -> NoReturn:

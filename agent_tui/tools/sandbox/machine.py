@@ -43,11 +43,12 @@ def sockets_of_others(own: Path) -> tuple[Path, ...]:
         return ()
     fields = (line.split(maxsplit=7) for line in lines)
     named = {Path(os.fsdecode(words[7])) for words in fields if words[7:]}
-    return tuple(
-        path.resolve()
-        for path in sorted(named)
-        if path.is_absolute() and path.is_socket() and not path.is_relative_to(own)
-    )
+    found: list[Path] = []
+    for path in sorted(named):
+        with suppress(OSError):  # in a folder that nobody here may enter
+            if path.is_absolute() and path.is_socket() and own not in path.parents:
+                found.append(path.resolve())
+    return tuple(found)
 
 
 def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:

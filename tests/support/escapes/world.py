@@ -55,7 +55,7 @@ class Decoys:
 
     def world(self, backend: Backend) -> dict[str, Any]:
         """What the probes are told."""
-        disk = os.stat("/").st_dev
+        disk = Path("/").stat().st_dev
         program = Path(probes.__file__).parents[3] / "agent_tui/tools"
         return {
             "work": str(self.work),
@@ -64,7 +64,6 @@ class Decoys:
             "program": str(program),
             "victims": self.victims,
             "victim": self.victims[""],
-            "keeper": 0,
             "address": self.address,
             "tcp": self.tcp,
             "udp": self.udp,
@@ -76,7 +75,7 @@ class Decoys:
             "key": self.key,
             "terminal": self.terminal,
             "disk": f"{os.major(disk)}:{os.minor(disk)}",
-            "setuid": str(self.outside / "setuid-python"),
+            "setuid": str(self.base / "setuid-python"),
             "has_no_ipc_space": backend == "landlock",
             "had_capabilities": os.geteuid() == 0,
             "probes": probes.names(),
@@ -109,9 +108,6 @@ class Decoys:
             _write(self.outside / name, "as it was\n")
         (self.outside / "run").mkdir()
         (self.home / ".config/git").mkdir()
-        if os.geteuid() == 0:
-            shutil.copyfile(os.path.realpath(sys.executable), self.outside / "setuid-python")
-            (self.outside / "setuid-python").chmod(0o4755)
 
     def _make_repositories(self) -> None:
         for name in probes.GIT:
@@ -128,10 +124,12 @@ class Decoys:
         reading, writing = os.pipe()
         os.write(writing, self.token.encode())
         os.close(writing)
-        held = "import ctypes, sys, time; a = ctypes.create_string_buffer(sys.argv[1].encode());"
+        held = (
+            "import ctypes, sys, time; held = ctypes.create_string_buffer(sys.argv[1].encode());"
+            "print(ctypes.addressof(held), flush=True); time.sleep(60)"
+        )
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c"]
-            + [f"{held} print(ctypes.addressof(a), flush=True); time.sleep(60)", self.token],
+            [sys.executable, "-I", "-S", "-c", held, self.token],
             env={"DECOY": self.token},
             stdin=reading,
             stdout=subprocess.PIPE,
