@@ -13,11 +13,9 @@ import ctypes
 import json
 import os
 import platform
-import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -28,11 +26,7 @@ from agent_tui.tools.sandbox.seccomp import filter_program
 
 Access: TypeAlias = Literal["read", "write", "use"]
 
-_PROBE_S = 5.0
 _CREATE_RULESET, _ASK_VERSION = 444, 1
-_OLDEST: Final = 2
-"""Before it no file could be moved to another folder."""
-
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _SHARED: Final = Path("/dev/shm")
 """Semaphores of ``multiprocessing`` are made here."""
@@ -59,37 +53,6 @@ def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[s
     )
     packed = base64.b64encode(zlib.compress(json.dumps(order).encode()))  # it may be long
     return (python, "-I", "-S", landlock_launcher.__file__, packed.decode(), "--")
-
-
-@cache
-def landlock_problem() -> str:
-    """Why no wall of this kind stands here; empty where one does. Blocking when first asked."""
-    abi = landlock_abi()
-    if abi < _OLDEST:
-        return "the kernel has no Landlock" if not abi else "the kernel's Landlock is too old"
-    root = Path(os.sep)
-    plan = SandboxPlan(root, (), (root,), (), (), root, root, root, root)
-    try:
-        tried = subprocess.run(
-            [*landlock_argv(plan), sys.executable, "-I", "-S", "-c", _TRY_LOOPBACK],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PROBE_S,
-            check=False,
-        )
-    except (OSError, KeyError, subprocess.TimeoutExpired) as error:
-        return f"Landlock does not work here: {error}"
-    if tried.returncode == 0:
-        return ""
-    said = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return f"Landlock does not work here: {said or f'exit code {tried.returncode}'}"
-
-
-_TRY_LOOPBACK: Final = """
-import socket
-server = socket.create_server(("127.0.0.1", 0))
-socket.create_connection(server.getsockname(), 1)
-"""
 
 
 def granted(plan: SandboxPlan) -> list[tuple[Path, Access]]:

@@ -59,6 +59,8 @@ _ALL = (1 << 13) - 1
 """What the first version of Landlock knows."""
 _LATER = {2: _REFER, 3: _TRUNCATE, 5: _USE_DEVICE}
 """Which version brought what else."""
+_OLDEST = 2
+"""Before it no file could be moved to another folder."""
 _SCOPES_SINCE, _ABSTRACT_SOCKETS_AND_SIGNALS = 6, 3
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _KINDS = {
@@ -167,6 +169,8 @@ def _drop_capabilities() -> None:
 
 def _restrict_files(rules: list[tuple[str, str]]) -> None:
     version = _checked(_libc.syscall(_CREATE_RULESET, None, 0, 1))
+    if version < _OLDEST:
+        raise OSError(errno.ENOSYS, "the kernel's Landlock is too old")
     known = _ALL
     for since, right in _LATER.items():
         known |= right if version >= since else 0

@@ -19,9 +19,11 @@ from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
+from agent_tui.tools.sandbox.backends import backend_here
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
 from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
+from agent_tui.tools.sandbox.landlock import landlock_argv
 from agent_tui.tools.sandbox.machine import (
     hidden_of_machine,
     home_of_account,
@@ -36,6 +38,7 @@ from agent_tui.tools.sandbox.mounts import (
     relay,
 )
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.seccomp import filter_program
 
 _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
@@ -102,7 +105,7 @@ class WallParts:
             port, and says something once it takes connections.
         watch: Looks at what a command leaves; None for nobody.
         filter_program: The filter of system calls for a machine, as bubblewrap reads it.
-        landlock_argv: The words that stand up a wall where bubblewrap cannot; None for none.
+        landlock_argv: The words that stand up a wall where bubblewrap cannot.
     """
 
     hidden_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
@@ -110,8 +113,8 @@ class WallParts:
     gate: NetworkGate | None = None
     gate_program: Path | None = None
     watch: ObeyedWatch | None = None
-    filter_program: Callable[[str], bytes] | None = None
-    landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] | None = None
+    filter_program: Callable[[str], bytes] = filter_program
+    landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] = landlock_argv
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +271,7 @@ class Sandbox:
                 if wall is None:
                     self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
                     self.strays()  # the ways to what exists are none
-                else:
-                    await asyncio.to_thread(self._make_right, wall)
+                await asyncio.to_thread(self._make_right, wall)
             except OSError as error:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
@@ -340,16 +342,19 @@ class Sandbox:
             return self._tried_with(plan)
 
     def _tried_with(self, plan: SandboxPlan) -> SandboxState:
-        bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
-        problem = "bubblewrap (bwrap) is not installed"
-        if bwrap is not None:
+        def bubblewrap_problem() -> str:
+            bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
+            if bwrap is None:
+                return "bubblewrap (bwrap) is not installed"
             said = self._run_in(bwrap_argv(bwrap, plan))
-            problem = f"bubblewrap does not work here: {said}" if said else ""
-        if not problem:
-            return SandboxState("bubblewrap")
-        if self.parts.landlock_argv and not self._run_in(self.parts.landlock_argv(plan)):
-            return SandboxState("landlock")
-        return SandboxState("none", problem)
+            return f"bubblewrap does not work here: {said}" if said else ""
+
+        def landlock_problem() -> str:
+            said = self._run_in(self.parts.landlock_argv(plan))
+            return f"Landlock does not work here: {said}" if said else ""
+
+        found = backend_here(sys.platform, platform.machine(), bubblewrap_problem, landlock_problem)
+        return SandboxState(*found)
 
     def _run_in(self, argv: Sequence[str], handles: Sequence[int] = ()) -> str:
         """Why nothing runs behind `argv`; empty where it does."""
@@ -383,7 +388,7 @@ class Sandbox:
         wall = _Wall(ProcessKeeper(), plan, 0, islands, fixed)
         if backend == "bubblewrap":
             wall.keeper, wall.pid = await self._in_bubblewrap(plan)
-        elif backend == "landlock" and self.parts.landlock_argv:
+        elif backend == "landlock":
             argv = self.parts.landlock_argv(plan)
             wall.keeper = ProcessKeeper(self._most_processes, Confinement(argv))
             wall.keeper.start()
@@ -410,11 +415,10 @@ class Sandbox:
         """A keeper inside bubblewrap, and the first process there as it is known outside."""
         bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH")) or "bwrap"
         reading, writing = os.pipe()
-        handles, filtering = [writing], None
+        handles = [writing]
         try:
-            if self.parts.filter_program is not None:
-                filtering = _in_memory(self.parts.filter_program(platform.machine()))
-                handles.append(filtering)
+            filtering = _in_memory(self.parts.filter_program(platform.machine()))
+            handles.append(filtering)
             argv = bwrap_argv(bwrap, plan, info=writing, seccomp=filtering)
             keeper = ProcessKeeper(self._most_processes, Confinement(argv, tuple(handles)))
             keeper.start()
@@ -493,10 +497,7 @@ class Sandbox:
             self._border_here(),
             own,
             readable=self._runs(view),
-            hidden=(
-                *self.parts.hidden_paths((workspace, *self._around.added)),
-                *sockets_of_others(own.gate),
-            ),
+            hidden=self.parts.hidden_paths((workspace, *self._around.added)),
             read_only=self.parts.read_only_paths((workspace, *self._around.added)),
             is_read_only=is_read_only,
         )
@@ -506,11 +507,17 @@ class Sandbox:
     def _plan_now(self, before: SandboxPlan) -> SandboxPlan:
         """The plan of a wall that stands as far as it may be another by now."""
         folders = (before.workspace, *self._around.added)
+        # They come and go, so they are no part of the plan that a wall is stood up by.
+        sockets = [
+            path
+            for path in sockets_of_others(before.gate)
+            if not any(hidden in path.parents for hidden in before.hidden)
+        ]
         return plan_for(
             folders,
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=(*self.parts.hidden_paths(folders), *sockets_of_others(before.gate)),
+            hidden=(*self.parts.hidden_paths(folders), *sockets),
             read_only=self.parts.read_only_paths(folders),
             is_read_only=before.is_read_only,
         )

@@ -29,7 +29,7 @@ class _Numbers(NamedTuple):
     aarch64: int | None
 
 
-_MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """``AUDIT_ARCH_X86_64`` and ``AUDIT_ARCH_AARCH64`` of ``linux/audit.h``."""
 
 REFUSED: Final = {
@@ -175,7 +175,7 @@ def _on_machine(machine: str) -> list[_Instruction]:
     """Load the number of the call; a call by another machine's table ends the process."""
     start = [
         (_LOAD, 0, 0, _MACHINE_AT),
-        (_IF_EQUAL, 1, 0, _MACHINES[machine]),
+        (_IF_EQUAL, 1, 0, MACHINES[machine]),
         _give(_KILL),
         (_LOAD, 0, 0, _NUMBER_AT),
     ]

@@ -1,8 +1,8 @@
 """Ways out of a wall, each tried in a process of its own: ``python -I -S probes.py WORLD``.
 
 Runs inside. `WORLD` is JSON: where the decoys are that `world` made outside, and their numbers. A
-probe leaves a trace by making a file called ``trace-NAME``, by writing its name into a decoy, by
-telling a listener its name, by ending a decoy process, or by returning what it got: the text of a
+probe leaves a trace by making a file called ``trace-TAG-NAME``, by writing its name into a decoy,
+by telling a listener its name, by ending a decoy process, or by returning what it got: the text of a
 decoy key, or ``GOT`` and what it could do. Nothing that is tried would harm a machine on which it
 worked: a system call that changes something gets arguments that change nothing.
 """
@@ -46,7 +46,7 @@ class Probes:
 
     def __init__(self, world: World, name: str) -> None:
         self.name = name
-        self.trace = f"trace-{name}"
+        self.trace = f"trace-{world['tag']}-{name}"
         self.work = Path(world["work"])
         self.home = Path(world["home"])
         self.outside = Path(world["outside"])

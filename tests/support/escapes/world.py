@@ -22,10 +22,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from agent_tui.tools.sandbox.landlock import landlock_argv
 from agent_tui.tools.sandbox.plan import Backend
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
-from agent_tui.tools.sandbox.seccomp import filter_program
 from tests.support.escapes import probes
 
 _DECOY = "decoy-"
@@ -58,6 +56,7 @@ class Decoys:
         disk = Path("/").stat().st_dev
         program = Path(probes.__file__).parents[3] / "agent_tui/tools"
         return {
+            "tag": self._tag,
             "work": str(self.work),
             "home": str(self.home),
             "outside": str(self.outside),
@@ -226,15 +225,16 @@ class Decoys:
     def _trace_files(self) -> set[str]:
         """The names of the probes that made a file, or wrote their name into one."""
         found: set[str] = set()
+        mark = f"trace-{self._tag}-"
         places = [self.outside, self.home, self.home / ".config", self.home / ".config/git"]
         system = [Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/etc")]
         program = Path(probes.__file__).parents[3] / "agent_tui/tools"
         for folder in (*places, *system, program, self.work.parent):
-            for path in folder.glob("trace-*"):
-                found.add(path.name.removeprefix("trace-"))
+            for path in folder.glob(f"{mark}*"):
+                found.add(path.name.removeprefix(mark))
                 if folder not in places:
                     path.unlink() if not path.is_dir() else path.rmdir()
-        if (self.work / "trace-live_on").exists():
+        if (self.work / f"{mark}live_on").exists():
             found.add("live_on")
         written = [self.outside / "notes", self.home / ".bashrc", self.work / "tree/.git"]
         written += [self.home / ".config/git/attributes"]
@@ -254,8 +254,6 @@ async def _run_inside(decoys: Decoys, backend: Backend) -> tuple[dict[str, str],
     parts = WallParts(
         hidden_paths=lambda _: [decoys.work / ".env"],
         read_only_paths=lambda _: [*obeyed, decoys.work / "tree/.git"],
-        filter_program=filter_program,
-        landlock_argv=landlock_argv,
     )
     around = Surroundings(
         home=decoys.home,

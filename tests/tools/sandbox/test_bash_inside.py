@@ -33,7 +33,9 @@ def without_bwrap(folder: Path, mode: str, script: str | None = None) -> Sandbox
         path += f":{os.defpath}"
         (programs / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
         (programs / "bwrap").chmod(0o755)
-    return make_sandbox(folder, mode, environ={"PATH": path})  # pyright: ignore[reportArgumentType]
+    parts = WallParts(landlock_argv=lambda _plan: ("/bin/false",))
+    around = {"parts": parts, "environ": {"PATH": path}}
+    return make_sandbox(folder, mode, **around)  # pyright: ignore[reportArgumentType]
 
 
 def test_off_tries_nothing(context: ToolContext, tmp_path: Path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tools.sandbox.seccomp import CHECKED, REFUSED, SHARED_MEMORY, filter_program
-from tests.support.sandbox import needs_bwrap, needs_landlock
+from tests.support.sandbox import needs_bwrap
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _ALL = REFUSED | SHARED_MEMORY | CHECKED
@@ -172,10 +172,3 @@ def test_the_kernel_takes_the_filter_from_bubblewrap():
     )
     reading.close()
     assert done.stdout == "[('unshare', 1), ('ptrace', 1), ('unshare', 0)]\n", done.stderr
-
-
-@needs_landlock
-def test_the_kernel_takes_the_filter_from_the_launcher():
-    from agent_tui.tools.sandbox.landlock import landlock_problem
-
-    assert landlock_problem() == ""
