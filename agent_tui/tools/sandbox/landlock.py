@@ -16,6 +16,7 @@ import platform
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -53,6 +54,21 @@ def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[s
     )
     packed = base64.b64encode(zlib.compress(json.dumps(order).encode()))  # it may be long
     return (python, "-I", "-S", landlock_launcher.__file__, packed.decode(), "--")
+
+
+def link_home(plan: SandboxPlan) -> None:
+    """Have `plan.home_stand_in` lead to what exists of the home folder; it is ``HOME`` inside.
+
+    Nothing can be laid over the real one, and a file there that cannot be opened is not taken for
+    one that is not there: cargo then makes no package, and git reads no settings.
+    """
+    for path in sorted({*plan.readable, *plan.writable}):
+        if plan.home in path.parents:
+            place = plan.home_stand_in / path.relative_to(plan.home)
+            with suppress(OSError):  # something is there, or a link to what is around it
+                if not place.exists():
+                    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    place.symlink_to(path)
 
 
 def granted(plan: SandboxPlan) -> list[tuple[Path, Access]]:

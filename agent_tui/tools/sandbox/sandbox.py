@@ -23,7 +23,7 @@ from agent_tui.tools.sandbox.backends import backend_here
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
 from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
-from agent_tui.tools.sandbox.landlock import landlock_argv
+from agent_tui.tools.sandbox.landlock import landlock_argv, link_home
 from agent_tui.tools.sandbox.machine import (
     hidden_of_machine,
     home_of_account,
@@ -53,6 +53,9 @@ _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
 )
 """Where settings are outside; the stand-in has its own in the usual places."""
+_OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+"""They lead to the real home folder where another takes its place by name only."""
+
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 
@@ -248,9 +251,11 @@ class Sandbox:
             inside.pop(name, None)
         inside |= _INSIDE
         if self.state(cwd).backend == "landlock":
+            for name in _OTHER_HOMES:
+                inside.pop(name, None)
             for (folder, _), wall in self._walls.items():
                 if folder == cwd:
-                    inside |= _settings_by_variable(wall.plan)
+                    inside |= _places_by_variable(wall.plan)
         if self.parts.gate is not None:
             inside |= self.parts.gate.environ(inside)
         return with_git_settings(inside, _GIT_SETTINGS)
@@ -307,7 +312,7 @@ class Sandbox:
             path.name
             for wall in walls
             for path, mount in wall.islands.items()
-            if mount.kind == "hidden" and path not in wall.fixed
+            if mount.kind == "hidden" and any(root in path.parents for root in wall.plan.writable)
         ]
 
     async def close_walls(self) -> None:
@@ -501,6 +506,8 @@ class Sandbox:
             read_only=self.parts.read_only_paths((workspace, *self._around.added)),
             is_read_only=is_read_only,
         )
+        if self.state(cwd).backend == "landlock":
+            link_home(plan)
         close_ways(plan)
         return plan
 
@@ -571,12 +578,6 @@ def _in_memory(content: bytes) -> int:
     return handle
 
 
-def _settings_by_variable(plan: SandboxPlan) -> dict[str, str]:
-    """Where settings are, on a wall that lays nothing over the home folder."""
-    stand_in = plan.home_stand_in
-    return {
-        "TMPDIR": os.fspath(plan.scratch),
-        "GIT_CONFIG_GLOBAL": os.fspath(stand_in / ".gitconfig"),
-        "PIP_CONFIG_FILE": os.fspath(stand_in / ".config/pip/pip.conf"),
-        "NPM_CONFIG_USERCONFIG": os.fspath(stand_in / ".npmrc"),
-    }
+def _places_by_variable(plan: SandboxPlan) -> dict[str, str]:
+    """Where things are, on a wall that lays nothing over the home folder and ``/tmp``."""
+    return {"HOME": os.fspath(plan.home_stand_in), "TMPDIR": os.fspath(plan.scratch)}

@@ -2,9 +2,9 @@
 
 Runs inside. `WORLD` is JSON: where the decoys are that `world` made outside, and their numbers. A
 probe leaves a trace by making a file called ``trace-TAG-NAME``, by writing its name into a decoy,
-by telling a listener its name, by ending a decoy process, or by returning what it got: the text of a
-decoy key, or ``GOT`` and what it could do. Nothing that is tried would harm a machine on which it
-worked: a system call that changes something gets arguments that change nothing.
+by telling a listener its name, by ending a decoy process, or by returning what it got: the text of
+a decoy key, or ``GOT`` and what it could do. Nothing that is tried would harm a machine on which
+it worked: a system call that changes something gets arguments that change nothing.
 """
 
 import ctypes

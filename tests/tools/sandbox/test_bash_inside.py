@@ -243,6 +243,6 @@ async def test_landlock_stands_in_where_bubblewrap_does_not_work(
     sandbox = without_bwrap(tmp_path, "auto", "exit 1")
     sandbox.parts = replace(sandbox.parts, landlock_argv=lambda _plan: ("/usr/bin/env",))
     assert sandbox.word(context.cwd) == "landlock"
-    output = await bash(context, sandbox, "echo $GIT_CONFIG_GLOBAL")
+    output = await bash(context, sandbox, "echo $HOME")
     assert output.for_model.startswith(f"{tmp_path}/walls/")
     await sandbox.close_walls()

@@ -4,6 +4,7 @@ All probes of a wall and a user run in one process, in a few seconds. They make,
 nothing but decoys.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -20,10 +21,17 @@ import pytest
 from agent_tui.tools.sandbox.landlock import landlock_abi
 from agent_tui.tools.sandbox.plan import Backend
 from tests.support.escapes import probes, promises
-from tests.support.sandbox import needs_bwrap, needs_landlock
+from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock, run_inside
 
 _ROOT = Path(__file__).parents[3]
 _NOBODY = 65534
+BACKENDS = pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("bubblewrap", marks=needs_bwrap),
+        pytest.param("landlock", marks=needs_landlock),
+    ],
+)
 _ROOT_IS_SAFE_FROM = {"slow_process"}
 """What the kernel itself keeps a command without capabilities from doing to root's programs."""
 
@@ -108,14 +116,16 @@ def expected_traces(backend: Backend, user: User) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("user", _users(), ids=lambda user: user.name)
 @pytest.mark.parametrize(
-    "backend",
+    "user",
     [
-        pytest.param("bubblewrap", marks=needs_bwrap),
-        pytest.param("landlock", marks=needs_landlock),
+        pytest.param(
+            user, id=user.name, marks=pytest.mark.thorough if user.name == "nobody" else ()
+        )
+        for user in _users()
     ],
 )
+@BACKENDS
 def test_a_way_out_is_open_only_where_the_table_says_so(backend: Backend, user: User, folder: Path):
     if not _can_run(user):
         pytest.skip(f"{user.name} cannot run the program from here")
@@ -139,3 +149,42 @@ def test_each_probe_belongs_to_one_topic():
 def test_the_table_in_the_security_page_is_that_of_the_probes():
     page = promises.SECURITY.read_text("utf-8")
     assert page == promises.with_table(page), "run: python -m tests.support.escapes.promises"
+
+
+_ENDS_ITS_KEEPER = """
+import os, signal, time
+guardian = os.getppid()
+fields = open(f"/proc/{guardian}/stat").read().rpartition(")")[2].split()
+if not os.fork():
+    os.setsid()
+    for handle in range(3):
+        os.close(handle)
+    for process in (guardian, int(fields[1])):
+        os.kill(process, signal.SIGKILL)
+    time.sleep(0.4)
+    open("lived-on", "w")
+time.sleep(60)
+"""
+
+
+@BACKENDS
+async def test_a_command_that_ends_its_keeper_ends_with_the_wall(backend: Backend, tmp_path: Path):
+    work, programs = tmp_path / "work", tmp_path / "bin"
+    for folder in (work, programs):
+        folder.mkdir()
+    (programs / "true").symlink_to("/usr/bin/true")
+    path = os.defpath if backend == "bubblewrap" else str(programs)
+    sandbox = make_sandbox(tmp_path, environ={"PATH": path})
+    (tmp_path / "home/key").write_text("decoy")
+    (work / "hostile.py").write_text(_ENDS_ITS_KEEPER)
+    try:
+        assert sandbox.state(work).backend == backend
+        words = f"exec {sys.executable} -I -S hostile.py"
+        assert (await run_inside(sandbox, work, words))[0] != 0
+        await asyncio.sleep(0.6)
+        assert not (work / "lived-on").exists()
+        said = (await run_inside(sandbox, work, f"echo up; cat {tmp_path}/home/key"))[1]
+    finally:
+        await sandbox.close_walls()
+    assert said.startswith("up\n")
+    assert "decoy" not in said

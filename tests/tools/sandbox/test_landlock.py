@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.sandbox.landlock import granted, landlock_argv
+from agent_tui.tools.sandbox.landlock import granted, landlock_argv, link_home
 from agent_tui.tools.sandbox.plan import SandboxPlan
 from tests.support.sandbox import needs_landlock
 
@@ -59,6 +59,15 @@ def test_in_plan_mode_the_working_folders_are_only_read(plan: SandboxPlan):
     access = dict(granted(replace(plan, is_read_only=True)))
     assert access[plan.workspace] == "read"
     assert access[plan.scratch] == access[plan.gate] == "write"
+
+
+def test_the_stand_in_for_home_leads_to_what_exists_of_it(plan: SandboxPlan):
+    (plan.home / "tools/one/bin").mkdir(parents=True)
+    more = (plan.home / "tools/one", plan.home / "tools/one/bin", plan.home / "tool")
+    (plan.home_stand_in / "tool").write_text("made before\n")
+    link_home(replace(plan, readable=more))
+    assert (plan.home_stand_in / "tools/one").readlink() == plan.home / "tools/one"
+    assert (plan.home_stand_in / "tool").read_text() == "made before\n"
 
 
 @needs_landlock
