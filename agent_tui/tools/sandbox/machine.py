@@ -48,7 +48,21 @@ def sockets_of_others(own: Path) -> tuple[Path, ...]:
         with suppress(OSError):  # in a folder that nobody here may enter
             if path.is_absolute() and path.is_socket() and own not in path.parents:
                 found.append(path.resolve())
-    return tuple(found)
+    return tuple(path for path in found if _is_reached_without_capabilities(path))
+
+
+def _is_reached_without_capabilities(path: Path) -> bool:
+    """Whether we may enter all folders on the way to `path`, root as its owner only."""
+    if os.geteuid() != 0:
+        return True
+    for folder in path.parents:
+        found = folder.stat()
+        ours = (stat.S_IXUSR if found.st_uid == 0 else 0) | (
+            stat.S_IXGRP if not found.st_gid else 0
+        )
+        if not found.st_mode & (ours | stat.S_IXOTH):
+            return False
+    return True
 
 
 def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:

@@ -482,7 +482,8 @@ class Sandbox:
         if stale or missing:
             said = relay(wall.pid, missing, reversed(stale))
             mounted = mounted_in(wall.pid)
-            bare = [path for path in wanted if path not in mounted and path.exists()]
+            unlaid = (path for path in wanted if path not in mounted and path.exists())
+            bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now
             if said or bare:
                 raise _fell(said or f"{bare[0]} cannot be covered")
         wall.islands = wanted
