@@ -51,7 +51,7 @@ _NO_MORE_ORDERS = 3
 
 _FAILED = 1
 _WORKS, _WAITS = b"works", b"waits"
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IS_LINUX = sys.platform == "linux"
 _UNHEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """A command that signals its parent does not rid itself of the guardian so."""
@@ -221,8 +221,12 @@ class _Guardian:
 def main() -> None:
     """Keep a guardian waiting until the program is gone, and stay until the last of them is."""
     _become_reaper()
+    _close_memory()
     control = socket.socket(fileno=0)
-    news, telling = socket.socketpair(type=socket.SOCK_DGRAM)
+    # A datagram socket is one that could send to any name: some walls allow none. macOS has no
+    # other kind that keeps messages apart.
+    kind = socket.SOCK_SEQPACKET if _IS_LINUX else socket.SOCK_DGRAM
+    news, telling = socket.socketpair(type=kind)
     wakeups = _Wakeups()
     guardians: set[int] = set()
     waiting: set[int] = set()
@@ -375,6 +379,12 @@ def _signal_all(pids: Iterable[int], number: int) -> bool:
 def _become_reaper() -> None:
     if _IS_LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _close_memory() -> None:
+    """Keep commands, which are the same user's, out of this process and of the guardians."""
+    if _IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 if __name__ == "__main__":

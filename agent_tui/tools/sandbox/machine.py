@@ -32,6 +32,39 @@ def hidden_of_machine(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(found[:_MOST_HIDDEN])
 
 
+def sockets_of_others(own: Path) -> tuple[Path, ...]:
+    """The named sockets of programs outside, wherever they lie; none in `own`. Blocking.
+
+    A socket can be connected to on a read-only mount, too, and from another network.
+    """
+    try:
+        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
+    except OSError:
+        return ()
+    fields = (line.split(maxsplit=7) for line in lines)
+    named = {Path(os.fsdecode(words[7])) for words in fields if words[7:]}
+    found: list[Path] = []
+    for path in sorted(named):
+        with suppress(OSError):  # in a folder that nobody here may enter
+            if path.is_absolute() and path.is_socket() and own not in path.parents:
+                found.append(path.resolve())
+    return tuple(path for path in found if _is_reached_without_capabilities(path))
+
+
+def _is_reached_without_capabilities(path: Path) -> bool:
+    """Whether we may enter all folders on the way to `path`, root as its owner only."""
+    if os.geteuid() != 0:
+        return True
+    for folder in path.parents:
+        found = folder.stat()
+        ours = (stat.S_IXUSR if found.st_uid == 0 else 0) | (
+            stat.S_IXGRP if not found.st_gid else 0
+        )
+        if not found.st_mode & (ours | stat.S_IXOTH):
+            return False
+    return True
+
+
 def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the variables that name sockets, which are not there."""
     return {name: value for name, value in environ.items() if name not in _SOCKET_VARIABLES}

@@ -28,9 +28,16 @@ def main() -> None:
     words: list[tuple[str, str]] = json.load(sys.stdin)
     _enter(int(sys.argv[1]))
     for kind, path in words:
-        if not Path(path).exists() or os.path.realpath(path) != path:
+        if not _is_there(path) or os.path.realpath(path) != path:
             continue  # it is gone, or leads elsewhere: whoever asked for this looks again
         _lay(kind, path)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # in a folder of another user: commands cannot enter it either
+        return False
 
 
 def _enter(pid: int) -> None:

@@ -19,10 +19,17 @@ from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
+from agent_tui.tools.sandbox.backends import backend_here
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
 from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
-from agent_tui.tools.sandbox.machine import hidden_of_machine, home_of_account, without_sockets
+from agent_tui.tools.sandbox.landlock import landlock_argv, link_home
+from agent_tui.tools.sandbox.machine import (
+    hidden_of_machine,
+    home_of_account,
+    sockets_of_others,
+    without_sockets,
+)
 from agent_tui.tools.sandbox.mounts import (
     Mount,
     close_ways,
@@ -31,6 +38,7 @@ from agent_tui.tools.sandbox.mounts import (
     relay,
 )
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 
 _PROBE_S: Final = 5.0
@@ -46,6 +54,9 @@ _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
 )
 """Where settings are outside; the stand-in has its own in the usual places."""
+_OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+"""They lead to the real home folder where another takes its place by name only."""
+
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
 
@@ -87,7 +98,7 @@ class WallParts:
         watch: Makes what looks at what commands leave in folders, for a wall that can hold files
             in writable folders or for another; None for nobody.
         filter_program: The filter of system calls for a machine, as bubblewrap reads it.
-        landlock_argv: The words that stand up a wall where bubblewrap cannot; None for none.
+        landlock_argv: The words that stand up a wall where bubblewrap cannot.
     """
 
     hidden_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
@@ -95,8 +106,8 @@ class WallParts:
     gate: NetworkGate | None = None
     gate_program: Path | None = None
     watch: Callable[[Sequence[Path], bool], ObeyedWatch] | None = None
-    filter_program: Callable[[str], bytes] | None = None
-    landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] | None = None
+    filter_program: Callable[[str], bytes] = filter_program
+    landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] = landlock_argv
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +242,11 @@ class Sandbox:
             inside.pop(name, None)
         inside |= _INSIDE
         if self.state(cwd).backend == "landlock":
+            for name in _OTHER_HOMES:
+                inside.pop(name, None)
             for (folder, _), wall in self._walls.items():
                 if folder == cwd:
-                    inside |= _settings_by_variable(wall.plan)
+                    inside |= _places_by_variable(wall.plan)
         if self.parts.gate is not None:
             inside |= self.parts.gate.environ(inside)
         return with_git_settings(inside, _GIT_SETTINGS)
@@ -254,8 +267,7 @@ class Sandbox:
                 if wall is None:
                     self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
                     self.strays()  # the ways to what exists are none
-                else:
-                    await asyncio.to_thread(self._make_right, cwd, wall)
+                await asyncio.to_thread(self._make_right, cwd, wall)
             except OSError as error:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
@@ -300,7 +312,7 @@ class Sandbox:
             path.name
             for wall in walls
             for path, mount in wall.islands.items()
-            if mount.kind == "hidden" and path not in wall.fixed
+            if mount.kind == "hidden" and any(root in path.parents for root in wall.plan.writable)
         ]
 
     async def close_walls(self) -> None:
@@ -338,16 +350,19 @@ class Sandbox:
             return self._tried_with(plan)
 
     def _tried_with(self, plan: SandboxPlan) -> SandboxState:
-        bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
-        problem = "bubblewrap (bwrap) is not installed"
-        if bwrap is not None:
+        def bubblewrap_problem() -> str:
+            bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
+            if bwrap is None:
+                return "bubblewrap (bwrap) is not installed"
             said = self._run_in(bwrap_argv(bwrap, plan))
-            problem = f"bubblewrap does not work here: {said}" if said else ""
-        if not problem:
-            return SandboxState("bubblewrap")
-        if self.parts.landlock_argv and not self._run_in(self.parts.landlock_argv(plan)):
-            return SandboxState("landlock")
-        return SandboxState("none", problem)
+            return f"bubblewrap does not work here: {said}" if said else ""
+
+        def landlock_problem() -> str:
+            said = self._run_in(self.parts.landlock_argv(plan))
+            return f"Landlock does not work here: {said}" if said else ""
+
+        found = backend_here(sys.platform, platform.machine(), bubblewrap_problem, landlock_problem)
+        return SandboxState(*found)
 
     def _run_in(self, argv: Sequence[str], handles: Sequence[int] = ()) -> str:
         """Why nothing runs behind `argv`; empty where it does."""
@@ -381,7 +396,7 @@ class Sandbox:
         wall = _Wall(ProcessKeeper(), plan, 0, islands, fixed)
         if backend == "bubblewrap":
             wall.keeper, wall.pid = await self._in_bubblewrap(plan)
-        elif backend == "landlock" and self.parts.landlock_argv:
+        elif backend == "landlock":
             argv = self.parts.landlock_argv(plan)
             wall.keeper = ProcessKeeper(self._most_processes, Confinement(argv))
             wall.keeper.start()
@@ -408,11 +423,10 @@ class Sandbox:
         """A keeper inside bubblewrap, and the first process there as it is known outside."""
         bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH")) or "bwrap"
         reading, writing = os.pipe()
-        handles, filtering = [writing], None
+        handles = [writing]
         try:
-            if self.parts.filter_program is not None:
-                filtering = _in_memory(self.parts.filter_program(platform.machine()))
-                handles.append(filtering)
+            filtering = _in_memory(self.parts.filter_program(platform.machine()))
+            handles.append(filtering)
             argv = bwrap_argv(bwrap, plan, info=writing, seccomp=filtering)
             keeper = ProcessKeeper(self._most_processes, Confinement(argv, tuple(handles)))
             keeper.start()
@@ -467,12 +481,13 @@ class Sandbox:
         missing = [
             mount
             for path, mount in wanted.items()
-            if path not in mounted or path in stale or path not in wall.islands
+            if (path not in mounted or path in stale or path not in wall.islands) and path.exists()
         ]
         if stale or missing:
             said = relay(wall.pid, missing, reversed(stale))
             mounted = mounted_in(wall.pid)
-            bare = [path for path in wanted if path not in mounted and path.exists()]
+            unlaid = (path for path in wanted if path not in mounted and path.exists())
+            bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now
             if said or bare:
                 raise _fell(said or f"{bare[0]} cannot be covered")
         wall.islands = wanted
@@ -499,6 +514,8 @@ class Sandbox:
             copies=covers.copies,
             is_read_only=is_read_only,
         )
+        if self.state(cwd).backend == "landlock":
+            link_home(plan)
         close_ways(plan)
         return plan
 
@@ -511,11 +528,17 @@ class Sandbox:
         covers = self._covers(cwd)
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
+        # They come and go, so they are no part of the plan that a wall is stood up by.
+        sockets = [
+            path
+            for path in sockets_of_others(before.gate)
+            if not any(hidden in path.parents for hidden in before.hidden)
+        ]
         return plan_for(
             folders,
             Border(self.home),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
-            hidden=(*self.parts.hidden_paths(folders), *covers.hidden),
+            hidden=(*self.parts.hidden_paths(folders), *covers.hidden, *sockets),
             read_only=(*self.parts.read_only_paths(folders), *covers.read_only, *bare),
             copies=[(path, copy) for path, copy in before.copies if path in mounted],
             is_read_only=before.is_read_only,
@@ -574,12 +597,6 @@ def _in_memory(content: bytes) -> int:
     return handle
 
 
-def _settings_by_variable(plan: SandboxPlan) -> dict[str, str]:
-    """Where settings are, on a wall that lays nothing over the home folder."""
-    stand_in = plan.home_stand_in
-    return {
-        "TMPDIR": os.fspath(plan.scratch),
-        "GIT_CONFIG_GLOBAL": os.fspath(stand_in / ".gitconfig"),
-        "PIP_CONFIG_FILE": os.fspath(stand_in / ".config/pip/pip.conf"),
-        "NPM_CONFIG_USERCONFIG": os.fspath(stand_in / ".npmrc"),
-    }
+def _places_by_variable(plan: SandboxPlan) -> dict[str, str]:
+    """Where things are, on a wall that lays nothing over the home folder and ``/tmp``."""
+    return {"HOME": os.fspath(plan.home_stand_in), "TMPDIR": os.fspath(plan.scratch)}

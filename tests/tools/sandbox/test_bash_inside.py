@@ -33,7 +33,9 @@ def without_bwrap(folder: Path, mode: str, script: str | None = None) -> Sandbox
         path += f":{os.defpath}"
         (programs / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
         (programs / "bwrap").chmod(0o755)
-    return make_sandbox(folder, mode, environ={"PATH": path})  # pyright: ignore[reportArgumentType]
+    parts = WallParts(landlock_argv=lambda _plan: ("/bin/false",))
+    around = {"parts": parts, "environ": {"PATH": path}}
+    return make_sandbox(folder, mode, **around)  # pyright: ignore[reportArgumentType]
 
 
 def test_off_tries_nothing(context: ToolContext, tmp_path: Path):
@@ -215,6 +217,6 @@ async def test_landlock_stands_in_where_bubblewrap_does_not_work(
     sandbox = without_bwrap(tmp_path, "auto", "exit 1")
     sandbox.parts = replace(sandbox.parts, landlock_argv=lambda _plan: ("/usr/bin/env",))
     assert sandbox.word(context.cwd) == "landlock"
-    output = await bash(context, sandbox, "echo $GIT_CONFIG_GLOBAL")
+    output = await bash(context, sandbox, "echo $HOME")
     assert output.for_model.startswith(f"{tmp_path}/walls/")
     await sandbox.close_walls()

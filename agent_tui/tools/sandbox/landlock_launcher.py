@@ -1,0 +1,257 @@
+"""Runs a program inside a wall of Landlock and seccomp: ``landlock_launcher.py ORDER -- PROGRAM``.
+
+Started with ``python -I -S`` and without any of our modules. It forks: the child puts the wall up
+around itself and becomes the program; this process stays outside and makes the sockets for IP
+that are asked for inside, each tied to the loopback device, from which only a process with
+``CAP_NET_RAW`` could untie it. If this process ends, so does the program; from then on no socket
+is made.
+
+Calls and structures are those of ``linux/landlock.h`` and ``linux/seccomp.h``. They have the same
+numbers on all machines that `seccomp` has a filter for, but for ``seccomp(2)`` itself.
+"""
+
+import base64
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import platform
+import select
+import signal
+import socket
+import stat
+import struct
+import sys
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn, TypedDict
+
+
+class Order(TypedDict):
+    """What the wall lets through; JSON, compressed, in base64.
+
+    `rules` are paths with a kind of access each: ``read`` (and run), ``write`` (and all of
+    ``read``), ``use`` (a device). `filter` is for seccomp, in base64.
+    """
+
+    rules: list[tuple[str, str]]
+    filter: str
+
+
+_FAILED = 125
+"""The exit code where the wall could not be put up; the program was not started then."""
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 24, 36
+_PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 38, 47
+_CAP_AMBIENT_CLEAR_ALL = 4
+_CAPABILITY_VERSION_3 = 0x20080522
+_MOST_CAPABILITIES = 64
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_REFER, _TRUNCATE, _USE_DEVICE = 1 << 13, 1 << 14, 1 << 15
+_ALL = (1 << 13) - 1
+"""What the first version of Landlock knows."""
+_LATER = {2: _REFER, 3: _TRUNCATE, 5: _USE_DEVICE}
+"""Which version brought what else."""
+_OLDEST = 2
+"""Before it no file could be moved to another folder."""
+_SCOPES_SINCE, _ABSTRACT_SOCKETS_AND_SIGNALS = 6, 3
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_KINDS = {
+    "read": _READ,
+    "write": (_ALL & ~_MAKE_DEVICES) | _REFER | _TRUNCATE,
+    "use": _READ_FILE | _WRITE_FILE | _TRUNCATE | _USE_DEVICE,
+}
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _USE_DEVICE
+_PATH_BENEATH = 1
+
+_SET_MODE_FILTER, _WITH_LISTENER = 1, 1 << 3
+_RECEIVE, _ANSWER, _ADD_HANDLE = 0xC0502100, 0xC0182101, 0x40182103
+_NOTIFICATION, _NUMBER_OF_BYTES = struct.Struct("=QIIiIQ6Q"), 80
+_REPLY, _HANDLE = struct.Struct("=QqiI"), struct.Struct("=QIIII")
+_AND_ANSWER = 2
+_TYPE_MASK = 0xF
+_SYN_RETRIES = 1
+"""A connection to another machine fails after three seconds, not after two minutes."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Put up the wall and run the program in it; ends with the program's exit code."""
+    order: Order = json.loads(zlib.decompress(base64.b64decode(sys.argv[1])))
+    program = sys.argv[sys.argv.index("--") + 1 :]
+    ours, theirs = socket.socketpair()
+    outside = os.getpid()
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    child = os.fork()
+    if not child:
+        ours.close()
+        _become(order, program, theirs, outside)
+    theirs.close()
+    _, handles, _, _ = socket.recv_fds(ours, 1, 1)
+    _let_go_of_input()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if handles:
+        _make_sockets(handles[0], os.pidfd_open(child))
+    _, status = os.waitpid(child, 0)
+    _end_orphans()
+    code = os.waitstatus_to_exitcode(status)
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+def _let_go_of_input() -> None:
+    """Close the input, which is the program's alone: its other end sees when that closes it."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def _end_orphans() -> None:
+    """End what the program left: all of it becomes a child of this process, one after another."""
+    parent = str(os.getpid()).encode()
+    with suppress(ChildProcessError):
+        while True:
+            for folder in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):  # it has ended
+                    fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+                    if fields[1] == parent:
+                        os.kill(int(folder.name), signal.SIGKILL)
+            os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _become(order: Order, program: list[str], outside: socket.socket, parent: int) -> NoReturn:
+    """Put up the wall around this process, hand the listener out, and become the program."""
+    try:
+        _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+        if os.getppid() != parent:
+            os._exit(_FAILED)
+        _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        _drop_capabilities()
+        _restrict_files(order["rules"])
+        listener = _filter_calls(base64.b64decode(order["filter"]))
+        socket.send_fds(outside, [b"+"], [listener])
+        os.close(listener)
+        outside.close()
+        os.execvp(program[0], program)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        sys.stderr.write(f"the wall cannot be put up: {error.strerror}{where}\n")
+        sys.stderr.flush()
+        os._exit(_FAILED)
+
+
+def _checked(result: int) -> int:
+    """Return what the C library or the kernel gave, unless it is an error."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def _drop_capabilities() -> None:
+    """Give up what sets root apart, for good: ``no_new_privs`` keeps it from coming back."""
+    for number in range(_MOST_CAPABILITIES):  # fails without harm for those there are not, and
+        _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # where this process has none
+    _libc.prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header, none = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
+    _checked(_libc.syscall(_CAPSET[platform.machine()], header, none))
+
+
+def _restrict_files(rules: list[tuple[str, str]]) -> None:
+    version = _checked(_libc.syscall(_CREATE_RULESET, None, 0, 1))
+    if version < _OLDEST:
+        raise OSError(errno.ENOSYS, "the kernel's Landlock is too old")
+    known = _ALL
+    for since, right in _LATER.items():
+        known |= right if version >= since else 0
+    scopes = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= _SCOPES_SINCE else 0
+    handled = struct.pack("=QQQ", known, 0, scopes)[: 24 if scopes else 8]
+    ruleset = _checked(_libc.syscall(_CREATE_RULESET, handled, len(handled), 0))
+    for path, kind in rules:
+        with suppress(FileNotFoundError, PermissionError):  # gone since, or not ours to see
+            _add_rule(ruleset, path, _KINDS[kind] & known)
+    _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
+    os.close(ruleset)
+
+
+def _add_rule(ruleset: int, path: str, rights: int) -> None:
+    handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
+            rights &= _OF_FILES
+        rule = struct.pack("=Qi", rights, handle)
+        _checked(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+    finally:
+        os.close(handle)
+
+
+def _filter_calls(instructions: bytes) -> int:
+    """Apply the filter to this process and its children; where its questions are heard."""
+    code = ctypes.create_string_buffer(instructions, len(instructions))
+    program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(code))
+    number = _SECCOMP[platform.machine()]
+    return _checked(_libc.syscall(number, _SET_MODE_FILTER, _WITH_LISTENER, program))
+
+
+def _make_sockets(listener: int, program: int) -> None:
+    """Make the sockets that are asked for until the program has ended."""
+    waiting = select.poll()
+    waiting.register(listener, select.POLLIN)
+    waiting.register(program, select.POLLIN)
+    while True:
+        ready = dict(waiting.poll())
+        if program in ready:
+            return
+        if ready[listener] & select.POLLIN:
+            with suppress(OSError):  # who asked has ended, or goes on after a signal
+                _answer(listener)
+
+
+def _answer(listener: int) -> None:
+    asked = bytearray(_NUMBER_OF_BYTES)
+    fcntl.ioctl(listener, _RECEIVE, asked)
+    question, _, _, _, _, _, family, kind, protocol, *_ = _NOTIFICATION.unpack(asked)
+    try:
+        made = _loopback_socket(family, kind, protocol)
+    except OSError as error:
+        number = error.errno or errno.EPERM
+        fcntl.ioctl(listener, _ANSWER, bytearray(_REPLY.pack(question, 0, -number, 0)))
+        return
+    with made:
+        flags = kind & socket.SOCK_CLOEXEC
+        given = _HANDLE.pack(question, _AND_ANSWER, made.fileno(), 0, flags)
+        fcntl.ioctl(listener, _ADD_HANDLE, bytearray(given))
+
+
+def _loopback_socket(family: int, kind: int, protocol: int) -> socket.socket:
+    """A TCP socket that is tied to the loopback device.
+
+    Nothing else: a question sent by UDP to the resolver of this machine leaves it by name.
+
+    Raises:
+        OSError: it is no TCP socket, or the machine has no loopback.
+    """
+    if kind & _TYPE_MASK != socket.SOCK_STREAM or protocol not in (0, socket.IPPROTO_TCP):
+        raise OSError(errno.EPROTONOSUPPORT, "")
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, _SYN_RETRIES)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Ways out of the sandbox, tried inside it, each against what `promises` says of it.
+
+All probes of a wall and a user run in one process, in a few seconds. They make, read and reach
+nothing but decoys.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.sandbox.landlock import landlock_abi
+from agent_tui.tools.sandbox.plan import Backend
+from tests.support.escapes import probes, promises
+from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock, run_inside
+
+_ROOT = Path(__file__).parents[3]
+_NOBODY = 65534
+BACKENDS = pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("bubblewrap", marks=needs_bwrap),
+        pytest.param("landlock", marks=needs_landlock),
+    ],
+)
+_ROOT_IS_SAFE_FROM = {"slow_process"}
+"""What the kernel itself keeps a command without capabilities from doing to root's programs."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Who runs the program and its commands."""
+
+    name: str
+    uid: int
+    argv: tuple[str, ...]
+
+
+def _users() -> Iterator[User]:
+    """Whoever runs the tests, and, where that is root, another."""
+    yield User("self", os.getuid(), (sys.executable,))
+    setpriv, python = shutil.which("setpriv"), shutil.which("python3", path="/usr/bin:/bin")
+    if os.geteuid() == 0 and setpriv and python:
+        words = [setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
+        yield User("nobody", _NOBODY, (*words, "--bounding-set=-all", "--", python))
+
+
+@cache
+def _can_run(user: User) -> bool:
+    """Whether the user's interpreter runs the program from where the tests run it."""
+    tried = subprocess.run(
+        [*user.argv, "-c", "import tests.support.escapes.world"],
+        env=_environ(),
+        cwd="/",
+        capture_output=True,
+    )
+    return tried.returncode == 0
+
+
+def _environ() -> dict[str, str]:
+    paths = [str(_ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where the decoys are: outside of ``/tmp``, which a wall replaces, if that is possible."""
+    for parent in ("/opt", "/srv"):
+        if os.access(parent, os.W_OK):
+            made = Path(tempfile.mkdtemp(prefix="agent-tui-escapes-", dir=parent))
+            yield made
+            shutil.rmtree(made)
+            return
+    yield tmp_path
+
+
+def run_probes(backend: Backend, user: User, folder: Path) -> dict[str, dict[str, str | bool]]:
+    """What each probe got, and whether it left a trace."""
+    if os.geteuid() == 0:
+        shutil.copyfile("/usr/bin/python3", folder / "setuid-python")
+        (folder / "setuid-python").chmod(0o4755)
+    os.chown(folder, user.uid, -1)
+    done = subprocess.run(
+        [*user.argv, "-m", "tests.support.escapes.world", backend, str(folder)],
+        env=_environ(),
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)["probes"]
+
+
+def expected_traces(backend: Backend, user: User) -> dict[str, bool]:
+    """By probe, whether it leaves a trace; without those that depend on the kernel's age."""
+    version = landlock_abi() if backend == "landlock" else 0
+    return {
+        name: topic.promise(backend) != "held"
+        and not (user.uid == 0 and name in _ROOT_IS_SAFE_FROM)
+        for topic in promises.TOPICS
+        for name in topic.probes
+        if backend != "landlock" or version >= topic.since
+    }
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(
+            user, id=user.name, marks=pytest.mark.thorough if user.name == "nobody" else ()
+        )
+        for user in _users()
+    ],
+)
+@BACKENDS
+def test_a_way_out_is_open_only_where_the_table_says_so(backend: Backend, user: User, folder: Path):
+    if not _can_run(user):
+        pytest.skip(f"{user.name} cannot run the program from here")
+    expected = expected_traces(backend, user)
+    found = run_probes(backend, user, folder)
+    unlike = {
+        name: got["said"] or "(a trace)"
+        for name, got in found.items()
+        if name in expected and got["trace"] != expected[name]
+    }
+    assert unlike == {}
+    assert len(found) >= 60
+    assert not {name: got["said"] for name, got in found.items() if "too slow" in str(got["said"])}
+
+
+def test_each_probe_belongs_to_one_topic():
+    listed = [name for topic in promises.TOPICS for name in topic.probes]
+    assert sorted(listed) == sorted(probes.names())
+
+
+def test_the_table_in_the_security_page_is_that_of_the_probes():
+    page = promises.SECURITY.read_text("utf-8")
+    assert page == promises.with_table(page), "run: python -m tests.support.escapes.promises"
+
+
+_ENDS_ITS_KEEPER = """
+import os, signal, time
+guardian = os.getppid()
+fields = open(f"/proc/{guardian}/stat").read().rpartition(")")[2].split()
+if not os.fork():
+    os.setsid()
+    for handle in range(3):
+        os.close(handle)
+    for process in (guardian, int(fields[1])):
+        os.kill(process, signal.SIGKILL)
+    time.sleep(0.4)
+    open("lived-on", "w")
+time.sleep(60)
+"""
+
+
+@BACKENDS
+async def test_a_command_that_ends_its_keeper_ends_with_the_wall(backend: Backend, tmp_path: Path):
+    work, programs = tmp_path / "work", tmp_path / "bin"
+    for folder in (work, programs):
+        folder.mkdir()
+    (programs / "true").symlink_to("/usr/bin/true")
+    path = os.defpath if backend == "bubblewrap" else str(programs)
+    sandbox = make_sandbox(tmp_path, environ={"PATH": path})
+    (tmp_path / "home/key").write_text("decoy")
+    (work / "hostile.py").write_text(_ENDS_ITS_KEEPER)
+    try:
+        assert sandbox.state(work).backend == backend
+        words = f"exec {sys.executable} -I -S hostile.py"
+        assert (await run_inside(sandbox, work, words))[0] != 0
+        await asyncio.sleep(0.6)
+        assert not (work / "lived-on").exists()
+        said = (await run_inside(sandbox, work, f"echo up; cat {tmp_path}/home/key"))[1]
+    finally:
+        await sandbox.close_walls()
+    assert said.startswith("up\n")
+    assert "decoy" not in said
