@@ -47,11 +47,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the tests, and the programs that they start, surroundings that are always the same.
 
     Home is a folder of their own. Ctrl+C works, also below a shell that ignores it for a job in
-    the background. Bytecode is kept, whatever the environment says: to compile all of it anew
+    the background. Programs have no sandbox unless a test wants one: it would be another on another
+    machine. Bytecode is kept, whatever the environment says: to compile all of it anew
     takes each worker eight seconds, and half of every program's start.
     """
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["AGENT_TUI_SANDBOX"] = "off"
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # workers inherit it
         _move_home(config)
