@@ -21,6 +21,7 @@ from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.mcp.offer import ServerOffer
+from agent_tui.tools.sandbox.proxy import NetworkGate
 
 
 async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
@@ -57,6 +58,8 @@ class RuntimeServices:
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
+        network: The gate through which commands in the sandbox reach hosts; None where there is
+            no sandbox.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -92,5 +95,6 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)
+    network: NetworkGate | None = None
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

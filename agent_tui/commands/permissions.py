@@ -1,6 +1,7 @@
 """What asks for approval: the mode, the rules, the last decisions."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import chain
 from typing import get_args
 
@@ -19,6 +20,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.tools.sandbox.proxy import ConnectionRecord
 
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
@@ -44,6 +46,7 @@ FULL_MODE_QUESTION: Question[PermissionMode] = Question(
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")
 _SHOWN_DECISIONS = 20
+_SHOWN_CONNECTIONS = 20
 _DONE: dict[Decision, str] = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 _WHO: dict[DecidedBy, str] = {
     "rule": "rules",
@@ -64,7 +67,9 @@ _WHO: dict[DecidedBy, str] = {
 async def permissions(front: Front, argument: str) -> None:
     """Show or change what needs your approval."""
     if not argument:
-        await front.show(permissions_page(front.runtime.conversation.permissions))
+        gate = front.runtime.services.network
+        connections = gate.records if gate is not None else ()
+        await front.show(permissions_page(front.runtime.conversation.permissions, connections))
         return
     verb, _, rule_text = argument.partition(" ")
     if verb == "remove":
@@ -139,8 +144,10 @@ def _remove_rule(front: Front, text: str) -> None:
     front.say(f"Removed: {text}")
 
 
-def permissions_page(engine: PermissionEngine) -> Page:
-    """The mode in force, the others, the rules and where they come from, the last decisions."""
+def permissions_page(
+    engine: PermissionEngine, connections: Sequence[ConnectionRecord] = ()
+) -> Page:
+    """The modes, the rules and where they come from, the last decisions and `connections`."""
     modes = tuple((("● " if mode == engine.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
@@ -160,7 +167,18 @@ def permissions_page(engine: PermissionEngine) -> Page:
         )
         sections.append(PageSection("Decisions in this session", (("", ", ".join(counted)),)))
         sections.append(PageSection("Last decisions", tuple(_decision_row(one) for one in decided)))
+    if connections:
+        rows = map(_connection_row, connections[:_SHOWN_CONNECTIONS])
+        sections.append(PageSection("Network access of commands in the sandbox", tuple(rows)))
     return Page("Permissions", tuple(sections))
+
+
+def _connection_row(record: ConnectionRecord) -> Row:
+    at = record.began_at.astimezone().strftime("%H:%M:%S")
+    if record.refusal:
+        return f"{at} refused", f"{record.target.netloc}   {record.refusal}"
+    amount = f"{record.sent:,} bytes sent, {record.received:,} received"
+    return f"{at} allowed", f"{record.target.netloc}   {amount}"
 
 
 def _decision_row(decided: DecisionRecord) -> Row:

@@ -16,6 +16,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
+from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
@@ -127,7 +128,8 @@ class ToolServices:
     `environ` is for commands of the model, `person_environ` for those the person types.
     `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
     enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
-    `files` keeps what files held before and after they are changed.
+    `files` keeps what files held before and after they are changed. `network` decides about
+    connections that commands want.
     """
 
     toolbox: Toolbox
@@ -142,6 +144,7 @@ class ToolServices:
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
     files: FileKeeper | None = None
+    network: NetworkQuestions | None = None
 
 
 class ToolRunner:
@@ -349,13 +352,22 @@ class ToolRunner:
         What it and hooks change in files is kept.
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
-            output = await prepared.run()
+            output = await self._run_itself(call, prepared)
             said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)
                 said.append(f"[a hook changed the arguments to {given}]")
             output = _remarked(output, "\n".join(said))
             return await self._hooks.after_call(call, prepared.intent.paths, output)
+
+    async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
+        """Run `call`; the output of commands tells what the network refused them."""
+        network = self._services.network
+        if network is None or not (prepared.intent.access == "execute" or call.name == "job"):
+            return await prepared.run()
+        with network.command():
+            output = await prepared.run()
+        return network.told(output)
 
     def _kept(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
         services = self._services
