@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.tools.jobs.table import JobTable
-from agent_tui.tools.sandbox.proxy import both_ways, pump
+from agent_tui.tools.sandbox.proxy import Relays, both_ways, pump
 
 _LOOK_EVERY_S = 1.0
 _MOST_PORTS = 32
@@ -57,7 +57,7 @@ class WallPorts:
         self._servers: dict[int, asyncio.Server] = {}
         self._taken: set[int] = set()
         self._owners: dict[int, str] = {}
-        self._relays: set[asyncio.Task[None]] = set()
+        self._relays = Relays()
         self._following: asyncio.Task[None] | None = None
 
     async def follow(self, jobs: JobTable) -> None:
@@ -83,8 +83,7 @@ class WallPorts:
     def _close(self) -> None:
         for server in self._servers.values():
             server.close()
-        for relay in self._relays:
-            relay.cancel()
+        self._relays.close()
         self._servers.clear()
         self._taken.clear()
         self._owners.clear()
@@ -103,7 +102,10 @@ class WallPorts:
         new = sorted(found - self._servers.keys() - self._taken)
         for port in new[: _MOST_PORTS - len(self._servers)]:
             try:
-                self._servers[port] = await asyncio.start_server(self._relay, "127.0.0.1", port)
+                self._servers[port] = await asyncio.start_server(
+                    lambda reader, writer: self._relays.add(self._relay(reader, writer)),
+                    *("127.0.0.1", port),
+                )
             except OSError:
                 self._taken.add(port)
             self._owners[port] = running[-1].id
@@ -118,9 +120,6 @@ class WallPorts:
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Connect somebody outside with the same port inside."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._relays.add(task)
         port: int = writer.get_extra_info("sockname")[1]
         try:
             with ExitStack() as handles:
@@ -135,7 +134,6 @@ class WallPorts:
         except OSError:
             pass  # what listened is gone; the browser sees the end
         finally:
-            self._relays.discard(task)
             writer.close()
 
 

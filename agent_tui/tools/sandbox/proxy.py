@@ -14,13 +14,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.sandbox.proxy_request import (
@@ -135,7 +133,7 @@ class NetworkGate:
         self._proxy_for = proxy_for or _environments_proxy
         self._records: deque[ConnectionRecord] = deque(maxlen=_MOST_RECORDS)
         self._servers: dict[Path, asyncio.Server] = {}
-        self._serving: set[asyncio.Task[None]] = set()
+        self._serving = Relays()
 
     @property
     def records(self) -> tuple[ConnectionRecord, ...]:
@@ -168,7 +166,9 @@ class NetworkGate:
         for left in [known for known in self._servers if not known.exists()]:
             self.stop(left)
         self._servers[folder] = await asyncio.start_unix_server(
-            partial(self._serve, is_read_only=is_read_only),
+            lambda reader, writer: self._serving.add(
+                self._serve(reader, writer, is_read_only=is_read_only)
+            ),
             path=folder / "proxy",
             limit=MOST_HEAD_BYTES,
             backlog=_MOST_CONNECTIONS,
@@ -183,8 +183,7 @@ class NetworkGate:
         """End all connections and take no more."""
         for folder in tuple(self._servers):
             self.stop(folder)
-        for task in self._serving:
-            task.cancel()
+        self._serving.close()
 
     async def _serve(
         self,
@@ -193,11 +192,8 @@ class NetworkGate:
         *,
         is_read_only: bool,
     ) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
         try:
-            if len(self._serving) > _MOST_CONNECTIONS:
+            if self._serving.count > _MOST_CONNECTIONS:
                 raise _Refusal(503, "too many connections at a time")
             await self._answer(reader, writer, is_read_only=is_read_only)
         except _Refusal as refusal:
@@ -207,7 +203,6 @@ class NetworkGate:
         except (OSError, EOFError, TimeoutError, BadRequest, asyncio.LimitOverrunError):
             pass  # one of the two is gone, or does not keep to HTTP
         finally:
-            self._serving.discard(task)
             writer.close()
 
     async def _answer(
@@ -308,6 +303,29 @@ class NetworkGate:
         except ToolError as error:
             raise _Refusal(403, str(error)) from error
         return found
+
+
+class Relays:
+    """The connections under way."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._tasks)
+
+    def add(self, relaying: Coroutine[None, None, None]) -> None:
+        """Carry out `relaying`, which closes its connection however it ends."""
+        task = asyncio.create_task(relaying)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """End all."""
+        for task in self._tasks:
+            task.cancel()
 
 
 async def pump(
@@ -429,6 +447,8 @@ async def _through(
 
 def _environments_proxy(target: Target) -> str:
     """The proxy that our environment names for `target`."""
+    from urllib.request import getproxies, proxy_bypass  # 10 ms that a start need not wait for
+
     proxies = getproxies()
     scheme = "http" if target.port == 80 else "https"
     proxy = proxies.get(scheme) or proxies.get("all", "")
