@@ -70,11 +70,5 @@ def in_wall(gate: NetworkGate, folder: Path, script: str, *shared: Path) -> list
 
 
 def get(url: str) -> str:
-    """A shell command that prints what `url` answers, through the proxy of its environment."""
-    code = (
-        "import sys, urllib.request, urllib.error\n"
-        "try: print(urllib.request.urlopen(sys.argv[1]).read().decode())\n"
-        "except urllib.error.HTTPError as error: print(error.code, error.read().decode())\n"
-        "except OSError as error: print(error)"
-    )
-    return f"{sys.executable} -c '{code}' {url}"
+    """A shell command that prints what is answered for `url` by the proxy of its environment."""
+    return f"bash {Path(__file__).with_name('ask_proxy.sh')} {url}"

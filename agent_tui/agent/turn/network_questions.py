@@ -61,9 +61,7 @@ class NetworkQuestions:
 
     async def decide(self, wanted: Wanted) -> str:
         """Why a command may not connect to what it wants; empty where it may."""
-        return await self._why_not(
-            Target(wanted.host, wanted.port), is_read_only=wanted.is_read_only
-        )
+        return await self._why_not(wanted.target, is_read_only=wanted.is_read_only)
 
     def note_refusal(self, target: Target, why: str) -> None:
         """Have the model told of it, and the person where no turn is under way."""

@@ -105,13 +105,12 @@ class GateProcess:
         self._most_relays = min(_MOST_RELAYS, max((most_files - 32) // 2, 1))
         near = socket.socket(socket.AF_INET)
         near.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        near.bind(("127.0.0.1", port))
         back = socket.socket(socket.AF_UNIX)
         with suppress(FileNotFoundError):
             Path("back").unlink()
-        back.bind("back")
         self._listeners = (near, back)
-        for listener in self._listeners:
+        for listener, address in ((near, ("127.0.0.1", port)), (back, "back")):
+            listener.bind(address)  # the file comes last: once it is there, both listen
             listener.setblocking(False)
             listener.listen(_BACKLOG)
         self._near = near

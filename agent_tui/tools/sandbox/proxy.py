@@ -50,13 +50,11 @@ class Wanted(NamedTuple):
     """What the gate asks about.
 
     Attributes:
-        host: A name in small letters, or an IP address.
-        port: Any.
+        target: A host and a port.
         is_read_only: It comes from a wall in which nothing can be written.
     """
 
-    host: str
-    port: int
+    target: Target
     is_read_only: bool = False
 
 
@@ -247,7 +245,7 @@ class NetworkGate:
             _Refusal: It may not.
             EOFError: The client has hung up.
         """
-        wanted = Wanted(target.host, target.port, is_read_only)
+        wanted = Wanted(target, is_read_only)
         deciding = asyncio.ensure_future(self.decide(wanted))
         leaving = asyncio.ensure_future(_end_of(reader))
         try:

@@ -126,16 +126,15 @@ async def test_a_command_in_a_wall_reaches_what_is_allowed_through_the_gate_alon
     if is_allowed:
         gate.decide = _allow
     with LoopbackServer(Echo) as server:
-        direct = f"http://127.0.0.1:{server.port}/y"
+        direct = f"bash -c 'echo x >/dev/tcp/127.0.0.1/{server.port}' 2>&1"
         async with gate_folder(gate) as folder:
-            script = f"{get(f'http://a.test:{server.port}/x')}; {get(direct)}"
+            script = f"{get(f'http://a.test:{server.port}/x')}; {direct}"
             process = await asyncio.create_subprocess_exec(
                 *in_wall(gate, folder, script),
                 env={**os.environ, **gate.environ()},
                 stdout=asyncio.subprocess.PIPE,
             )
             printed = (await process.communicate())[0].decode()
-    assert ("GET /x HTTP/1.1" in printed) == is_allowed
+    assert ("GET /x HTTP/1.0" in printed) == is_allowed
     assert ("403 agent-tui's sandbox: network access to" in printed) != is_allowed
     assert "Connection refused" in printed
-    assert "GET /y" not in printed
