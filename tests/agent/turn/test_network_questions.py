@@ -18,6 +18,7 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
+from agent_tui.plain.questions import approval_lines
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.tools.sandbox.proxy_request import Target
@@ -114,8 +115,13 @@ async def test_the_answer_for_the_project_is_a_rule_for_the_bundle(stage: Stage,
     person = Person(runtime, ApprovalAnswer("project"))
     await person.submit()
     (question,) = person.asked
-    assert question.title == "Connect to pypi.org (package registry)"
-    assert "files.pythonhosted.org" in question.body
+    assert approval_lines(question) == [
+        "Question: allow this? Connect to pypi.org (package registry)",
+        "    Host: pypi.org, port 80",
+        "    fetch(bundle:pypi) allows pypi.org, files.pythonhosted.org, pypi.python.org",
+        "Why it asks: a command in the sandbox wants it",
+        "a or p also allows from now on: fetch(bundle:pypi)",
+    ]
     assert not question.is_loss
     assert "fetch(bundle:pypi)" in (stage.folder / "permissions.toml").read_text()
     assert runtime.conversation.permissions.judge_host("files.pythonhosted.org").decision == "allow"
