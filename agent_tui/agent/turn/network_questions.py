@@ -25,6 +25,7 @@ _NOBODY = "no turn is under way, so the user could not be asked"
 _UNANSWERED = "the user was asked and did not answer"
 _DECLINED = "the user declined it"
 _MOST_TOLD = 10
+_MOST_KEPT = 100
 
 
 @dataclass(slots=True)
@@ -47,11 +48,15 @@ class NetworkQuestions:
         pending: Where answers come in.
         conversation: The present one.
         tell_idle: Takes notices while no activity is under way.
+
+    Attributes:
+        waited_s: How long the person was waited for, in all.
     """
 
     pending: PendingApprovals
     conversation: Callable[[], Conversation]
     tell_idle: Emit = field(default=lambda _event: None)
+    waited_s: float = field(default=0.0, init=False)
     _emit: Emit | None = field(default=None, init=False)
     _commands: int = field(default=0, init=False)
     _answers: dict[Target, str] = field(default_factory=dict[Target, str], init=False)
@@ -65,7 +70,8 @@ class NetworkQuestions:
 
     def note_refusal(self, target: Target, why: str) -> None:
         """Have the model told of it, and the person where no turn is under way."""
-        if self._untold.get(target.shown) == why:
+        is_known = self._untold.get(target.shown) == why
+        if is_known or len(self._untold) >= _MOST_KEPT:
             return
         self._untold[target.shown] = why
         if self._emit is None:
@@ -147,10 +153,13 @@ class NetworkQuestions:
             request = _request(target, verdict)
             emit(ApprovalRequested(request))
             allowed = False
+            clock = self.conversation().services.clock
+            asked_at_s = clock()
             try:
                 answer = await self.pending.wait(request.id)
                 allowed = answer.choice != "no"
             finally:
+                self.waited_s += clock() - asked_at_s
                 emit(ApprovalResolved(request.id, allowed))
             self._keep(answer, verdict.session_rule, emit)
             decision: Decision = "allow" if allowed else "deny"
@@ -188,11 +197,12 @@ class NetworkQuestions:
 
 
 def _request(target: Target, verdict: Verdict) -> ApprovalRequest:
-    """The question about `target`: a host that is in no bundle is suggested to be declined."""
+    """The question about `target`: it is suggested to decline what no bundle allows."""
     bundle = bundle_of(target.host)
     kind = f" ({bundle.kind})" if bundle is not None else ""
     body = [f"Host: {target.host}, port {target.port}"]
-    if bundle is not None and f"bundle:{bundle.name}" in verdict.session_rule:
+    is_usual = bundle is not None and f"bundle:{bundle.name}" in verdict.session_rule
+    if bundle is not None and is_usual:
         body.append(f"{verdict.session_rule} allows {', '.join(bundle.hosts)}")
     id = uuid.uuid4().hex
     return ApprovalRequest(
@@ -204,5 +214,5 @@ def _request(target: Target, verdict: Verdict) -> ApprovalRequest:
         body_kind="text",
         reason=verdict.why,
         session_rule=verdict.session_rule,
-        is_loss=bundle is None,
+        is_loss=not is_usual,
     )

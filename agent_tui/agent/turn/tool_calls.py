@@ -153,7 +153,6 @@ class ToolRunner:
     Attributes:
         pins: Takes up skills and instructions; None where that is not done.
         repetition: What was called before, and whether that goes on in vain.
-        waited_s: How long the person was waited for.
     """
 
     def __init__(
@@ -169,12 +168,18 @@ class ToolRunner:
         self._emit = emit
         self._hooks = ConversationHooks(conversation, emit)
         self.repetition = Repetition()
-        self.waited_s = 0.0
+        self._waited_s = -services.network.waited_s if services.network is not None else 0.0
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
         self._answered = _Answered()
+
+    @property
+    def waited_s(self) -> float:
+        """How long the person was waited for."""
+        network = self._services.network
+        return self._waited_s + (network.waited_s if network is not None else 0.0)
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -494,7 +499,7 @@ class ToolRunner:
             allowed = answer.choice != "no"
             return answer
         finally:
-            self.waited_s += self._conversation.services.clock() - asked_at_s
+            self._waited_s += self._conversation.services.clock() - asked_at_s
             self._emit(ApprovalResolved(request.id, allowed))
 
     def _context(self, call: ToolCall) -> ToolContext:

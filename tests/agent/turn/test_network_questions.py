@@ -238,3 +238,18 @@ async def test_a_helpers_wall_is_judged_as_one_that_only_reads(stage: Stage, gat
     await collect(runtime.submit("go"))
     assert "only read" in await gate.decide(Wanted(A_TEST, is_read_only=True))
     assert await gate.decide(Wanted(Target("b.test", 443), is_read_only=True)) == ""
+
+
+async def test_the_wait_for_an_answer_is_no_time_of_the_command(stage: Stage, gate: NetworkGate):
+    now = 100.0
+    rules = PermissionSettings(allow=("bash",))
+    replies = script(get("http://a.test/"))
+    runtime = stage.runtime(replies, network=gate, mode="ask", permissions=rules, clock=lambda: now)
+    finished: list[ToolFinished] = []
+    async for event in runtime.submit("go"):
+        if isinstance(event, ApprovalRequested):
+            now += 50
+            runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("no"))
+        elif isinstance(event, ToolFinished):
+            finished.append(event)
+    assert [one.message.tool_details.elapsed_ms for one in finished] == [0]
