@@ -1,4 +1,5 @@
 import asyncio
+import shlex
 import socket
 import sys
 from collections.abc import AsyncGenerator
@@ -46,9 +47,9 @@ async def serving_job(
     script = f"{server} & until [ -e {tmp_path}/stop ]; do sleep 0.05; done; kill %2; sleep 600"
     (tmp_path / "page").write_text("from inside")
     async with gate_folder(gate) as folder:
-        words = in_wall(gate, folder, script, tmp_path)
-        order = ShellOrder("", tmp_path, {"PATH": "/usr/bin:/bin"}, tmp_path / "out", words[:-3])
-        order = ShellOrder(words[-1], order.cwd, order.environ, order.output_dir, order.prefix)
+        command = shlex.join(in_wall(gate, folder, script, tmp_path))
+        environ = {"PATH": "/usr/bin:/bin"}
+        order = ShellOrder(f"exec {command}", tmp_path, environ, tmp_path / "out")
         keeper = ProcessKeeper()
         job = jobs.add(ShellCommand(keeper, order, lambda _text, _skipped=0: None))
         ports = WallPorts(folder, await _inside(), gate.port)
