@@ -293,12 +293,14 @@ class ToolDetails(Stored):
     call ran no command. ``elapsed_ms`` is how long a call ran that took a second or more; the wait
     for an answer does not count. ``ending`` says why a call came to nothing: the person said no, or
     interrupted. ``refusal`` is why a call was not allowed: a rule, a mode, a hook, or that there
-    was nobody to approve it. ``jobs`` are the background commands that the result tells of.
+    was nobody to approve it. ``refused_hosts`` are those that commands were not let reach, each
+    with the reason. ``jobs`` are the background commands that the result tells of.
     """
 
     summary: str = ""
     ending: CallEnding = ""
     refusal: str = ""
+    refused_hosts: dict[str, str] = Field(default_factory=dict)
     diff: str | None = None
     exit_code: int | None = None
     truncated: bool = False

@@ -20,6 +20,7 @@ from agent_tui.acp.contents import Content, asked_about, fenced, title_of
 from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.updates import answered, asked, places_of, said, to_be_decided
+from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Question
 from agent_tui.events import ApprovalRequest
@@ -68,6 +69,9 @@ class EditorQuestions:
             options = _options(request, tells_apart=not self._shows_title_only)
         shown = await asyncio.to_thread(asked_about, request, cwd)
         title = title_of(request)
+        is_of_call = request.tool_name != NETWORK
+        if not is_of_call:
+            self._outbox.put(asked(request.call_id, title))
         self._tell(shown[1:] if title == request.body else shown)
         try:
             match await self._chosen(request.call_id, title, shown, options):
@@ -81,6 +85,9 @@ class EditorQuestions:
                     return ApprovalAnswer("no")
         except QuestionCancelled:
             return ApprovalAnswer("no")
+        finally:
+            if not is_of_call:
+                self._outbox.put(answered(request.call_id))
 
     async def choice(self, question: Question[_AnswerT]) -> _AnswerT | None:
         """The answer to a command's question; None where it is left without one.

@@ -20,6 +20,7 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
 from agent_tui.agent.session.restoring import FileRestorer
 from agent_tui.agent.turn.message_queue import QueuedMessage
+from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
@@ -68,6 +69,9 @@ class AgentRuntime:
             cwd=cwd,
             mode=mode,
         )
+        self._network = NetworkQuestions(self.pending_approvals, lambda: self.conversation)
+        if (gate := services.network) is not None:
+            gate.decide, gate.tell_refusal = self._network.decide, self._network.note_refusal
         self.branches = Branches(self.sessions, services)
         self.files = FileRestorer(self.sessions)
 
@@ -162,7 +166,11 @@ class AgentRuntime:
     # Background commands
 
     def listen_to_jobs(self, listener: Callable[[AgentEvent], None]) -> None:
-        """Have `listener` told, on the event loop, when one begins and when one ends."""
+        """Have `listener` told, on the event loop, when one begins and when one ends.
+
+        It is told, too, what the network refuses them while no activity runs.
+        """
+        self._network.tell_idle = listener
         self.conversation.jobs.listen(
             lambda job: listener(JobEnded(job) if job.ending else JobStarted(job))
         )
@@ -248,7 +256,12 @@ class AgentRuntime:
             raise AgentTuiError(
                 "Something is already running.", "Stop it first with Esc or /abort."
             )
-        self._activity = activity = Activity(work)
+
+        async def ask_meanwhile(emit: Emit) -> None:
+            async with self._network.activity(emit):
+                await work(emit)
+
+        self._activity = activity = Activity(ask_meanwhile)
         try:
             async with aclosing(activity.events()) as events:
                 async for event in events:
@@ -326,5 +339,6 @@ class AgentRuntime:
             scope=self._scopes().answer_call,
             files=services.files,
             note_writes=services.note_writes,
+            network=self._network,
             explore=Explorer(conversation, services, self.past).answer_call,
         )

@@ -21,6 +21,7 @@ from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.mcp.offer import ServerOffer
+from agent_tui.tools.sandbox.proxy import NetworkGate
 
 
 async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
@@ -69,6 +70,8 @@ class RuntimeServices:
         files: Keeps what files held before and after what changes them.
         note_writes: Told which files tools wrote: what else appears while commands run is theirs.
         close_walls: Ends the sandbox of a conversation's commands.
+        network: The gate through which commands in the sandbox reach hosts; None where there is
+            no sandbox.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -108,5 +111,6 @@ class RuntimeServices:
     files: FileKeeper = field(default_factory=FileKeeper)
     note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] = _nobody_watches
     close_walls: Callable[[], Awaitable[None]] = _has_no_walls
+    network: NetworkGate | None = None
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

@@ -66,6 +66,7 @@ class Arguments:
     max_cost_usd: float | None = None
     allowed: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
+    allowed_net: tuple[str, ...] = ()
     fallback_model: str | None = None
     json_schema: str | None = None
     reads_messages: bool = False
@@ -121,6 +122,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         max_cost_usd=values.max_cost_usd,
         allowed=tuple(values.allowed),
         denied=tuple(values.denied),
+        allowed_net=tuple(values.allowed_net),
         fallback_model=values.fallback_model,
         json_schema=values.json_schema,
         reads_messages=reads_messages,
@@ -296,6 +298,15 @@ def build_parser() -> argparse.ArgumentParser:
             help=f"{decision} calls that match RULE in this run, such as "
             f"{_RULE_EXAMPLES[decision]}{_RULE_NOTES[decision]}",
         )
+    safety.add_argument(
+        "--allow-net",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        dest="allowed_net",
+        help="let commands in the sandbox connect to these bundles and domains in this run, such "
+        "as pypi,npm,docs.python.org; registries means all package registries; repeatable",
+    )
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
         "--max-turns",

@@ -43,7 +43,7 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
-from agent_tui.permissions.rules import Rule, parse_rule
+from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
@@ -337,7 +337,7 @@ def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | N
 
 
 def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
-    """The rules of ``--deny`` and ``--allow``.
+    """The rules of ``--deny``, ``--allow`` and ``--allow-net``.
 
     Raises:
         UsageError: one is no rule.
@@ -346,6 +346,7 @@ def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
         return (
             *(parse_rule(text, "deny", RUN_SOURCE) for text in arguments.denied),
             *(parse_rule(text, "allow", RUN_SOURCE) for text in arguments.allowed),
+            *(rule for text in arguments.allowed_net for rule in rules_for_names(text, RUN_SOURCE)),
         )
     except ConfigError as error:
         raise UsageError(error.message, error.hint) from error

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import get_args
@@ -22,6 +23,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.tools.sandbox.proxy import ConnectionRecord
 
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
@@ -48,6 +50,7 @@ _SOURCES = {"session": "this session", "project": "this project", "settings": "c
 _MADE_BY_ANSWERS = ("session", "project")
 _ALWAYS = re.compile(r"\s+always$")
 _SHOWN_DECISIONS = 20
+_SHOWN_CONNECTIONS = 20
 _DONE: dict[Decision, str] = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 _WHO: dict[DecidedBy, str] = {
     "rule": "rules",
@@ -69,10 +72,11 @@ _WHO: dict[DecidedBy, str] = {
 async def permissions(front: Front, argument: str) -> None:
     """Show or change what needs your approval."""
     engine = front.runtime.conversation.permissions
+    gate = front.runtime.services.network
     verb, _, rule_text = argument.partition(" ")
     match verb.lower(), rule_text.strip():
         case "", _:
-            await front.show(permissions_page(engine))
+            await front.show(permissions_page(engine, gate.records if gate is not None else ()))
         case "remove", text:
             _remove_rule(front, text)
         case "allow" | "ask" | "deny" as decision, text if text:
@@ -166,8 +170,10 @@ def _remove_rule(front: Front, text: str) -> None:
     front.say(f"Removed: {text}")
 
 
-def permissions_page(engine: PermissionEngine) -> Page:
-    """The mode in force, the others, the rules and where they come from, the last decisions."""
+def permissions_page(
+    engine: PermissionEngine, connections: Sequence[ConnectionRecord] = ()
+) -> Page:
+    """The modes, the rules and where they come from, the last decisions and `connections`."""
     modes = tuple((("● " if mode == engine.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
@@ -192,7 +198,18 @@ def permissions_page(engine: PermissionEngine) -> Page:
         )
         sections.append(PageSection("Decisions in this session", (("", ", ".join(counted)),)))
         sections.append(PageSection("Last decisions", tuple(_decision_row(one) for one in decided)))
+    if connections:
+        rows = map(_connection_row, connections[:_SHOWN_CONNECTIONS])
+        sections.append(PageSection("Network access of commands in the sandbox", tuple(rows)))
     return Page("Permissions", tuple(sections))
+
+
+def _connection_row(record: ConnectionRecord) -> Row:
+    at = record.began_at.astimezone().strftime("%H:%M:%S")
+    if record.refusal:
+        return f"{at} refused", f"{record.target.netloc}   {record.refusal}"
+    amount = f"{record.sent:,} bytes sent, {record.received:,} received"
+    return f"{at} allowed", f"{record.target.netloc}   {amount}"
 
 
 def _decision_row(decided: DecisionRecord) -> Row:

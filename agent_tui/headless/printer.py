@@ -14,6 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
@@ -294,6 +295,8 @@ class _Watcher:
         title = self._titles.get(event.call_id, event.message.tool_name)
         if reason := event.message.tool_details.refusal:
             self.refused.append(RefusedCall(event.message.tool_name, title, reason))
+        for host, why in event.message.tool_details.refused_hosts.items():
+            self.refused.append(RefusedCall(NETWORK, f"connect to {host}", why))
 
     def _tell_progress(self, phase: str) -> None:
         """Say once a minute that a summary is being written."""

@@ -42,7 +42,8 @@ class RunResult:
     """How the run ended, and its result.
 
     `result` is the text of the last reply. `error` says why `outcome` is not ``done``;
-    ``timeout`` means that ``--max-time`` was reached. `refused_calls` did not run. `exit_code` is
+    ``timeout`` means that ``--max-time`` was reached. `refused_calls` did not run, or are
+    hosts that commands were not let reach (``network``). `exit_code` is
     the program's. `session_path` is null if the session is not saved, and `cost_usd` if a price
     is unknown. `stopped_jobs` are background commands that ended with the program.
     `structured_output` is the answer to ``--json-schema``, else null.

@@ -21,6 +21,7 @@ from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
+    FETCH,
     Decision,
     Rule,
     change_rules_file,
@@ -164,7 +165,7 @@ class PermissionEngine:
             case "execute":
                 return self._judge_command(intent.command)
             case "network":
-                return self._judge_network(tool_name, intent)
+                return self._judge_network(intent)
             case "outside":
                 return self._judge_outside(tool_name)
             case _:
@@ -402,22 +403,42 @@ class PermissionEngine:
             return _ALLOWED_BY_RULE
         return Verdict("ask", f"the ask rule {rule} applies", tool_name, by="rule")
 
-    def _judge_network(self, tool_name: str, intent: Intent) -> Verdict:
-        """A question to a host, which can carry words out as well as in."""
-        rule = host_rule(tool_name, intent.host, self._rules)
-        if rule is not None and rule.decision == "deny":
-            return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
-        if self.mode == "plan":
-            return Verdict("deny", self._only_reading)
-        if rule is not None and rule.decision == "allow":
-            return _ALLOWED_BY_RULE
-        kept = rule_for_host(tool_name, intent.host)
-        if rule is not None:
-            return Verdict("ask", f"the ask rule {rule} applies", kept, by="rule")
-        if self.mode == "full" and not intent.leaves_sandbox:
-            return _ALLOWED
+    def judge_host(self, host: str, port: int = 443) -> Verdict:
+        """Whether a command inside a wall may connect to `host` (in small letters)."""
+        rule = host_rule(FETCH, host, self._rules, port)
+        kept = rule_for_host(host, port, may_be_bundle=True)
+        verdict = self._by_host_rule(rule, kept)
+        if verdict is None and self.mode == "full":
+            why = f"full mode connects only to hosts that a rule allows, such as {kept}"
+            verdict = Verdict("deny", why)
+        verdict = verdict or Verdict("ask", "a command in the sandbox wants it", kept)
+        return self._if_there_is_somebody(verdict)
+
+    def _judge_network(self, intent: Intent) -> Verdict:
+        """A request of `fetch` to a host, which can carry words out as well as in."""
+        rule = host_rule(FETCH, intent.host, self._rules)
+        kept = rule_for_host(intent.host)
+        if (verdict := self._by_host_rule(rule, kept)) is not None:
+            return verdict
+        if self.mode == "full":
+            if not intent.leaves_sandbox:
+                return _ALLOWED
+            why = f"full mode asks only hosts that a rule allows, such as {kept}"
+            return Verdict("deny", f"{why}, as the sandbox keeps commands from the network")
         beside = ", which the sandbox blocks for commands" if intent.leaves_sandbox else ""
         return Verdict("ask", f"sends a request to {intent.host}{beside}", kept)
+
+    def _by_host_rule(self, rule: Rule | None, kept: str) -> Verdict | None:
+        """What `rule` and plan mode say of a host; None where the other modes decide."""
+        if rule is not None and rule.decision == "deny":
+            return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
+        if rule is not None and rule.decision == "allow":
+            return _ALLOWED_BY_RULE
+        if self.mode == "plan":
+            return Verdict("deny", f"{self._only_reading} Only hosts that a rule allows are asked.")
+        if rule is not None:
+            return Verdict("ask", f"the ask rule {rule} applies", kept, by="rule")
+        return None
 
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What the rules say of a call by its paths: deny first, then the most specific."""

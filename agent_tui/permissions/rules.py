@@ -19,6 +19,7 @@ from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, is_link
 from agent_tui.tools.base import Access
 from agent_tui.tools.mcp.remote_tools import PREFIX
+from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 Match: TypeAlias = Literal["yes", "maybe", "no"]
@@ -29,7 +30,11 @@ FETCH: Final = "fetch"
 """The tool whose rules name hosts."""
 
 _DOMAIN: Final = "domain:"
-_HOSTS = re.compile(rf"\*|{_DOMAIN}(?:\*\.)?[^\s*/@]+")
+_BUNDLE: Final = "bundle:"
+_HOSTS = re.compile(rf"\*|{_DOMAIN}(?:\*\.)?[^\s*/@]+|{_BUNDLE}\S+")
+_NAMED_PORT = re.compile(r"(?P<host>[^:\s]+|\[[^\]]+\]):(?P<port>\d{1,5})")
+_WEB_PORTS: Final = frozenset((80, 443))
+_KNOWN_BUNDLES: Final = f"Bundles: {', '.join(BUNDLES)}."
 _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
 """A rule with one of these names holds for every tool with that access."""
 
@@ -62,7 +67,8 @@ class Rule:
     ``**`` crosses folders. Tools of MCP servers are named whole, or with a ``*`` at the end as in
     ``mcp__server__*``; ``mcp__server`` stands for all of one. `source` says where it was written:
     a file, ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``, or
-    ``domain:*.python.org`` for all below it.
+    ``domain:*.python.org`` for all below it, or those of a bundle: ``bundle:pypi``. They allow
+    the ports of the web, and another only where they name it: ``domain:example.org:8443``.
     """
 
     decision: Decision
@@ -81,6 +87,8 @@ class Rule:
     @property
     def specificity(self) -> int:
         """How much the pattern pins down; the more specific of two rules wins."""
+        if self.tool == FETCH and self.pattern.startswith(_BUNDLE):
+            return 1
         return len(self.pattern.replace("*", ""))
 
     def is_for(self, tool_name: str, access: Access) -> bool:
@@ -92,11 +100,20 @@ class Rule:
         begin = self.tool[:-1] if self.tool.endswith("*") else f"{self.tool}__"
         return tool_name.startswith(begin)
 
-    def matches_host(self, host: str) -> bool:
-        """Whether `host` is one the rule names; a deny or ask rule means those below it, too."""
+    def matches_host(self, host: str, port: int = 443) -> bool:
+        """Whether `host` is one the rule names; a deny or ask rule means those below it, too.
+
+        An allowing rule is for the ports of the web, or for the one that it names.
+        """
         if self.pattern == "*":
             return True
-        name = self.pattern.removeprefix(_DOMAIN).casefold()
+        if self.pattern.startswith(_BUNDLE):
+            is_in = BUNDLES[self.pattern.removeprefix(_BUNDLE)].has(host)
+            return is_in and (port in _WEB_PORTS or self.decision != "allow")
+        name, named_port = _host_and_port(self.pattern.removeprefix(_DOMAIN).casefold())
+        is_port = port == named_port if named_port else port in _WEB_PORTS
+        if not (is_port or (self.decision != "allow" and not named_port)):
+            return False
         is_below = host.endswith(name[1:] if name.startswith("*.") else f".{name}")
         return host == name or (is_below and (name.startswith("*.") or self.decision != "allow"))
 
@@ -202,8 +219,12 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
         )
     if tool == FETCH and not _HOSTS.fullmatch(pattern):
         raise ConfigError(
-            f"{text!r} names no host.", "Write it like fetch(domain:docs.python.org)."
+            f"{text!r} names no host.",
+            "Write it like fetch(domain:docs.python.org) or fetch(bundle:pypi).",
         )
+    bundle = pattern.removeprefix(_BUNDLE)
+    if tool == FETCH and bundle != pattern and bundle not in BUNDLES:
+        raise ConfigError(f"{text!r} names no bundle of hosts.", _KNOWN_BUNDLES)
     return Rule(decision, tool, pattern, source)
 
 
@@ -259,19 +280,51 @@ def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
     )
 
 
-def host_rule(tool_name: str, host: str, rules: Sequence[Rule]) -> Rule | None:
+def host_rule(tool_name: str, host: str, rules: Sequence[Rule], port: int = 443) -> Rule | None:
     """The rule that decides about asking `host`: deny first, then the most specific."""
     ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
     return max(
-        (rule for rule in rules if rule.tool == tool_name and rule.matches_host(host)),
+        (rule for rule in rules if rule.tool == tool_name and rule.matches_host(host, port)),
         key=lambda rule: (rule.decision == "deny", rule.specificity, ranks[rule.decision]),
         default=None,
     )
 
 
-def rule_for_host(tool_name: str, host: str) -> str:
-    """The rule that allows asking `host` again, as text."""
-    return f"{tool_name}({_DOMAIN}{host})"
+def rule_for_host(host: str, port: int = 443, *, may_be_bundle: bool = False) -> str:
+    """The rule that allows asking `host` again, as text.
+
+    Args:
+        host: In small letters.
+        port: Named in the rule if it is none of the web's.
+        may_be_bundle: Whether all hosts of the bundle that it is in may be allowed.
+    """
+    if port not in _WEB_PORTS:
+        return f"{FETCH}({_DOMAIN}{f'[{host}]' if ':' in host else host}:{port})"
+    bundle = bundle_of(host) if may_be_bundle else None
+    return f"{FETCH}({_DOMAIN}{host})" if bundle is None else f"{FETCH}({_BUNDLE}{bundle.name})"
+
+
+def rules_for_names(names: str, source: str) -> tuple[Rule, ...]:
+    """The rules that allow what `names` lists, with commas: bundles, domains, ``domain:port``.
+
+    Raises:
+        ConfigError: One is neither.
+    """
+    rules: list[Rule] = []
+    for name in filter(None, (name.strip() for name in names.split(","))):
+        if name not in BUNDLES and not re.search(r"[.:]", name):
+            raise ConfigError(f"{name!r} is neither a bundle nor a domain.", _KNOWN_BUNDLES)
+        kind = _BUNDLE if name in BUNDLES else _DOMAIN
+        rules.append(parse_rule(f"{FETCH}({kind}{name})", "allow", source))
+    return tuple(rules)
+
+
+def _host_and_port(named: str) -> tuple[str, int]:
+    """The host that a rule names, and the port; 0 where it names none."""
+    found = _NAMED_PORT.fullmatch(named)
+    if found is None:
+        return named.strip("[]"), 0
+    return found["host"].strip("[]"), int(found["port"])
 
 
 OFFERED_GIT_VERBS: Final = frozenset({"add", "commit"})

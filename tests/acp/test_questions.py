@@ -10,6 +10,7 @@ from acp.schema import AllowedOutcome, RequestPermissionResponse
 from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.questions import EditorQuestions
+from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.events import ApprovalRequest
@@ -159,3 +160,29 @@ async def test_a_yes_and_a_no_are_told_apart():
     client = Client("1")
     assert await chosen(client, TITLE_ONLY, [True, False]) is False
     assert [each.kind for each in client.options[0]] == ["allow_once", "reject_once", "reject_once"]
+
+
+async def test_a_question_of_the_network_is_a_call_of_its_own_that_ends_with_the_answer(
+    tmp_path: Path,
+):
+    class Told(Client):
+        async def session_update(self, update: Any, **more: Any) -> None:
+            self.seen.append(f"{update.session_update} {update.tool_call_id} {update.status}")
+            await super().session_update(update, **more)
+
+    client = Told("session")
+    outbox = Outbox(cast(Any, client), "s")
+    questions = EditorQuestions(cast(Any, client), "s", outbox, PROTOCOL)
+    request = ApprovalRequest(
+        *("1", "network-1", NETWORK, "Connect to a.test", "Host: a.test, port 443", "text"),
+        *("a command in the sandbox wants it", "fetch(domain:a.test)"),
+    )
+    assert (await questions.approval(request, tmp_path)).choice == "session"
+    await outbox.aclose()
+    assert client.seen == [
+        "tool_call network-1 pending",
+        "tool_call_update network-1 pending",
+        "? Connect to a.test",
+        "tool_call_update network-1 completed",
+    ]
+    assert "Allow in this session: fetch(domain:a.test)" in [o.name for o in client.options[0]]

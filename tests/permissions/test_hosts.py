@@ -5,7 +5,7 @@ import pytest
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.engine import PermissionEngine, Verdict
-from agent_tui.permissions.rules import parse_rule
+from agent_tui.permissions.rules import parse_rule, rules_for_names
 from agent_tui.tools.base import Intent
 
 
@@ -41,11 +41,12 @@ def test_the_mode_decides_where_no_rule_speaks(mode: PermissionMode, decision: s
     assert verdict(engine(mode)).decision == decision
 
 
-def test_in_full_mode_too_the_person_is_asked_where_commands_are_kept_from_the_network():
+def test_full_mode_fetches_what_a_rule_allows_where_commands_are_kept_from_the_network():
     judged = verdict(engine("full"), leaves_sandbox=True)
     assert (judged.decision, judged.why) == (
-        "ask",
-        "sends a request to docs.python.org, which the sandbox blocks for commands",
+        "deny",
+        "full mode asks only hosts that a rule allows, such as fetch(domain:docs.python.org), as "
+        "the sandbox keeps commands from the network",
     )
     allowing = engine("full", allow=("fetch(domain:docs.python.org)",))
     assert verdict(allowing, leaves_sandbox=True).decision == "allow"
@@ -78,8 +79,10 @@ def test_rules_name_hosts_and_deny_wins(rules: dict, host: str, decision: str):
     assert verdict(engine(**rules), host).decision == decision
 
 
-def test_plan_mode_asks_no_host_whatever_is_allowed():
-    assert verdict(engine("plan", allow=("fetch",))).decision == "deny"
+def test_plan_mode_asks_only_hosts_that_a_rule_allows():
+    assert verdict(engine("plan", allow=("fetch",))).decision == "allow"
+    assert verdict(engine("plan", ask=("fetch",))).decision == "deny"
+    assert verdict(engine("plan", allow=("fetch",), deny=("fetch",))).decision == "deny"
 
 
 def test_where_nobody_can_be_asked_only_a_rule_allows():
@@ -101,3 +104,84 @@ def test_a_rule_that_names_no_host_is_refused(text: str):
     with pytest.raises(ConfigError, match="names no host"):
         parse_rule(text, "deny")
     assert engine(deny=(text,)).problems
+
+
+@pytest.mark.parametrize(
+    ("mode", "decisions"),
+    [
+        ("plan", ("deny", "allow", "deny")),
+        ("ask", ("ask", "allow", "ask")),
+        ("accept-edits", ("ask", "allow", "ask")),
+        ("full", ("deny", "allow", "ask")),
+    ],
+)
+def test_the_mode_decides_on_connections_of_commands_where_no_rule_allows(
+    mode: PermissionMode, decisions: tuple[str, ...]
+):
+    judging = engine(mode, allow=("fetch(bundle:pypi)",), ask=("fetch(domain:asks.test)",))
+    hosts = ("a.test", "files.pythonhosted.org", "asks.test")
+    assert tuple(judging.judge_host(host).decision for host in hosts) == decisions
+    nobody = engine(mode, is_interactive=False, ask=("fetch(domain:asks.test)",))
+    assert {nobody.judge_host(host).decision for host in ("a.test", "asks.test")} == {"deny"}
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "rule"),
+    [
+        ("pypi.org", 443, "fetch(bundle:pypi)"),
+        ("raw.githubusercontent.com", 443, "fetch(bundle:github)"),
+        ("docs.python.org", 80, "fetch(domain:docs.python.org)"),
+        ("pypi.org", 22, "fetch(domain:pypi.org:22)"),
+        ("2001:db8::1", 8443, "fetch(domain:[2001:db8::1]:8443)"),
+        ("2001:db8::1", 443, "fetch(domain:2001:db8::1)"),
+    ],
+)
+def test_the_answer_for_this_session_allows_the_bundle_or_the_host(host: str, port: int, rule: str):
+    judging = engine()
+    assert judging.judge_host(host, port).session_rule == rule
+    judging.add_session_rule(rule)
+    assert judging.judge_host(host, port).decision == "allow"
+    assert judging.judge_host(host, 25).decision == "ask"
+    assert judging.judge_host("upload.pypi.org").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rules", "host", "port", "decision"),
+    [
+        ({"allow": ("fetch(domain:a.test)",)}, "a.test", 8443, "ask"),
+        ({"allow": ("fetch(domain:a.test:8443)",)}, "a.test", 8443, "allow"),
+        ({"allow": ("fetch(domain:a.test:8443)",)}, "a.test", 443, "ask"),
+        ({"allow": ("fetch(domain:*.a.test:22)",)}, "b.a.test", 22, "allow"),
+        ({"allow": ("fetch",)}, "a.test", 22, "allow"),
+        ({"allow": ("fetch",), "deny": ("fetch(domain:a.test)",)}, "a.test", 22, "deny"),
+        ({"allow": ("fetch",), "deny": ("fetch(domain:a.test:22)",)}, "a.test", 443, "allow"),
+        ({"allow": ("fetch",), "deny": ("fetch(bundle:npm)",)}, "registry.npmjs.org", 1, "deny"),
+        ({"allow": ("fetch(bundle:registries)",)}, "index.crates.io", 443, "allow"),
+        ({"allow": ("fetch(bundle:registries)",)}, "github.com", 443, "ask"),
+        (
+            {"allow": ("fetch(bundle:registries)",), "ask": ("fetch(domain:pypi.org)",)},
+            *("pypi.org", 443, "ask"),
+        ),
+    ],
+)
+def test_rules_name_ports_and_bundles(rules: dict, host: str, port: int, decision: str):
+    assert engine(**rules).judge_host(host, port).decision == decision
+
+
+def test_an_unknown_bundle_is_refused_with_the_known_ones():
+    for parse in (
+        lambda: parse_rule("fetch(bundle:pipi)", "allow"),
+        lambda: rules_for_names("npm,pipi", "command line"),
+    ):
+        with pytest.raises(ConfigError, match="Bundles: registries, pypi, npm, "):
+            parse()
+
+
+def test_names_of_the_command_line_are_bundles_domains_and_ports():
+    rules = rules_for_names("pypi, docs.python.org,*.b.test,a.test:8443", "command line")
+    assert [str(rule) for rule in rules] == [
+        "fetch(bundle:pypi)",
+        "fetch(domain:docs.python.org)",
+        "fetch(domain:*.b.test)",
+        "fetch(domain:a.test:8443)",
+    ]

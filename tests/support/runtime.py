@@ -40,6 +40,7 @@ from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.proxy import NetworkGate
 
 MODEL = ModelRef("scripted/test")
 EventT = TypeVar("EventT")
@@ -159,6 +160,7 @@ class Stage:
         most_replies: int = 0,
         fallback_model: ModelRef | None = None,
         clock: Callable[[], float] = lambda: 0.0,
+        network: NetworkGate | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -175,6 +177,8 @@ class Stage:
         counter.load()
         client = ModelClient(provider, sleep)
         environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
+        if network is not None:
+            environ |= network.environ()
         services = RuntimeServices(
             provider=provider,
             client=client,
@@ -199,6 +203,7 @@ class Stage:
             most_replies=most_replies,
             fallback_model=fallback_model,
             files=FileKeeper(trees),
+            network=network,
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)

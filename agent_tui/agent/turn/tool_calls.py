@@ -17,6 +17,7 @@ from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.held_decision import HeldDecision
+from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
@@ -129,7 +130,7 @@ class ToolServices:
     `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
     enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
     `files` keeps what files held before and after they are changed; `note_writes` is told of those
-    that tools wrote.
+    that tools wrote. `network` decides about connections that commands want.
     """
 
     toolbox: Toolbox
@@ -145,6 +146,7 @@ class ToolServices:
     explore: AnswerExplore | None = None
     files: FileKeeper | None = None
     note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] | None = None
+    network: NetworkQuestions | None = None
 
 
 class ToolRunner:
@@ -153,7 +155,6 @@ class ToolRunner:
     Attributes:
         pins: Takes up skills and instructions; None where that is not done.
         repetition: What was called before, and whether that goes on in vain.
-        waited_s: How long the person was waited for.
     """
 
     def __init__(
@@ -169,7 +170,7 @@ class ToolRunner:
         self._emit = emit
         self._hooks = ConversationHooks(conversation, emit)
         self.repetition = Repetition()
-        self.waited_s = 0.0
+        self._waited_s = -services.network.waited_s if services.network is not None else 0.0
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
         self._held = HeldDecision(services.permissions, self._ask, self._remember, emit)
@@ -177,6 +178,12 @@ class ToolRunner:
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
         self._answered = _Answered()
+
+    @property
+    def waited_s(self) -> float:
+        """How long the person was waited for."""
+        network = self._services.network
+        return self._waited_s + (network.waited_s if network is not None else 0.0)
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -355,7 +362,7 @@ class ToolRunner:
         """
         async with self._kept(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
-            output = await self._held.decide(call, await prepared.run(), cwd)
+            output = await self._held.decide(call, await self._run_itself(call, prepared), cwd)
             if intent.access == "write" and self._services.note_writes is not None:
                 await self._services.note_writes(cwd, intent.paths)
             said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
@@ -364,6 +371,15 @@ class ToolRunner:
                 said.append(f"[a hook changed the arguments to {given}]")
             output = _remarked(output, "\n".join(said))
             return await self._hooks.after_call(call, prepared.intent.paths, output)
+
+    async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
+        """Run `call`; the output of commands tells what the network refused them."""
+        network = self._services.network
+        if network is None or not (prepared.intent.access == "execute" or call.name == "job"):
+            return await prepared.run()
+        with network.command():
+            output = await prepared.run()
+        return network.told(output)
 
     def _kept(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
         services = self._services
@@ -491,7 +507,7 @@ class ToolRunner:
                 allowed = answer.choice != "no"
                 return answer
             finally:
-                self.waited_s += self._conversation.services.clock() - asked_at_s
+                self._waited_s += self._conversation.services.clock() - asked_at_s
                 self._emit(ApprovalResolved(request.id, allowed))
 
     def _context(self, call: ToolCall) -> ToolContext:

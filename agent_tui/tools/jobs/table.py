@@ -24,11 +24,16 @@ class BackgroundCommand:
     Args:
         id: What it is asked for by.
         command: What runs.
+
+    Attributes:
+        reached_at: Where the person meets a server that it started in the sandbox, or why they
+            cannot; empty where none is known.
     """
 
     def __init__(self, id: str, command: ShellCommand) -> None:
         self.id = id
         self.command = command
+        self.reached_at = ""
         self._since = time.time_ns() // 1_000_000 - int(command.elapsed_s * 1_000)
         self._is_stopped = False
 
@@ -51,7 +56,8 @@ class BackgroundCommand:
     @property
     def state(self) -> str:
         """How it stands, in one phrase."""
-        return self.ending or f"running for {self.command.elapsed_s:.0f} s"
+        reached = f"; listens at {self.reached_at}" if self.reached_at else ""
+        return self.ending or f"running for {self.command.elapsed_s:.0f} s{reached}"
 
     @property
     def fact(self) -> Job:

@@ -1,0 +1,218 @@
+"""What comes of connections that commands in the sandbox want: rules decide, or the person."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.errors import ConfigError
+from agent_tui.events import ApprovalRequest, ApprovalRequested, ApprovalResolved, Notice
+from agent_tui.permissions.engine import Verdict
+from agent_tui.permissions.rules import Decision
+from agent_tui.tools.base import Intent, ToolOutput
+from agent_tui.tools.sandbox.proxy import Wanted
+from agent_tui.tools.sandbox.proxy_request import Target
+from agent_tui.tools.sandbox.registries import bundle_of
+
+NETWORK = "network"
+"""What questions and the list of refused calls name as the tool."""
+
+_NOBODY = "no turn is under way, so the user could not be asked"
+_UNANSWERED = "the user was asked and did not answer"
+_DECLINED = "the user declined it"
+_MOST_TOLD = 10
+_MOST_KEPT = 100
+
+
+@dataclass(slots=True)
+class _Question:
+    """A question under way, which gives why not, and for how many connections it is asked."""
+
+    asking: asyncio.Task[str]
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class NetworkQuestions:
+    """Decides for the gate of the sandbox, for the conversation that is under way.
+
+    Questions stand one at a time, and one host is asked about once: an answer for a single time
+    holds as long as the commands run that were running. What was refused is told with the result
+    of the next command, as nothing tells which one wanted it.
+
+    Args:
+        pending: Where answers come in.
+        conversation: The present one.
+        tell_idle: Takes notices while no activity is under way.
+
+    Attributes:
+        waited_s: How long the person was waited for, in all.
+    """
+
+    pending: PendingApprovals
+    conversation: Callable[[], Conversation]
+    tell_idle: Emit = field(default=lambda _event: None)
+    waited_s: float = field(default=0.0, init=False)
+    _emit: Emit | None = field(default=None, init=False)
+    _commands: int = field(default=0, init=False)
+    _answers: dict[Target, str] = field(default_factory=dict[Target, str], init=False)
+    _questions: dict[Target, _Question] = field(default_factory=dict[Target, _Question], init=False)
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _untold: dict[str, str] = field(default_factory=dict[str, str], init=False)
+
+    async def decide(self, wanted: Wanted) -> str:
+        """Why a command may not connect to what it wants; empty where it may."""
+        return await self._why_not(wanted.target, is_read_only=wanted.is_read_only)
+
+    def note_refusal(self, target: Target, why: str) -> None:
+        """Have the model told of it, and the person where no turn is under way."""
+        is_known = self._untold.get(target.shown) == why
+        if is_known or len(self._untold) >= _MOST_KEPT:
+            return
+        self._untold[target.shown] = why
+        if self._emit is None:
+            refused = f"A background job was refused network access to {target.shown}: {why}."
+            self.tell_idle(Notice("warning", refused))
+
+    @asynccontextmanager
+    async def activity(self, emit: Emit) -> AsyncGenerator[None]:
+        """Ask through `emit` meanwhile; what is not answered by the end is refused."""
+        self._forget()
+        self._emit = emit
+        try:
+            yield
+        finally:
+            self._emit = None
+            if asking := [question.asking for question in self._questions.values()]:
+                for task in asking:
+                    task.cancel()
+                await asyncio.wait(asking)
+
+    @contextmanager
+    def command(self) -> Generator[None]:
+        """A command of the model runs meanwhile."""
+        self._commands += 1
+        try:
+            yield
+        finally:
+            self._commands -= 1
+            self._withdraw()
+            self._forget()
+
+    def told(self, output: ToolOutput) -> ToolOutput:
+        """`output` with what was refused since the last time."""
+        if not self._untold:
+            return output
+        refused, self._untold = self._untold, {}
+        lines = [f"[network access to {host} was refused: {why}]" for host, why in refused.items()]
+        beside = len(lines) - _MOST_TOLD
+        lines[_MOST_TOLD:] = [f"[and to {beside} more hosts]"] if beside > 0 else []
+        details = output.for_person.model_copy(update={"refused_hosts": refused})
+        text = "\n".join([output.for_model, *lines])
+        return replace(output, for_model=text, for_person=details)
+
+    async def _why_not(self, target: Target, *, is_read_only: bool) -> str:
+        verdict = self._verdict(target, is_read_only=is_read_only)
+        if verdict.decision == "allow":
+            return ""
+        if verdict.decision == "deny":
+            self._record(target, verdict)
+            return f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
+        if (known := self._answers.get(target)) is not None:
+            return known
+        if self._emit is None:
+            return _NOBODY
+        question = self._questions.get(target)
+        if question is None:
+            question = _Question(asyncio.create_task(self._ask(target, self._emit)))
+            self._questions[target] = question
+            question.asking.add_done_callback(lambda _task: self._questions.pop(target))
+        question.waiting += 1
+        try:
+            await asyncio.wait((question.asking,))
+        finally:
+            question.waiting -= 1
+            self._withdraw()
+        return _UNANSWERED if question.asking.cancelled() else question.asking.result()
+
+    def _verdict(self, target: Target, *, is_read_only: bool = False) -> Verdict:
+        permissions = self.conversation().permissions
+        judging = permissions.for_reading() if is_read_only else permissions
+        return judging.judge_host(target.host, target.port)
+
+    async def _ask(self, target: Target, emit: Emit) -> str:
+        """Why not, by the person's answer, or by what they have answered to another question."""
+        async with self._one_at_a_time:
+            verdict = self._verdict(target)
+            if verdict.decision != "ask":
+                return verdict.why if verdict.decision == "deny" else ""
+            request = _request(target, verdict)
+            emit(ApprovalRequested(request))
+            allowed = False
+            clock = self.conversation().services.clock
+            asked_at_s = clock()
+            try:
+                answer = await self.pending.wait(request.id)
+                allowed = answer.choice != "no"
+            finally:
+                self.waited_s += clock() - asked_at_s
+                emit(ApprovalResolved(request.id, allowed))
+            self._keep(answer, verdict.session_rule, emit)
+            decision: Decision = "allow" if allowed else "deny"
+            self._record(target, replace(verdict, decision=decision, by="person"))
+            said = f"{_DECLINED}. They say: {answer.words}" if answer.words else _DECLINED
+            self._answers[target] = "" if allowed else said
+            return self._answers[target]
+
+    def _keep(self, answer: ApprovalAnswer, rule: str, emit: Emit) -> None:
+        permissions = self.conversation().permissions
+        try:
+            for kept in answer.rules or (rule,):
+                if answer.choice == "session":
+                    permissions.add_session_rule(kept)
+                elif answer.choice == "project":
+                    permissions.add_project_rule(kept)
+        except ConfigError as error:
+            emit(Notice("warning", str(error)))
+
+    def _record(self, target: Target, verdict: Verdict) -> None:
+        intent = Intent(f"connect to {target.shown}", "network", host=target.host)
+        self.conversation().permissions.record(NETWORK, intent, verdict)
+
+    def _withdraw(self) -> None:
+        """Take back questions that no connection waits for, unless a command may try again."""
+        if not self._commands:
+            for question in tuple(self._questions.values()):
+                if not question.waiting:
+                    question.asking.cancel()
+
+    def _forget(self) -> None:
+        """Forget single answers once nothing runs any more that they were given for."""
+        if not (self._commands or self.conversation().jobs.running):
+            self._answers.clear()
+
+
+def _request(target: Target, verdict: Verdict) -> ApprovalRequest:
+    """The question about `target`: it is suggested to decline what no bundle allows."""
+    bundle = bundle_of(target.host)
+    kind = f" ({bundle.kind})" if bundle is not None else ""
+    body = [f"Host: {target.host}, port {target.port}"]
+    is_usual = bundle is not None and f"bundle:{bundle.name}" in verdict.session_rule
+    if bundle is not None and is_usual:
+        body.append(f"{verdict.session_rule} allows {', '.join(bundle.hosts)}")
+    id = uuid.uuid4().hex
+    return ApprovalRequest(
+        id=id,
+        call_id=f"{NETWORK}-{id}",
+        tool_name=NETWORK,
+        title=f"Connect to {target.shown}{kind}",
+        body="\n".join(body),
+        body_kind="text",
+        reason=verdict.why,
+        session_rule=verdict.session_rule,
+        is_loss=not is_usual,
+    )

@@ -1,0 +1,465 @@
+"""The gate in the wall for the network: an HTTP proxy that decides by name, on a unix socket.
+
+Names are looked up out here, once, and the connection is made to the address that was checked.
+TLS stays between the command and the host: nothing is read of it, so of a host that is allowed
+everything is.
+"""
+
+import asyncio
+import base64
+import secrets
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.sandbox.proxy_request import (
+    MOST_HEAD_BYTES,
+    BadRequest,
+    ProxyRequest,
+    Target,
+    chunk_bytes,
+    read_head,
+)
+from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve
+
+_HEAD_WITHIN_S = 30.0
+_CONNECTED_WITHIN_S = 20.0
+_MOST_CONNECTIONS = 256
+_MOST_RECORDS = 200
+_READ_BYTES = 65_536
+_LEAST_PORT, _PORTS = 20_000, 12_000
+"""The ports to choose one from, below those that systems hand out themselves."""
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_ADVICE: Final = (
+    "Do not try to get around it. Continue without, or tell the user what needs this host and why."
+)
+
+
+class Wanted(NamedTuple):
+    """What the gate asks about.
+
+    Attributes:
+        target: A host and a port.
+        is_read_only: It comes from a wall in which nothing can be written.
+    """
+
+    target: Target
+    is_read_only: bool = False
+
+
+Decide: TypeAlias = Callable[[Wanted], Awaitable[str]]
+"""Says why not, in a phrase; empty where it may. Cancelled when the command gives up."""
+
+
+def _tell_nobody(_target: Target, _why: str) -> None:
+    pass
+
+
+async def _refuse_all(_wanted: Wanted) -> str:
+    return "no conversation is under way"
+
+
+@dataclass(slots=True)
+class ConnectionRecord:
+    """A connection that a command asked for. `refusal` says why it was not made.
+
+    `sent` and `received` are bytes as seen by the command, and grow while it lasts.
+    """
+
+    target: Target
+    refusal: str = ""
+    sent: int = 0
+    received: int = 0
+    began_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def count_sent(self, size: int) -> None:
+        """Count bytes from the command."""
+        self.sent += size
+
+    def count_received(self, size: int) -> None:
+        """Count bytes for the command."""
+        self.received += size
+
+
+class _Refusal(Exception):
+    """There is no connection: a status, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class NetworkGate:
+    """Lets commands in walls reach the hosts that are allowed.
+
+    Attributes:
+        decide: Says which; refuses all until somebody else is asked.
+        tell_refusal: Called with each refusal: what was wanted, and why not.
+        port: Where commands reach the gate, on the loopback inside a wall.
+    """
+
+    def __init__(
+        self,
+        *,
+        may_be_private: bool = False,
+        resolve: Resolve = resolve,
+        proxy_for: Callable[[Target], str] | None = None,
+    ) -> None:
+        """Listen nowhere yet.
+
+        Args:
+            may_be_private: Whether this machine and private networks may be reached.
+            resolve: Finds the addresses of hosts.
+            proxy_for: The proxy to go out through; by default what our environment names.
+        """
+        self.decide: Decide = _refuse_all
+        self.tell_refusal: Callable[[Target, str], None] = _tell_nobody
+        self.port = _LEAST_PORT + secrets.randbelow(_PORTS)
+        self._may_be_private = may_be_private
+        self._resolve = resolve
+        self._proxy_for = proxy_for or _environments_proxy
+        self._records: deque[ConnectionRecord] = deque(maxlen=_MOST_RECORDS)
+        self._servers: dict[Path, asyncio.Server] = {}
+        self._serving = Relays()
+
+    @property
+    def records(self) -> tuple[ConnectionRecord, ...]:
+        """The connections that were asked for, newest first; old ones are forgotten."""
+        return tuple(reversed(self._records))
+
+    def environ(self, given: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+        """What has programs inside go through the gate, beside what they are `given`."""
+        proxy = f"http://127.0.0.1:{self.port}"
+        names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+        found = {each: proxy for name in names for each in (name, name.lower())}
+        found |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(_LOOPBACK))
+        found |= {"NODE_USE_ENV_PROXY": "1", "ELECTRON_GET_USE_PROXY": "1"}
+        found |= {"YARN_HTTP_PROXY": proxy, "YARN_HTTPS_PROXY": proxy}
+        java = " ".join(
+            f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={self.port}"
+            for scheme in ("http", "https")
+        )
+        for name in ("GRADLE_OPTS", "MAVEN_OPTS"):  # every JVM would print JAVA_TOOL_OPTIONS
+            found[name] = " ".join(filter(None, (given.get(name), java)))
+        return found
+
+    async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
+        """Listen on the socket ``proxy`` in `folder`, whose path is at most 100 bytes long.
+
+        Args:
+            folder: Of one wall.
+            is_read_only: Whether nothing can be written in that wall.
+        """
+        for left in [known for known in self._servers if not known.exists()]:
+            self.stop(left)
+        self._servers[folder] = await asyncio.start_unix_server(
+            lambda reader, writer: self._serving.add(
+                self._serve(reader, writer, is_read_only=is_read_only)
+            ),
+            path=folder / "proxy",
+            limit=MOST_HEAD_BYTES,
+            backlog=_MOST_CONNECTIONS,
+        )
+
+    def stop(self, folder: Path) -> None:
+        """Take no more connections of the wall that has `folder`."""
+        if (server := self._servers.pop(folder, None)) is not None:
+            server.close()
+
+    def close(self) -> None:
+        """End all connections and take no more."""
+        for folder in tuple(self._servers):
+            self.stop(folder)
+        self._serving.close()
+
+    async def _serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        is_read_only: bool,
+    ) -> None:
+        try:
+            if self._serving.count > _MOST_CONNECTIONS:
+                raise _Refusal(503, "too many connections at a time")
+            await self._answer(reader, writer, is_read_only=is_read_only)
+        except _Refusal as refusal:
+            with suppress(OSError):
+                writer.write(_answer(refusal))
+                await writer.drain()
+        except (OSError, EOFError, TimeoutError, BadRequest, asyncio.LimitOverrunError):
+            pass  # one of the two is gone, or does not keep to HTTP
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_read_only: bool
+    ) -> None:
+        """Read one request and carry it out; what a client sends behind it is not looked at."""
+        try:
+            async with asyncio.timeout(_HEAD_WITHIN_S):
+                request = read_head(await reader.readuntil(b"\r\n\r\n"))
+        except BadRequest as error:
+            raise _Refusal(400, f"bad request: {error}") from error
+        except asyncio.LimitOverrunError as error:
+            raise _Refusal(
+                400, "agent-tui's sandbox: the head of the request is too long"
+            ) from error
+        record = ConnectionRecord(request.target)
+        self._records.append(record)
+        try:
+            await self._permit(request.target, reader, is_read_only=is_read_only)
+            async with self._connected(request) as (far_reader, far_writer, through_proxy):
+                if request.is_tunnel:
+                    writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                    sending = pump(reader, far_writer, record.count_sent)
+                else:
+                    far_writer.write(request.head(through_proxy=through_proxy))
+                    sending = _send_body(request, reader, far_writer, record.count_sent)
+                await both_ways(sending, pump(far_reader, writer, record.count_received))
+        except _Refusal as refusal:
+            record.refusal = why = str(refusal).removesuffix(".")
+            if refusal.status != HTTPStatus.FORBIDDEN:
+                raise
+            self.tell_refusal(request.target, why)
+            refused = f"network access to {request.target.shown} was not allowed"
+            raise _Refusal(refusal.status, f"{refused}: {why}. {_ADVICE}") from refusal
+
+    async def _permit(
+        self, target: Target, reader: asyncio.StreamReader, *, is_read_only: bool
+    ) -> None:
+        """Have it decided whether `target` may be reached; a client that hangs up ends that.
+
+        Raises:
+            _Refusal: It may not.
+            EOFError: The client has hung up.
+        """
+        wanted = Wanted(target, is_read_only)
+        deciding = asyncio.ensure_future(self.decide(wanted))
+        leaving = asyncio.ensure_future(_end_of(reader))
+        try:
+            await asyncio.wait((deciding, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not deciding.done():
+                raise EOFError
+            why = deciding.result()
+        finally:
+            deciding.cancel()
+            leaving.cancel()
+        if why:
+            raise _Refusal(403, why)
+
+    @asynccontextmanager
+    async def _connected(
+        self, request: ProxyRequest
+    ) -> AsyncGenerator[
+        tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[bytes, ...] | None], None
+    ]:
+        """A connection to where `request` goes, and the lines for a proxy on the way.
+
+        Raises:
+            _Refusal: There is none to be had.
+        """
+        target = request.target
+        proxy = self._proxy_for(target)
+        addresses = await self._addresses(target, has_proxy=bool(proxy))
+        lines: tuple[bytes, ...] | None = None
+        try:
+            async with asyncio.timeout(_CONNECTED_WITHIN_S):
+                if proxy:
+                    reader, writer, lines = await _through(proxy, request)
+                else:
+                    reader, writer = await _first_of(addresses, target.port)
+        except (OSError, TimeoutError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+            why = str(error) or "it does not answer"
+            raise _Refusal(502, f"{target.shown} cannot be reached: {why}") from error
+        try:
+            yield reader, writer, lines
+        finally:
+            writer.close()
+
+    async def _addresses(self, target: Target, *, has_proxy: bool) -> list[str]:
+        """Where `target` leads: all checked."""
+        try:
+            found = list(await asyncio.to_thread(self._resolve, target.host, target.port))
+        except (OSError, UnicodeError) as error:
+            if not has_proxy:
+                raise _Refusal(502, f"{target.host} was not found: {error}") from error
+            return []
+        try:
+            check_addresses(target.host, found, may_be_private=self._may_be_private)
+        except ToolError as error:
+            raise _Refusal(403, str(error)) from error
+        return found
+
+
+class Relays:
+    """The connections under way."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._tasks)
+
+    def add(self, relaying: Coroutine[None, None, None]) -> None:
+        """Carry out `relaying`, which closes its connection however it ends."""
+        task = asyncio.create_task(relaying)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """End all."""
+        for task in self._tasks:
+            task.cancel()
+
+
+async def pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[int], None]
+) -> None:
+    """Hand on what comes until its end, which is handed on, too."""
+    while chunk := await reader.read(_READ_BYTES):
+        writer.write(chunk)
+        count(len(chunk))
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+async def both_ways(one: Coroutine[None, None, None], other: Coroutine[None, None, None]) -> None:
+    """Carry out both until they end; both end where one fails, without a word."""
+    tasks = (asyncio.ensure_future(one), asyncio.ensure_future(other))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _send_body(
+    request: ProxyRequest,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    count: Callable[[int], None],
+) -> None:
+    """Send the body of a plain request and nothing behind it."""
+    if not request.is_chunked:
+        await _send(reader, writer, request.body_bytes, count)
+        return
+    while size := chunk_bytes((await reader.readuntil(b"\r\n"))[:-2]):
+        writer.write(b"%x\r\n" % size)
+        await _send(reader, writer, size, count)
+        if await reader.readexactly(2) != b"\r\n":
+            raise BadRequest("a chunk of the body has no end")
+        writer.write(b"\r\n")
+    writer.write(b"0\r\n\r\n")  # without trailers, which few servers want
+    await writer.drain()
+
+
+async def _send(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    size: int,
+    count: Callable[[int], None],
+) -> None:
+    while size:
+        chunk = await reader.read(min(size, _READ_BYTES))
+        if not chunk:
+            raise EOFError
+        size -= len(chunk)
+        count(len(chunk))
+        writer.write(chunk)
+        await writer.drain()
+
+
+async def _end_of(reader: asyncio.StreamReader) -> None:
+    """Wait until a client hangs up that waits for an answer, without taking what it sends."""
+    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110 - it has no event
+        await asyncio.sleep(0.2)
+
+
+async def _first_of(
+    addresses: list[str], port: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first of the checked addresses that takes one."""
+    failed: OSError = OSError("it has no address")
+    for address in addresses:
+        try:
+            return await asyncio.open_connection(address.partition("%")[0], port)
+        except OSError as error:
+            failed = error
+    raise failed
+
+
+async def _through(
+    proxy: str, request: ProxyRequest
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[bytes, ...]]:
+    """A connection through the person's own proxy, and the lines it wants with a plain request.
+
+    Raises:
+        OSError, EOFError: There is none.
+        ValueError: It is no proxy that speaks HTTP.
+    """
+    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("the proxy of your environment is not an HTTP proxy")
+    is_encrypted = parts.scheme == "https"
+    reader, writer = await asyncio.open_connection(
+        parts.hostname,
+        parts.port or (443 if is_encrypted else 80),
+        ssl=ssl.create_default_context() if is_encrypted else None,
+        limit=MOST_HEAD_BYTES,
+    )
+    lines: tuple[bytes, ...] = ()
+    if parts.username is not None:
+        name = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        lines = (b"Proxy-Authorization: Basic " + base64.b64encode(name.encode()),)
+    if not request.is_tunnel:
+        return reader, writer, lines
+    try:
+        netloc = request.target.netloc.encode()
+        words = [b"CONNECT " + netloc + b" HTTP/1.1", b"Host: " + netloc, *lines, b"", b""]
+        writer.write(b"\r\n".join(words))
+        answer = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0]
+        status = answer.split(b" ")[1:2]
+        if not (status and status[0].startswith(b"2")):
+            raise OSError(f"your proxy answers {answer.decode('ascii', 'replace')[:80]}")
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer, lines
+
+
+def _environments_proxy(target: Target) -> str:
+    """The proxy that our environment names for `target`."""
+    from urllib.request import getproxies, proxy_bypass  # 10 ms that a start need not wait for
+
+    proxies = getproxies()
+    scheme = "http" if target.port == 80 else "https"
+    proxy = proxies.get(scheme) or proxies.get("all", "")
+    return "" if not proxy or proxy_bypass(target.host) else proxy
+
+
+def _answer(refusal: _Refusal) -> bytes:
+    """A response that says all in its first line, too: of CONNECT, programs print no more."""
+    words = " ".join(f"agent-tui's sandbox: {refusal}".split())
+    reason = "".join(char if " " <= char <= "~" else "?" for char in words)
+    body = f"{words}\n".encode()
+    head = (
+        f"HTTP/1.1 {refusal.status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

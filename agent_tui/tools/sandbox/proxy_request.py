@@ -1,0 +1,206 @@
+"""What a client asks of an HTTP proxy: a strict reading of the head of a request. Pure.
+
+What is not plainly one request to one host is refused, as two readers who understand a head
+differently are how a request for one host is smuggled to another (RFC 9112, section 11.2).
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+MOST_HEAD_BYTES: Final = 65_536
+_METHOD = re.compile(rb"[A-Z][A-Z-]{0,31}")
+_VERSIONS: Final = (b"HTTP/1.0", b"HTTP/1.1")
+_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+_PATH = re.compile(rb"[/?][\x21\x23-\x7e]*|")
+_HOST = re.compile(
+    rb"(?P<name>[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?\.?)|\[(?P<ip>[0-9A-Fa-f:.]{2,45})\]"
+)
+_ENDS_IN_NUMBER = re.compile(r"(?:\A|\.)(?:\d+|0x[0-9a-f]*)\Z")
+_PORT = re.compile(rb"[0-9]{1,5}")
+_LENGTH = re.compile(rb"[0-9]{1,15}")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?")
+_PLAIN_PORT: Final = 80
+_OF_THE_HOP: Final = frozenset(
+    b"connection host keep-alive proxy-authenticate proxy-authorization proxy-connection te"
+    b" trailer upgrade".split()
+)
+"""Headers that are between a client and its proxy, and ``Host``, which the target decides."""
+
+_CHUNKED: Final = -1
+
+
+class BadRequest(Exception):
+    """It is not plainly one request to one host."""
+
+
+class Target(NamedTuple):
+    """Where a request wants to go: a name in small letters or an IP address, and a port."""
+
+    host: str
+    port: int
+
+    @property
+    def netloc(self) -> str:
+        """As a URL has it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        """For a person: the port only where it is none of the web's."""
+        return self.netloc if self.port not in (80, 443) else self.host
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRequest:
+    """One request.
+
+    Attributes:
+        target: Where it goes, by its first line alone.
+        is_tunnel: ``CONNECT``: the rest is between the client and `target`.
+        method: Of a plain request, as the rest here.
+        path: With the query.
+        version: ``HTTP/1.0`` or ``HTTP/1.1``.
+        headers: Those that are for `target`.
+        body_bytes: How long the body is; negative where it comes in chunks.
+    """
+
+    target: Target
+    is_tunnel: bool = False
+    method: bytes = b""
+    path: bytes = b""
+    version: bytes = b""
+    headers: tuple[tuple[bytes, bytes], ...] = field(default=())
+    body_bytes: int = 0
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the body comes in chunks."""
+        return self.body_bytes == _CHUNKED
+
+    def head(self, *, through_proxy: tuple[bytes, ...] | None = None) -> bytes:
+        """The head as it is sent on.
+
+        Args:
+            through_proxy: Lines for another proxy that it goes through; None: to the target.
+        """
+        target = self.target
+        is_usual = target.port == _PLAIN_PORT
+        netloc = target.netloc.removesuffix(f":{_PLAIN_PORT}") if is_usual else target.netloc
+        host = netloc.encode()
+        path = self.path if through_proxy is None else b"http://" + host + self.path
+        lines = [
+            b" ".join((self.method, path, self.version)),
+            b"Host: " + host,
+            *(name + b": " + value for name, value in self.headers),
+            *(through_proxy or ()),
+            b"Connection: close",
+        ]
+        return b"\r\n".join([*lines, b"", b""])
+
+
+def read_head(head: bytes) -> ProxyRequest:
+    """What a client asks for.
+
+    Args:
+        head: All up to and with the empty line.
+
+    Raises:
+        BadRequest: It is refused; the text says why.
+    """
+    if not head.endswith(b"\r\n\r\n"):
+        raise BadRequest("the head has no end")
+    first, *lines = head[:-4].split(b"\r\n")
+    words = first.split(b" ")
+    if len(words) != 3 or not _METHOD.fullmatch(words[0]) or words[2] not in _VERSIONS:
+        raise BadRequest("the first line is not that of an HTTP/1.1 request")
+    method, target, version = words
+    headers = [_header(line) for line in lines]
+    if method == b"CONNECT":
+        return ProxyRequest(_target(target, None), is_tunnel=True)
+    scheme, mark, rest = target.partition(b"://")
+    if not mark or scheme.lower() != b"http":
+        raise BadRequest("a plain request to a proxy names a URL that begins with http://")
+    begin = min((place for place in map(rest.find, (b"/", b"?")) if place >= 0), default=len(rest))
+    path = rest[begin:]
+    if not _PATH.fullmatch(path):
+        raise BadRequest("the URL has characters that it may not have")
+    return ProxyRequest(
+        _target(rest[:begin], _PLAIN_PORT),
+        method=method,
+        path=path if path.startswith(b"/") else b"/" + path,
+        version=version,
+        headers=_sent_on(headers),
+        body_bytes=_body_bytes(headers, version),
+    )
+
+
+def chunk_bytes(line: bytes) -> int:
+    """How long the chunk is that `line` (without its end) announces; 0 ends the body.
+
+    Raises:
+        BadRequest: It announces none.
+    """
+    found = _CHUNK.fullmatch(line)
+    if found is None:
+        raise BadRequest("a chunk of the body has no length")
+    return int(found[1], 16)
+
+
+def _header(line: bytes) -> tuple[bytes, bytes]:
+    name, mark, value = line.partition(b":")
+    if not mark or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise BadRequest("a header is malformed")
+    return name, value.strip(b"\t ")
+
+
+def _target(netloc: bytes, usual_port: int | None) -> Target:
+    host, mark, digits = netloc.rpartition(b":")
+    if not mark or netloc.endswith(b"]"):
+        host, digits = netloc, b"" if usual_port is None else str(usual_port).encode()
+    found = _HOST.fullmatch(host)
+    port = int(digits) if _PORT.fullmatch(digits) else 0
+    if found is None or not 0 < port < 65_536:
+        raise BadRequest("it names no host and port")
+    return Target(_name((found["name"] or found["ip"]).decode().lower()), port)
+
+
+def _name(host: str) -> str:
+    """The one form of a name or address, so that rules have nothing to see through."""
+    host = host.removesuffix(".")
+    if ":" in host or _ENDS_IN_NUMBER.search(host):  # "127.1" and "0x7f000001" are addresses, too
+        try:
+            return str(ipaddress.ip_address(host))
+        except ValueError as error:
+            raise BadRequest("an IP address is written in an unusual form") from error
+    if ".." in host:
+        raise BadRequest("it names no host and port")
+    return host
+
+
+def _sent_on(headers: list[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    named = {
+        word.strip().lower()
+        for name, value in headers
+        if name.lower() == b"connection"
+        for word in value.split(b",")
+    } - {b"content-length", b"transfer-encoding"}
+    return tuple(
+        (name, value) for name, value in headers if name.lower() not in _OF_THE_HOP | named
+    )
+
+
+def _body_bytes(headers: list[tuple[bytes, bytes]], version: bytes) -> int:
+    lengths = [value for name, value in headers if name.lower() == b"content-length"]
+    codings = [value for name, value in headers if name.lower() == b"transfer-encoding"]
+    if len(lengths) + len(codings) > 1:
+        raise BadRequest("the length of the body is given twice")
+    if codings:
+        if codings[0].lower() != b"chunked" or version != b"HTTP/1.1":
+            raise BadRequest("the body is neither whole nor in chunks")
+        return _CHUNKED
+    if lengths and not _LENGTH.fullmatch(lengths[0]):
+        raise BadRequest("the body has no length")
+    return int(lengths[0]) if lengths else 0

@@ -1,0 +1,128 @@
+"""Bundles of hosts that are allowed together, such as all that ``pip install`` needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+REGISTRIES: Final = "registries"
+"""The bundle of all package registries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Hosts that one tool needs.
+
+    Attributes:
+        name: What rules call it.
+        kind: What it is, for the person.
+        hosts: Their names; ``*.`` in front stands for all below.
+        source: Where the list is from. Hosts that only take uploads are left out.
+    """
+
+    name: str
+    kind: str
+    hosts: tuple[str, ...]
+    source: str
+
+    def has(self, host: str) -> bool:
+        """Whether `host` (in small letters) is one of them."""
+        return any(
+            host.endswith(name[1:]) if name.startswith("*.") else host == name
+            for name in self.hosts
+        )
+
+
+_PACKAGES = "package registry"
+_BUNDLES = (
+    Bundle(
+        "pypi",
+        _PACKAGES,
+        ("pypi.org", "files.pythonhosted.org", "pypi.python.org"),
+        "https://docs.pypi.org/api/index-api/",
+    ),
+    Bundle(
+        "npm",
+        _PACKAGES,
+        ("registry.npmjs.org", "registry.yarnpkg.com", "repo.yarnpkg.com", "nodejs.org"),
+        "https://docs.npmjs.com/cli/using-npm/registry, https://yarnpkg.com/configuration/yarnrc "
+        "(nodejs.org: headers for node-gyp)",
+    ),
+    Bundle(
+        "crates",
+        _PACKAGES,
+        ("crates.io", "index.crates.io", "static.crates.io", "static.rust-lang.org"),
+        "https://doc.rust-lang.org/cargo/reference/registries.html, "
+        "https://rust-lang.github.io/rustup/environment-variables.html",
+    ),
+    Bundle(
+        "go",
+        _PACKAGES,
+        ("proxy.golang.org", "sum.golang.org"),
+        "https://go.dev/ref/mod#environment-variables",
+    ),
+    Bundle(
+        "rubygems",
+        _PACKAGES,
+        ("rubygems.org", "index.rubygems.org"),
+        "https://guides.rubygems.org/rubygems-org-compact-index-api/",
+    ),
+    Bundle(
+        "maven",
+        _PACKAGES,
+        (
+            *("repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org"),
+            *("plugins-artifacts.gradle.org", "services.gradle.org", "downloads.gradle.org"),
+        ),
+        "https://central.sonatype.org/consume/, "
+        "https://docs.gradle.org/current/userguide/gradle_wrapper.html",
+    ),
+    Bundle(
+        "conda",
+        _PACKAGES,
+        ("conda.anaconda.org", "repo.anaconda.com", "repo.prefix.dev"),
+        "https://docs.conda.io/projects/conda/en/latest/user-guide/concepts/channels.html",
+    ),
+    Bundle(
+        "debian",
+        _PACKAGES,
+        (
+            *("deb.debian.org", "security.debian.org", "archive.ubuntu.com", "ports.ubuntu.com"),
+            "security.ubuntu.com",
+        ),
+        "https://wiki.debian.org/SourcesList, https://ubuntu.com/server/docs/package-management",
+    ),
+    Bundle(
+        "docker",
+        "container registry",
+        (
+            *("registry-1.docker.io", "auth.docker.io", "index.docker.io"),
+            *("production.cloudflare.docker.com", "production.cloudfront.docker.com"),
+        ),
+        "https://docs.docker.com/desktop/setup/allow-list/",
+    ),
+    Bundle(
+        "github",
+        "code host",
+        ("github.com", "api.github.com", "codeload.github.com", "*.githubusercontent.com"),
+        "https://api.github.com/meta, field domains",
+    ),
+)
+
+BUNDLES: Final[Mapping[str, Bundle]] = MappingProxyType(
+    {
+        REGISTRIES: Bundle(
+            REGISTRIES,
+            "package registries",
+            tuple(host for one in _BUNDLES if one.kind == _PACKAGES for host in one.hosts),
+            "all package registries here",
+        ),
+        **{bundle.name: bundle for bundle in _BUNDLES},
+    }
+)
+"""All bundles by name."""
+
+
+def bundle_of(host: str) -> Bundle | None:
+    """The smallest bundle that `host` (in small letters) is in."""
+    return next((bundle for bundle in _BUNDLES if bundle.has(host)), None)
