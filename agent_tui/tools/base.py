@@ -26,6 +26,9 @@ Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outs
 """What a call can do: nothing outside the program, read files, change files, run commands, ask a
 host of the network, have another program do something that cannot be judged."""
 
+Place: TypeAlias = Literal["open", "inside", "outside"]
+"""Where a command runs: without a sandbox, inside it, or outside one that there is."""
+
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
 """How the turn ends behind a call; empty where it goes on."""
@@ -63,10 +66,13 @@ class Intent:
     """What a call would do, worked out before anything happens.
 
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
-    `execute`, `host` for `network`, with `leaves_sandbox` where the person wants commands to have
-    no network. `body` is what the person is shown when asked: the exact command or a diff.
-    `note` is said beside the reason for asking. `fingerprint` changes when what was shown no
-    longer is what would happen.
+    `execute`, `host` for `network`, with `leaves_sandbox` where commands run in a sandbox.
+    `place` says where a command would run: ``open`` where there is no sandbox, ``inside`` it, or
+    ``outside`` it, which the model asks for and gives `purpose` as its reason.
+    `is_coarse`: the sandbox neither hides nor protects single files in the folders worked in.
+    `body` is what the person is shown when asked: the exact command or a diff. `note` is said
+    beside the reason for asking. `fingerprint` changes when what was shown no longer is what
+    would happen.
     """
 
     title: str
@@ -75,6 +81,9 @@ class Intent:
     command: str = ""
     host: str = ""
     leaves_sandbox: bool = False
+    place: Place = "open"
+    purpose: str = ""
+    is_coarse: bool = False
     body: str = ""
     body_kind: Literal["command", "diff", "text", "plan"] = "text"
     note: str = ""
@@ -171,6 +180,7 @@ class ToolContext:
         jobs: The commands that go on in the background.
         open_texts: What an editor has open.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
+        may_write: Whether a command may change files; else it runs in a read-only sandbox.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
@@ -200,6 +210,7 @@ class ToolContext:
     use_skill: Callable[[str], Awaitable[ToolOutput]] = _has_no_skills
     held_in: Callable[[Path], Callable[[Path], bool]] = _nothing_is_held
     only_reads: bool = False
+    may_write: bool = True
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
@@ -314,6 +325,7 @@ __all__ = [
     "History",
     "Intent",
     "NoHistory",
+    "Place",
     "PreparedCall",
     "ScopeAction",
     "Tool",
