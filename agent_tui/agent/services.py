@@ -57,6 +57,7 @@ class RuntimeServices:
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
+        has_sandbox: Whether the model's commands run in a sandbox in a folder.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -92,5 +93,6 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)
+    has_sandbox: Callable[[Path], bool] = lambda _cwd: False
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

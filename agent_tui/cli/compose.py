@@ -173,6 +173,7 @@ def compose(
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
     added = added_folders(arguments, trust, own_folders)
+    outputs = paths.user_cache_dir() / "outputs"
     sandbox, keeper = (
         command_sandbox(settings, os.environ, added),
         ProcessKeeper(settings.max_processes),
@@ -204,6 +205,9 @@ def compose(
             git_risk=trust.git_risk,
         )
         permissions.work_in(added)
+        permissions.keep_to_sandbox(
+            lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
+        )
         permissions.add_run_rules(run_rules)
         return permissions
 
@@ -231,7 +235,7 @@ def compose(
         resolve_model=models.catalog.resolve,
         user_config_dir=paths.user_config_dir(),
         trust=trust,
-        output_dir=paths.user_cache_dir() / "outputs",
+        output_dir=outputs,
         environ=commands_environ,
         person_environ=person_environ(os.environ, own_keys=own_keys, passed=passed),
         secrets=secrets,
@@ -251,6 +255,7 @@ def compose(
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
+        has_sandbox=lambda workspace: sandbox.state(workspace).is_on,
         report_fault=fault_reporter(paths.log_file(), secrets),
     )
     return Program(

@@ -28,6 +28,10 @@ _RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[A-Za-z][\w-]*)(?:\((?P<pattern>.*)\
 FETCH: Final = "fetch"
 """The tool whose rules name hosts."""
 
+INSIDE_RULE: Final = "bash(inside)"
+"""Commands may write inside the sandbox unasked; where there is none it allows nothing."""
+_INSIDE_WORDS: Final = "commands may write here"
+
 _DOMAIN: Final = "domain:"
 _HOSTS = re.compile(rf"\*|{_DOMAIN}(?:\*\.)?[^\s*/@]+")
 _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
@@ -62,7 +66,8 @@ class Rule:
     ``**`` crosses folders. Tools of MCP servers are named whole, or with a ``*`` at the end as in
     ``mcp__server__*``; ``mcp__server`` stands for all of one. `source` says where it was written:
     a file, ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``, or
-    ``domain:*.python.org`` for all below it.
+    ``domain:*.python.org`` for all below it. ``bash(inside)`` names no command; see
+    `INSIDE_RULE`.
     """
 
     decision: Decision
@@ -72,6 +77,11 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})"
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is the rule for everything that runs inside the sandbox."""
+        return str(self) == INSIDE_RULE
 
     @property
     def program(self) -> str:
@@ -85,6 +95,8 @@ class Rule:
 
     def is_for(self, tool_name: str, access: Access) -> bool:
         """Whether the rule speaks of calls of this tool."""
+        if self.is_inside:
+            return False
         if self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access:
             return True
         if access != "outside" or not self.tool.startswith(PREFIX):
@@ -204,7 +216,12 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
         raise ConfigError(
             f"{text!r} names no host.", "Write it like fetch(domain:docs.python.org)."
         )
-    return Rule(decision, tool, pattern, source)
+    rule = Rule(decision, tool, pattern, source)
+    if rule.is_inside and decision != "allow":
+        raise ConfigError(
+            f"{INSIDE_RULE} can only allow.", "Choose permission_mode ask, where commands ask."
+        )
+    return rule
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:
@@ -298,7 +315,12 @@ def rule_for_command(command: str) -> str:
 
 def granted(rules: Sequence[str]) -> str:
     """What `rules` allow, for the person; the name of the tool is left out of commands."""
-    shown = ("exactly this command" if rule.startswith("bash(= ") else rule for rule in rules)
+    shown = (
+        _INSIDE_WORDS
+        if rule == INSIDE_RULE
+        else ("exactly this command" if rule.startswith("bash(= ") else rule)
+        for rule in rules
+    )
     return " · ".join(re.sub(r"\Abash\((.*)\)\Z", r"\1", rule, flags=re.DOTALL) for rule in shown)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import Field
 
 from agent_tui.messages import Job, ToolDetails
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
+from agent_tui.tools.processes.sandbox import Sandbox, refusal_hint
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
 
 _LONGEST_TIMEOUT_S = 3_600
@@ -22,6 +22,9 @@ _SETTLE_S = 1.0
 """A background command that fails at once (a name misspelt, a port in use) is told as any other."""
 
 _OWN_NETWORK = "the sandbox isolates each command's network: other commands cannot reach its ports"
+
+
+_NEEDS_WHY = "outside needs why: say in a few words what the command needs outside the sandbox."
 
 
 class BashArguments(ToolArguments):
@@ -35,6 +38,8 @@ class BashArguments(ToolArguments):
         description="seconds, then it is killed; if omitted, it becomes a job after 120",
     )
     background: bool = Field(default=False, description="run as a job: servers, long work")
+    outside: bool = Field(default=False, description="run outside the sandbox; asks the user")
+    why: str = Field(default="", description="with outside: what it needs there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +67,34 @@ class BashTool:
         sandbox = None if context.is_persons else self.sandbox
         if sandbox is not None and (refusal := sandbox.refusal(context.cwd)):
             raise ToolError(f"{refusal}.")
-        is_boxed = sandbox is not None and sandbox.state(context.cwd).is_on
+        place = self._place(arguments, context)
+        if place == "outside" and not arguments.why.strip():
+            raise ToolError(_NEEDS_WHY)
         goes_on = arguments.background
-        bound = "\0".join((command, str(context.cwd.resolve()), str(is_boxed), str(goes_on)))
+        bound = "\0".join((command, str(context.cwd.resolve()), place, str(goes_on)))
         return Intent(
             title=" ".join(command.split()),
             access="execute",
             command=command,
+            place=place,
+            purpose=" ".join(arguments.why.split()) if place == "outside" else "",
             body=command,
             body_kind="command",
-            note="; ".join(filter(None, (NOTE * is_boxed, "runs in the background" * goes_on))),
+            note="runs in the background" if goes_on else "",
             fingerprint=hashlib.sha256(bound.encode("utf-8", "surrogatepass")).hexdigest(),
         )
+
+    def _place(self, arguments: BashArguments, context: ToolContext) -> Place:
+        if context.is_persons or self.sandbox is None or not self.sandbox.state(context.cwd).is_on:
+            return "open"
+        return "outside" if arguments.outside else "inside"
 
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
         """Output, shortened if long, and how it ended or as which job it goes on."""
         if arguments.background and context.jobs.is_full:
             raise ToolError(f"{MAX_RUNNING} background jobs are running; stop one with job first.")
         prefix: tuple[str, ...] = ()
-        if self.sandbox is not None and not context.is_persons:
+        if self.sandbox is not None and self._place(arguments, context) == "inside":
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
         files = context.files
         known: tuple[Path, ...] = ()

@@ -323,6 +323,7 @@ class ToolRunner:
             return _Ready(permit, context.limits)
         self._touched += permit.touched
         context.only_reads = permit.only_reads
+        context.may_write = not permit.runs_read_only
         work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
 
@@ -414,14 +415,18 @@ class ToolRunner:
         """
         permissions = self._services.permissions
         verdict = permissions.judge(call.name, intent)
+        if verdict.may_undo and await self._can_undo():
+            verdict = permissions.judge(call.name, intent, can_undo=True)
         if verdict.fault is not None:
             self._conversation.services.report_fault(verdict.fault)
-        is_protected = verdict.by == "protection"
+        is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
             permissions.record(call.name, intent, verdict)
         if verdict.decision == "allow":
+            if verdict.told:
+                self._emit(Notice("info", verdict.told))
             return verdict
         if verdict.decision == "deny":
             refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
@@ -442,6 +447,13 @@ class ToolRunner:
         if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
             return ToolOutput(_CHANGED, is_error=True)
         return verdict
+
+    async def _can_undo(self) -> bool:
+        """Whether undo can restore all uncommitted work in the folder."""
+        services = self._services
+        if services.files is None:
+            return False
+        return await services.files.keeps_all(self._conversation, services.environ)
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
         permissions = self._services.permissions

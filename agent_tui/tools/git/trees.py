@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.status import top_folder
+from agent_tui.tools.git.status import read_work_tree, top_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 3.0
@@ -107,6 +107,27 @@ class WorkTrees:
         except (GitSilentError, OSError):
             pass
         return None
+
+    async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
+        """Whether `tree`, just looked at, has every file that git calls changed or untracked.
+
+        It has none that is large, speaks of keys or is in a repository within; and of very many
+        changes none is told.
+        """
+        place = self._places.get(tree.root)
+        try:
+            dirty = (await read_work_tree(self._keeper, tree.root, environ)).dirty
+        except GitSilentError:
+            return False
+        files = [name for name in dirty if not name.endswith("/")]  # git leaves repositories alone
+        return (
+            place is not None
+            and len(files) <= MOST_CHANGES
+            and all(
+                os.fsencode(name) in place.names or not os.path.lexists(tree.root / name)
+                for name in files
+            )
+        )
 
     async def changes(self, before: Tree, after: Tree) -> tuple[ChangedFile, ...]:
         """The files that differ; none where they are too many, or git does not tell."""

@@ -60,9 +60,6 @@ _REFUSED: Final = re.compile(
 )
 _READ_ONLY: Final = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 
-NOTE: Final = "runs in the sandbox: no network, writes only in the folder"
-"""For the person, beside what they are asked to approve."""
-
 
 @dataclass(frozen=True, slots=True)
 class SandboxPlan:
@@ -197,6 +194,14 @@ class Sandbox:
             problem = self._problem(cwd)
             self._states[cwd] = SandboxState(is_on=not problem, problem=problem)
         return self._states[cwd]
+
+    def shows(self, cwd: Path, path: Path) -> bool:
+        """Whether commands in `cwd` may read `path`; all where there is no sandbox. Blocking."""
+        is_elsewhere = not path.is_relative_to(self._home.resolve())
+        worked_in = (cwd, *self._added)
+        if is_elsewhere or any(path.is_relative_to(folder.resolve()) for folder in worked_in):
+            return True
+        return not self.state(cwd).is_on
 
     def word(self, cwd: Path) -> str:
         """How commands in `cwd` run, in a word or two; empty where none is wanted. Blocking."""
