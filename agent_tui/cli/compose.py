@@ -27,7 +27,12 @@ from agent_tui.cli.settings import (
     trusted_config_files,
     usable_settings,
 )
-from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
+from agent_tui.cli.tool_services import (
+    command_sandbox,
+    conversation_hooks,
+    tool_servers,
+    unseen_by_commands,
+)
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.model_client import ModelClient
@@ -173,7 +178,6 @@ def compose(
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
     added = added_folders(arguments, trust, own_folders)
-    outputs = paths.user_cache_dir() / "outputs"
     sandbox, keeper = (
         command_sandbox(settings, os.environ, added),
         ProcessKeeper(settings.max_processes),
@@ -204,10 +208,7 @@ def compose(
             is_interactive=is_interactive,
             git_risk=trust.git_risk,
         )
-        permissions.work_in(added)
-        permissions.keep_to_sandbox(
-            lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
-        )
+        permissions.work_in(added, unseen_by_commands(sandbox, workspace))
         permissions.add_run_rules(run_rules)
         return permissions
 
@@ -235,7 +236,7 @@ def compose(
         resolve_model=models.catalog.resolve,
         user_config_dir=paths.user_config_dir(),
         trust=trust,
-        output_dir=outputs,
+        output_dir=paths.user_cache_dir() / "outputs",
         environ=commands_environ,
         person_environ=person_environ(os.environ, own_keys=own_keys, passed=passed),
         secrets=secrets,

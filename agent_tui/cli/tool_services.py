@@ -1,6 +1,6 @@
 """The sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui import paths
@@ -42,6 +42,12 @@ def command_sandbox(
         environ=environ,
         added=added,
     )
+
+
+def unseen_by_commands(sandbox: Sandbox, workspace: Path) -> Callable[[Path], bool]:
+    """Tells what commands in `workspace` cannot read, but for the outputs the model is told of."""
+    outputs = (paths.user_cache_dir() / "outputs").resolve()
+    return lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
 
 
 def tool_servers(

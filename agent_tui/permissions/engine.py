@@ -303,18 +303,18 @@ class PermissionEngine:
         self.log = previous.log
         self._rules += [rule for rule in previous.rules if rule.source == _SESSION_SOURCE]
 
-    def work_in(self, added: Sequence[Path]) -> None:
-        """Judge the `added` folders as the workspace is judged."""
-        resolved = tuple(folder.resolve() for folder in added)
-        self._guard = replace(self._guard, added_folders=resolved)
-
-    def keep_to_sandbox(self, is_unseen: Callable[[Path], bool]) -> None:
-        """Have tools ask before they read what commands in the sandbox cannot read.
+    def work_in(
+        self, added: Sequence[Path], is_unseen: Callable[[Path], bool] = lambda _path: False
+    ) -> None:
+        """Judge the `added` folders as the workspace is judged.
 
         Args:
-            is_unseen: Tells that of a path, absolute, links followed.
+            added: Other folders that are worked in.
+            is_unseen: Tells what commands in the sandbox cannot read, of an absolute path with
+                links followed. Tools ask before they read that.
         """
-        self._guard = replace(self._guard, is_unseen=is_unseen)
+        resolved = tuple(folder.resolve() for folder in added)
+        self._guard = replace(self._guard, added_folders=resolved, is_unseen=is_unseen)
 
     def add_run_rules(self, rules: Sequence[Rule]) -> None:
         """Go by `rules` of the command line, too."""

@@ -63,4 +63,5 @@ def short_prompt(cwd: Path, day: date, *, has_sandbox: bool = False) -> str:
     if len(folder) > _SHORT_FOLDER_CHARS:
         folder = f"…{folder[-_SHORT_FOLDER_CHARS:]}"
     sandbox = f"\n{_SHORT_SANDBOX}" if has_sandbox else ""
-    return f"{_SHORT}{sandbox}\n\nFolder: {folder}\nSystem: {platform.system()}\nDate: {day.isoformat()}"
+    facts = f"Folder: {folder}\nSystem: {platform.system()}\nDate: {day.isoformat()}"
+    return f"{_SHORT}{sandbox}\n\n{facts}"

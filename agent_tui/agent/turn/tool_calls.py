@@ -414,19 +414,13 @@ class ToolRunner:
         `doubt` is why a hook wants the person asked; empty where none does.
         """
         permissions = self._services.permissions
-        verdict = permissions.judge(call.name, intent)
-        if verdict.may_undo and await self._can_undo():
-            verdict = permissions.judge(call.name, intent, can_undo=True)
-        if verdict.fault is not None:
-            self._conversation.services.report_fault(verdict.fault)
+        verdict = await self._judged(call, intent)
         is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
             permissions.record(call.name, intent, verdict)
         if verdict.decision == "allow":
-            if verdict.told:
-                self._emit(Notice("info", verdict.told))
             return verdict
         if verdict.decision == "deny":
             refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
@@ -448,12 +442,18 @@ class ToolRunner:
             return ToolOutput(_CHANGED, is_error=True)
         return verdict
 
-    async def _can_undo(self) -> bool:
-        """Whether undo can restore all uncommitted work in the folder."""
-        services = self._services
-        if services.files is None:
-            return False
-        return await services.files.keeps_all(self._conversation, services.environ)
+    async def _judged(self, call: ToolCall, intent: Intent) -> Verdict:
+        """The verdict on a call; the person is told of work that it loses and undo restores."""
+        permissions, files = self._services.permissions, self._services.files
+        verdict = permissions.judge(call.name, intent)
+        if verdict.may_undo and files is not None:
+            can_undo = await files.keeps_all(self._conversation, self._services.environ)
+            verdict = permissions.judge(call.name, intent, can_undo=can_undo)
+        if verdict.fault is not None:
+            self._conversation.services.report_fault(verdict.fault)
+        if verdict.told:
+            self._emit(Notice("info", verdict.told))
+        return verdict
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
         permissions = self._services.permissions

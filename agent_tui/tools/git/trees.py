@@ -119,15 +119,10 @@ class WorkTrees:
             dirty = (await read_work_tree(self._keeper, tree.root, environ)).dirty
         except GitSilentError:
             return False
-        files = [name for name in dirty if not name.endswith("/")]  # git leaves repositories alone
-        return (
-            place is not None
-            and len(files) <= MOST_CHANGES
-            and all(
-                os.fsencode(name) in place.names or not os.path.lexists(tree.root / name)
-                for name in files
-            )
-        )
+        if place is None or len(dirty) > MOST_CHANGES:
+            return False
+        unknown = [name for name in dirty if os.fsencode(name) not in place.names]
+        return not await asyncio.to_thread(_are_there, tree.root, unknown)
 
     async def changes(self, before: Tree, after: Tree) -> tuple[ChangedFile, ...]:
         """The files that differ; none where they are too many, or git does not tell."""
@@ -241,6 +236,11 @@ def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp
                 times = status.st_mtime_ns, status.st_ctime_ns
                 stamps[name] = (*times, status.st_size, status.st_ino, status.st_mode)
     return stamps
+
+
+def _are_there(root: Path, names: Sequence[str]) -> bool:
+    """Whether one of `names` is there; repositories within, which git leaves alone, aside."""
+    return any(os.path.lexists(root / name) for name in names if not name.endswith("/"))
 
 
 def _last_part(name: bytes) -> str:
