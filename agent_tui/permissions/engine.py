@@ -24,6 +24,7 @@ from agent_tui.permissions.obeyed_files import who_obeys
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
+    FETCH,
     INSIDE_RULE,
     Decision,
     Rule,
@@ -51,7 +52,8 @@ _NOBODY_TO_ASK = (
     "This needs the user's approval ({why}), and this run cannot ask. Continue without it, or "
     "say which permission rule or mode would allow it."
 )
-_LOSS = "{what}, and it cannot be undone"
+_LOSS = "{what}, which cannot be undone"
+_LOSS_OF_FILES = "{what}, which undo may not restore"
 _LOSS_IN_FULL = (
     "{why}; mode full does not ask about that. Commit the work or copy it elsewhere first, or "
     "leave this to the user."
@@ -158,6 +160,12 @@ class PermissionEngine:
     def rules(self) -> tuple[Rule, ...]:
         """All rules in force: command line, settings, project, session."""
         return tuple(self._rules)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """What the allow rules for the network name; ``*`` for all."""
+        named = (r.pattern for r in self._rules if r.tool == FETCH and r.decision == "allow")
+        return tuple(dict.fromkeys(pattern.removeprefix("domain:") for pattern in named))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -582,7 +590,7 @@ class PermissionEngine:
         is_kept = all(loss.is_kept for loss in losses)
         lost = _listed([loss.what for loss in losses])
         if losses and not (is_kept and can_undo):
-            why = _LOSS.format(what=lost)
+            why = (_LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
             if self.mode == "full":
                 full = _LOSS_IN_FULL.format(why=why)
                 return Verdict("deny", full, by="protection", may_undo=is_kept)
