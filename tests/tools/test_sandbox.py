@@ -278,10 +278,10 @@ async def test_the_person_is_told_and_their_own_commands_are_not_boxed(
     boxed: ToolContext, tmp_path: Path
 ):
     sandbox = box("auto", tmp_path)
-    assert "no network" in intent(boxed, sandbox).note
+    assert intent(boxed, sandbox).place == "inside"
     assert sandbox.word(boxed.cwd) == "sandbox"
     boxed.is_persons = True
-    assert intent(boxed, sandbox).note == ""
+    assert intent(boxed, sandbox).place == "open"
     assert (await bash(boxed, sandbox, "cat ~/.netrc")).for_model.startswith("canary")
 
 

@@ -131,16 +131,23 @@ def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
     Args:
         words: Those behind ``git``.
     """
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        del rest[: 2 if rest[0] in _GIT_GLOBALS_WITH_VALUE else 1]
+    rest = _from_verb(words)
     verb, others = (rest[0], rest[1:]) if rest else ("", [])
     takes_away = _GIT_VERBS.get(verb)
     return (verb, others) if takes_away is not None and takes_away(others) else ("", [])
 
 
+def _from_verb(words: Sequence[str]) -> list[str]:
+    """The verb of a git command and the words behind it."""
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        del rest[: 2 if rest[0] in _GIT_GLOBALS_WITH_VALUE else 1]
+    return rest
+
+
 def _git_destruction(words: Sequence[str]) -> str:
-    settings = (after for word, after in pairwise(words) if word == "-c")
+    before_verb = words[: len(words) - len(_from_verb(words))]
+    settings = (after for word, after in pairwise(before_verb) if word == "-c")
     if any(map(_CONFIG_THAT_RUNS.match, settings)):
         return "makes git run a program"
     verb, others = git_loss(words)
