@@ -78,7 +78,7 @@ class Verdict:
     `touched` the files they name, links followed: what an approval of a command is bound to.
     `only_reads`: the call is known to change nothing, so that others may run beside it.
     `fault` is what the judging itself failed with, for the log.
-    `unapproved`: why it would have asked, where it is denied because there is nobody to ask.
+    `unapproved`: why it would have asked, where it is denied because nobody is asked.
     `is_compound`: it is about some parts of a command, which `why` names, and not about others.
     `runs_read_only`: the command runs in the sandbox that can change no file.
     `may_undo`: it is about work that undo may be able to restore; judge again once that is known.
@@ -396,8 +396,8 @@ class PermissionEngine:
             return _ALLOWED
         why, rule = self._guard.why_unseen(unseen[0]), self._read_rule(unseen[0])
         if self.mode == "full":
-            why = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((rule,))
-            return Verdict("deny", why)
+            refusal = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((rule,))
+            return Verdict("deny", refusal, unapproved=why)
         return Verdict("ask", why, rule if len(unseen) == 1 else "", wanted_rules=(rule,))
 
     def _read_rule(self, path: Path) -> str:
@@ -462,7 +462,8 @@ class PermissionEngine:
             return Verdict("ask", f"the ask rule {rule} applies", kept, by="rule")
         why = f"sends a request to {intent.host}"
         if self.mode == "full" and intent.leaves_sandbox:
-            return Verdict("deny", _FULL_NEEDS_RULE.format(why=why) + _rule_hint((kept,)))
+            refusal = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((kept,))
+            return Verdict("deny", refusal, unapproved=why)
         return _ALLOWED if self.mode == "full" else Verdict("ask", why, kept, wanted_rules=(kept,))
 
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
@@ -593,7 +594,7 @@ class PermissionEngine:
             why = (_LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
             if self.mode == "full":
                 full = _LOSS_IN_FULL.format(why=why)
-                return Verdict("deny", full, by="protection", may_undo=is_kept)
+                return Verdict("deny", full, by="protection", may_undo=is_kept, unapproved=why)
             return Verdict("ask", why, by="protection", may_undo=is_kept)
         told = f"{lost}; /undo can restore the files." if losses else ""
         if why := self._why_asks_inside(intent.command, facts):
@@ -630,7 +631,8 @@ class PermissionEngine:
             by_parts = engine._rules_for_parts(intent, parts, facts)
             rules = by_parts or (rule_for_command(intent.command),)
         if self.mode == "full":
-            return Verdict("deny", _GATE_IN_FULL.format(why=why) + _rule_hint(rules))
+            refusal = _GATE_IN_FULL.format(why=why) + _rule_hint(rules)
+            return Verdict("deny", refusal, unapproved=why)
         why += f'; the model says: "{intent.purpose}"' if intent.purpose else ""
         whole = rules[0] if len(rules) == 1 else rule_for_command(intent.command) if rules else ""
         by_parts = rules if len(rules) > 1 else ()

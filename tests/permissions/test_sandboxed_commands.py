@@ -252,6 +252,7 @@ def test_the_question_at_the_gate_says_why_and_offers_the_sensible_prefix(worksp
     assert both.part_rules == ("bash(git fetch *)", "bash(./deploy.sh *)")
     refused = _judge(_engine(workspace, "full"), "git push origin main", "outside")
     assert "--allow 'bash(git push *)'" in refused.why
+    assert refused.unapproved == "runs outside the sandbox; network"
     unasked = _judge(_engine(workspace, is_interactive=False), "git push", "outside")
     assert "--allow 'bash(git push *)'" in unasked.why
     grave = _judge(_engine(workspace, allow=("bash(*)",)), "git push --force", "outside")
