@@ -72,6 +72,7 @@ class RuntimeServices:
         close_walls: Ends the sandbox of a conversation's commands.
         network: The gate through which commands in the sandbox reach hosts; None where there is
             no sandbox.
+        has_sandbox: Whether the model's commands run in a sandbox in a folder.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -112,5 +113,6 @@ class RuntimeServices:
     note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] = _nobody_watches
     close_walls: Callable[[], Awaitable[None]] = _has_no_walls
     network: NetworkGate | None = None
+    has_sandbox: Callable[[Path], bool] = lambda _cwd: False
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

@@ -32,6 +32,7 @@ from agent_tui.cli.tool_services import (
     command_sandbox,
     conversation_hooks,
     tool_servers,
+    unseen_by_commands,
     was_killed_in,
 )
 from agent_tui.commands.core.front import CommandServices
@@ -62,6 +63,7 @@ from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
@@ -183,9 +185,9 @@ def compose(
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
     added = added_folders(arguments, trust, own_folders)
-    sandbox = command_sandbox(
-        settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
-    )
+    keeper = ProcessKeeper(settings.max_processes)
+    network = NetworkGate(may_be_private=settings.fetch_private)
+    sandbox = command_sandbox(settings, os.environ, added, keeper=keeper, gate=network)
     servers = tool_servers(
         Settings() if arguments.is_demo else settings,
         trust,
@@ -212,7 +214,7 @@ def compose(
             is_interactive=is_interactive,
             git_risk=trust.git_risk,
         )
-        permissions.work_in(added)
+        permissions.work_in(added, unseen_by_commands(sandbox, workspace))
         permissions.add_run_rules(run_rules)
         return permissions
 
@@ -262,9 +264,11 @@ def compose(
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
+        has_sandbox=lambda workspace: sandbox.state(workspace).is_on,
         report_fault=fault_reporter(paths.log_file(), secrets),
         note_writes=sandbox.accept,
         close_walls=sandbox.close_walls,
+        network=network,
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),

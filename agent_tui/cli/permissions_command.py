@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
@@ -15,7 +16,8 @@ from agent_tui.cli.command_parser import CommandParser
 from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
-from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands
+from agent_tui.config import PermissionMode, PermissionSettings, Settings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.engine import PermissionEngine, Verdict
@@ -31,6 +33,8 @@ _CHECK_EPILOG = """\
 --stdin reads a JSON list of calls and prints a list of decisions:
   [{"tool": NAME, "arguments": {...}}, ...]
   [{"decision": "allow|ask|deny", "why": TEXT, "parts": [TEXT, ...]}, ...]
+Of a command, "where" is where it would run ("inside" the sandbox or "outside")
+and "meets" what the sandbox would keep from it, as far as its text tells.
 A call that cannot run (unknown tool, wrong arguments, missing file) is "deny".
 
 Options come before COMMAND. Put -- before a command that begins with a dash.
@@ -89,6 +93,17 @@ def _add_check_options(check: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--ask", action="append", default=[], metavar="RULE", help="add an ask rule")
     check.add_argument("--cwd", type=Path, metavar="DIR", help="folder to work in")
+    check.add_argument(
+        "--outside",
+        action="store_true",
+        help="judge COMMAND as the model would ask to run it outside the sandbox",
+    )
+    check.add_argument(
+        "--no-wall",
+        action="store_false",
+        dest="has_wall",
+        help="judge as on a machine without a sandbox",
+    )
     check.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
     check.add_argument(
         "--stdin", action="store_true", dest="reads_stdin", help="read calls from standard input"
@@ -104,12 +119,18 @@ def _check(arguments: argparse.Namespace) -> int:
         raise UsageError("Name one command, or pipe a list of calls to --stdin.")
     workspace = _workspace(arguments)
     permissions = _permissions(arguments, workspace)
+    sandbox = command_sandbox(_settings(workspace), os.environ) if arguments.has_wall else None
+    if sandbox is not None:
+        permissions.work_in((), unseen_by_commands(sandbox, workspace))
+    judge = _Judge(permissions, default_toolbox(sandbox=sandbox), workspace)
     if arguments.reads_stdin:
         calls = _calls_from(sys.stdin.buffer.read())
-        write_json([_decided(permissions, call, workspace) for call in calls])
+        write_json([judge.decided(call) for call in calls])
         return 0
-    call: JsonObject = {"tool": "bash", "arguments": {"command": " ".join(words)}}
-    decided = _decided(permissions, call, workspace)
+    given: JsonObject = {"command": " ".join(words)}
+    if arguments.outside:
+        given |= {"outside": True, "why": "--outside"}
+    decided = judge.decided({"tool": "bash", "arguments": given})
     if arguments.is_json:
         write_json(decided)
     else:
@@ -148,10 +169,13 @@ def _workspace(arguments: argparse.Namespace) -> Path:
     return existing_folder(cast("Path | None", arguments.cwd) or present_folder())
 
 
+def _settings(workspace: Path) -> Settings:
+    return read_settings(None, tuple(filter(kept_trust().may_obey, config_files(workspace))))
+
+
 def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
     """The engine as the program would build it here, with the rules of the command line added."""
-    trust = kept_trust()
-    settings = read_settings(None, tuple(filter(trust.may_obey, config_files(workspace))))
+    settings = _settings(workspace)
     given = {
         kind: tuple(cast("list[str]", getattr(arguments, kind, [])))
         for kind in ("allow", "ask", "deny")
@@ -171,7 +195,7 @@ def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEn
         workspace=workspace,
         project_rules_file=paths.project_dir(workspace) / "permissions.toml",
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
-        git_risk=trust.git_risk,
+        git_risk=kept_trust().git_risk,
     )
     for problem in permissions.problems:
         complain(problem)
@@ -199,46 +223,62 @@ def _calls_from(text: bytes) -> list[JsonValue]:
     return calls
 
 
-def _decided(permissions: PermissionEngine, call: JsonValue, workspace: Path) -> JsonObject:
-    """What the engine says of one call as the model would make it."""
-    match call:
-        case {"tool": str() as name, "arguments": dict() as given}:
-            verdict = _verdict(permissions, name, given, workspace)
-        case {"tool": str() as name, **rest} if "arguments" not in rest:
-            verdict = _verdict(permissions, name, {}, workspace)
-        case _:
-            verdict = Verdict("deny", 'A call is an object with "tool" and "arguments".')
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Asks the engine about calls as the model would make them."""
+
+    permissions: PermissionEngine
+    toolbox: Toolbox
+    workspace: Path
+
+    def decided(self, call: JsonValue) -> JsonObject:
+        """What the engine says of one call."""
+        match call:
+            case {"tool": str() as name, "arguments": dict() as given}:
+                return self._of_call(name, given)
+            case {"tool": str() as name, **rest} if "arguments" not in rest:
+                return self._of_call(name, {})
+            case _:
+                return _shown(Verdict("deny", 'A call is an object with "tool" and "arguments".'))
+
+    def _of_call(self, name: str, given: JsonObject) -> JsonObject:
+        try:
+            intent = self._intent(name, given)
+        except ToolError as error:
+            return _shown(Verdict("deny", str(error)))
+        except (OSError, RuntimeError, ValueError) as error:
+            return _shown(Verdict("deny", f"Cannot be checked: {error}"))
+        verdict = self.permissions.judge(name, intent)
+        decided = _shown(verdict)
+        if intent.access == "execute":
+            where = "inside" if intent.place == "inside" else "outside"
+            decided |= {"where": where, "meets": [*verdict.meets]}
+        return decided
+
+    def _intent(self, name: str, given: JsonObject) -> Intent:
+        if is_remote(name):  # whether its server has such a tool is not asked
+            return Intent(title=name, access="outside")
+        context = ToolContext(
+            cwd=self.workspace,
+            emit=lambda _text, _skipped=0: None,
+            files=FileMemory(),
+            output_dir=paths.user_cache_dir() / "outputs",
+            environ=dict(os.environ),
+            todos=[],
+        )
+        return self.toolbox.prepare(name, given, context).intent
+
+
+def _shown(verdict: Verdict) -> JsonObject:
     return {"decision": verdict.decision, "why": verdict.why, "parts": [*verdict.parts]}
-
-
-def _verdict(
-    permissions: PermissionEngine, name: str, given: JsonObject, workspace: Path
-) -> Verdict:
-    if is_remote(name):  # whether its server has such a tool is not asked
-        return permissions.judge(name, Intent(title=name, access="outside"))
-    toolbox: Toolbox = default_toolbox()
-    context = ToolContext(
-        cwd=workspace,
-        emit=lambda _text, _skipped=0: None,
-        files=FileMemory(),
-        output_dir=paths.user_cache_dir() / "outputs",
-        environ=dict(os.environ),
-        todos=[],
-    )
-    try:
-        intent = toolbox.prepare(name, given, context).intent
-        return permissions.judge(name, intent)
-    except ToolError as error:
-        return Verdict("deny", str(error))
-    except (OSError, RuntimeError, ValueError) as error:
-        return Verdict("deny", f"Cannot be checked: {error}")
 
 
 def _readable(decided: JsonObject) -> str:
     """The decision, the reason, and the parts that were looked at, for a person."""
     why = f": {decided['why']}" if decided["why"] else ""
     parts = cast("list[str]", decided["parts"])
-    lines = [f"{decided['decision']}{why}"]
+    where = f" ({decided['where']} the sandbox)" if decided.get("where") == "inside" else ""
+    lines = [f"{decided['decision']}{where}{why}"]
     if len(parts) > 1:
         lines += [f"  {part}" for part in parts]
     return safe_text("\n".join(lines)) + "\n"

@@ -84,6 +84,7 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
         if not is_command:
             warm = program.models.provider.warm(runtime.conversation.model)
             warming = asyncio.create_task(warm)
+            complain(await asyncio.to_thread(_standing, program))
         if notice := withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd):
             complain(notice)
         for event in await runtime.refresh_usage():
@@ -107,6 +108,19 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
             warming.cancel()
         await program.runtime.aclose()
         await program.aclose()
+
+
+def _standing(program: Program) -> str:
+    """Which sandbox and network are in force, in one line."""
+    conversation = program.runtime.conversation
+    permissions, cwd = conversation.permissions, conversation.cwd
+    state = program.sandbox.state(cwd)
+    if not state.is_on:
+        why = f" ({state.problem})" if state.problem else ""
+        return f"mode {permissions.mode}, no sandbox{why}: commands can reach everything you can"
+    hosts = ", ".join(permissions.hosts) or "none"
+    word = program.sandbox.word(cwd)
+    return f"mode {permissions.mode}, commands run in the {word}, network: {hosts}"
 
 
 async def _open_session(program: Program) -> None:

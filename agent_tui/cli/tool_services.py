@@ -1,6 +1,6 @@
 """The sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui import paths
@@ -17,6 +17,8 @@ from agent_tui.tools.mcp.launch import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox import gate_process
+from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
 from agent_tui.tools.sandbox.watch import ObeyedWatch
 
@@ -27,6 +29,7 @@ def command_sandbox(
     added: Iterable[Path] = (),
     *,
     keeper: ProcessKeeper | None = None,
+    gate: NetworkGate | None = None,
 ) -> Sandbox:
     """The sandbox of the model's commands; it has tried nothing yet.
 
@@ -35,6 +38,7 @@ def command_sandbox(
         environ: Where bubblewrap is looked for.
         added: Other folders that are worked in.
         keeper: Starts git outside; None where no command will run.
+        gate: The way to the network; None for none.
 
     Raises:
         UsageError: the folder of the sessions cannot be.
@@ -54,7 +58,7 @@ def command_sandbox(
         git = keeper or ProcessKeeper()
         return ObeyedWatch(folders, folder, keeper=git, environ=environ, has_mounts=has_mounts)
 
-    parts = WallParts(watch=watch)
+    parts = WallParts(watch=watch, gate=gate, gate_program=Path(gate_process.__file__))
     return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
 
 
@@ -65,6 +69,12 @@ def was_killed_in(cwd: Path) -> bool:
 
 def _watch_folder(cwd: Path) -> Path:
     return paths.project_dir(cwd.resolve()) / "sandbox"
+
+
+def unseen_by_commands(sandbox: Sandbox, workspace: Path) -> Callable[[Path], bool]:
+    """Tells what commands in `workspace` cannot read, but for the outputs the model is told of."""
+    outputs = (paths.user_cache_dir() / "outputs").resolve()
+    return lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
 
 
 def tool_servers(

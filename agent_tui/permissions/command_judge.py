@@ -24,12 +24,14 @@ from agent_tui.permissions.programs.search_options import (
     searches_hidden_files,
     searches_where_it_is,
 )
+from agent_tui.permissions.programs.work_losses import WorkLoss, work_loss
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.code import files_in_code
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import is_folder, path_exists
+from agent_tui.tools.base import Place
 
 _MAX_FOLDERS = 32
 _MAX_FOLDER_CHARS = 4_096
@@ -64,10 +66,18 @@ class CommandFacts:
 
 
 class CommandJudge:
-    """Looks at the parts of one command in one workspace."""
+    """Looks at the parts of one command in one workspace.
 
-    def __init__(self, guard: ProtectedPaths, rules: Sequence[Rule]) -> None:
+    Args:
+        guard: Knows the workspace.
+        rules: Those in force.
+        place: Where it would run. Inside, files with keys cannot be read by a search; outside,
+            reading what the sandbox does not show needs a rule.
+    """
+
+    def __init__(self, guard: ProtectedPaths, rules: Sequence[Rule], place: Place = "open") -> None:
         self._guard = guard
+        self._place: Place = place
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
         self._denied_reads = path_deniers(rules, "read", guard.workspace)
         self._denied_writes = path_deniers(rules, "write", guard.workspace)
@@ -136,6 +146,13 @@ class CommandJudge:
         """The danger of `part`; none where what wraps it has the same one."""
         is_told = bool(part.wrapper) and any(each.endswith(why) for each in told)
         return [] if is_told else [self._of_part(part.source, why)]
+
+    def losses(self, parts: ShellParts) -> tuple[WorkLoss, ...]:
+        """What the command would lose of the work in the folder itself."""
+        commands = tuple(dict.fromkeys(parts.commands))
+        bases = self._bases(commands)[:_MAX_FOLDERS]
+        found = (work_loss(part, bases, self._guard) for part in commands)
+        return tuple(loss for loss in found if loss is not None)
 
     def may_be_denied(self, parts: ShellParts) -> str:
         """A deny rule that may turn out to hold when the command runs."""
@@ -234,10 +251,21 @@ class CommandJudge:
         doubt = (
             _chosen_toolchain(part, bases)
             or self._torn_name(part, bases)
-            or self._searched_secret(part, bases)
+            or (self._searched_secret(part, bases) if self._place != "inside" else "")
             or self._searched_denied(part, bases)
+            or (self._unseen(part, bases) if self._place == "outside" else "")
         )
         return f"{_named(part)} ({doubt})" if doubt else ""
+
+    def _unseen(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """A file that `part` names and commands in the sandbox cannot read."""
+        whys = (
+            self._guard.why_unseen(path)
+            for word in _naming_words(part, reads_only=True)
+            for base in bases
+            for path in self._words.named(base, word)
+        )
+        return next(filter(None, whys), "")
 
     def _torn_name(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """A file whose name comes apart at its blanks, and then names others."""

@@ -1,6 +1,7 @@
 """Deciding whether a tool call may run, must be asked about, or is refused."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,11 +18,13 @@ from agent_tui.permissions.command_judge import (
     path_deniers,
 )
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
+from agent_tui.permissions.gate import meets
 from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
 from agent_tui.permissions.rules import (
     FETCH,
+    INSIDE_RULE,
     Decision,
     Rule,
     change_rules_file,
@@ -49,6 +52,18 @@ _NOBODY_TO_ASK = (
     "This needs the user's approval ({why}), and this run cannot ask. Continue without it, or "
     "say which permission rule or mode would allow it."
 )
+_LOSS = "{what}, which cannot be undone"
+_LOSS_OF_FILES = "{what}, which undo may not restore"
+_LOSS_IN_FULL = (
+    "{why}; mode full does not ask about that. Commit the work or copy it elsewhere first, or "
+    "leave this to the user."
+)
+_GATE_IN_FULL = (
+    "{why}. Mode full does not ask about that: it needs an allow rule. Continue inside the "
+    "sandbox, or tell the user what you need it for."
+)
+_FULL_NEEDS_RULE = "{why}. Mode full does not ask about that: it needs an allow rule."
+_RULE_HINT = " The user can allow it with: {rules}"
 _MAX_WHYS = 3
 _RECURSIVE_TOOLS = ("grep",)
 
@@ -63,8 +78,12 @@ class Verdict:
     `touched` the files they name, links followed: what an approval of a command is bound to.
     `only_reads`: the call is known to change nothing, so that others may run beside it.
     `fault` is what the judging itself failed with, for the log.
-    `unapproved`: why it would have asked, where it is denied because there is nobody to ask.
+    `unapproved`: why it would have asked, where it is denied because nobody is asked.
     `is_compound`: it is about some parts of a command, which `why` names, and not about others.
+    `runs_read_only`: the command runs in the sandbox that can change no file.
+    `may_undo`: it is about work that undo may be able to restore; judge again once that is known.
+    `told` is for the person where it is allowed all the same. `meets` is what of the sandbox a
+    command would meet, and `wanted_rules` would allow a call that nobody was asked about.
     """
 
     decision: Decision
@@ -78,6 +97,11 @@ class Verdict:
     fault: Exception | None = None
     unapproved: str = ""
     is_compound: bool = False
+    runs_read_only: bool = False
+    may_undo: bool = False
+    told: str = ""
+    meets: tuple[str, ...] = ()
+    wanted_rules: tuple[str, ...] = ()
 
 
 _ALLOWED = Verdict("allow", "")
@@ -91,10 +115,15 @@ RUN_SOURCE = "command line"
 class PermissionEngine:
     """Decides about the tool calls of one session.
 
-    Reading files is free, also outside the workspace, except for files that hold keys and our
-    own. Everything that changes something is up to the mode and the rules; deny rules win, then
-    the most specific rule. Protected files and destructive commands ask in every mode, whatever
-    a rule allows.
+    Where no sandbox stands, reading files is free, also outside the workspace, except for files
+    that hold keys and our own. Everything that changes something is up to the mode and the rules;
+    deny rules win, then the most specific rule. Protected files and destructive commands ask in
+    every mode, whatever a rule allows.
+
+    Inside a sandbox the kernel keeps commands from harm elsewhere. There deny rules decide, then
+    ask rules, then whether work in the folder would be lost, then the mode: plan runs everything
+    in a read-only sandbox, ask asks about what is not known to only read, the others run it.
+    Outside one, a command needs the person or an allow rule.
 
     Attributes:
         mode: The permission mode; it may be changed at any time.
@@ -138,14 +167,26 @@ class PermissionEngine:
         return tuple(self._rules)
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """What the allow rules for the network name; ``*`` for all."""
+        named = (r.pattern for r in self._rules if r.tool == FETCH and r.decision == "allow")
+        return tuple(dict.fromkeys(pattern.removeprefix("domain:") for pattern in named))
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """Rules that could not be read, for the person."""
         return tuple(self._problems)
 
-    def judge(self, tool_name: str, intent: Intent) -> Verdict:
-        """Whether a call that would do `intent` may run; a call that breaks the judging asks."""
+    def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
+        """Whether a call that would do `intent` may run; a call that breaks the judging asks.
+
+        Args:
+            tool_name: The tool that is called.
+            intent: What it would do.
+            can_undo: Whether undo is known to restore the uncommitted work in the folder.
+        """
         try:
-            verdict = self._judge_access(tool_name, intent)
+            verdict = self._judge_access(tool_name, intent, can_undo=can_undo)
         except Exception as fault:  # noqa: BLE001 - a fault here must neither allow nor end a turn
             verdict = self._unjudged(intent, fault)
         if intent.access != "execute":
@@ -154,16 +195,16 @@ class PermissionEngine:
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
         return self._if_there_is_somebody(verdict)
 
-    def _judge_access(self, tool_name: str, intent: Intent) -> Verdict:
+    def _judge_access(self, tool_name: str, intent: Intent, *, can_undo: bool) -> Verdict:
         match intent.access:
             case "none":
                 return self._by_rules(tool_name, intent) or _ALLOWED
             case "read":
-                return self._judge_read(tool_name, intent)
+                return self._judge_read(tool_name, intent) or self._judge_unseen(tool_name, intent)
             case "write":
                 return self._judge_write(tool_name, intent)
             case "execute":
-                return self._judge_command(intent.command)
+                return self._judge_command(intent, can_undo=can_undo)
             case "network":
                 return self._judge_network(intent)
             case "outside":
@@ -196,7 +237,7 @@ class PermissionEngine:
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
         if verdict.decision == "ask" and not self._is_interactive:
-            why = _NOBODY_TO_ASK.format(why=verdict.why)
+            why = _NOBODY_TO_ASK.format(why=verdict.why) + _rule_hint(verdict.wanted_rules)
             return replace(verdict, decision="deny", why=why, unapproved=verdict.why)
         return verdict
 
@@ -207,8 +248,8 @@ class PermissionEngine:
             path: Absolute, links followed.
         """
         verdict = self._judge_read("read", Intent(title=str(path), access="read", paths=(path,)))
-        is_held = verdict.decision == "deny" or verdict.by == "protection"
-        return verdict.why if is_held else ""
+        is_held = verdict is not None and (verdict.decision == "deny" or verdict.by == "protection")
+        return verdict.why if verdict is not None and is_held else ""
 
     def may_show(self, path: Path) -> bool:
         """Whether a rule allows reading `path` by its name, so that commands may see it, too."""
@@ -230,8 +271,12 @@ class PermissionEngine:
             searched: A file or folder, absolute, links followed, and so the paths that are told.
         """
         denying = path_deniers(self._rules, "read", self._guard.workspace)
-        why_asks = self._guard.why_reading_asks
-        is_agreed = bool(why_asks(searched) or self._guard.why_searching_asks(searched))
+        guard = self._guard
+
+        def why_asks(path: Path) -> str:
+            return guard.why_reading_asks(path) or guard.why_unseen(path)
+
+        is_agreed = bool(why_asks(searched) or guard.why_searching_asks(searched))
 
         def is_held(path: Path) -> bool:
             is_denied = any(denies(path) for _, denies in denying)
@@ -282,10 +327,18 @@ class PermissionEngine:
         self.log = previous.log
         self._rules += [rule for rule in previous.rules if rule.source == _SESSION_SOURCE]
 
-    def work_in(self, added: Sequence[Path]) -> None:
-        """Judge the `added` folders as the workspace is judged."""
+    def work_in(
+        self, added: Sequence[Path], is_unseen: Callable[[Path], bool] = lambda _path: False
+    ) -> None:
+        """Judge the `added` folders as the workspace is judged.
+
+        Args:
+            added: Other folders that are worked in.
+            is_unseen: Tells what commands in the sandbox cannot read, of an absolute path with
+                links followed. Tools ask before they read that.
+        """
         resolved = tuple(folder.resolve() for folder in added)
-        self._guard = replace(self._guard, added_folders=resolved)
+        self._guard = replace(self._guard, added_folders=resolved, is_unseen=is_unseen)
 
     def add_run_rules(self, rules: Sequence[Rule]) -> None:
         """Go by `rules` of the command line, too."""
@@ -353,7 +406,8 @@ class PermissionEngine:
                 ) from error
         self._rules = [kept for kept in self._rules if (kept, kept.source) != (rule, rule.source)]
 
-    def _judge_read(self, tool_name: str, intent: Intent) -> Verdict:
+    def _judge_read(self, tool_name: str, intent: Intent) -> Verdict | None:
+        """What rules and protected files say of reading; None where they say nothing."""
         ruled = self._by_rules(tool_name, intent)
         if ruled is not None and ruled.decision == "deny":
             return ruled
@@ -362,7 +416,25 @@ class PermissionEngine:
             guard = self._guard
             if why := guard.why_searching_asks(path) if searches else guard.why_reading_asks(path):
                 return Verdict("ask", why, by="protection")
-        return ruled or _ALLOWED
+        return ruled
+
+    def _judge_unseen(self, tool_name: str, intent: Intent) -> Verdict:
+        """Whether a file is read that commands in the sandbox cannot read."""
+        unseen = [path for path in intent.paths if self._guard.why_unseen(path)]
+        if not unseen:
+            return _ALLOWED
+        why, rule = self._guard.why_unseen(unseen[0]), self._read_rule(unseen[0])
+        if self.mode == "full":
+            refusal = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((rule,))
+            return Verdict("deny", refusal, unapproved=why)
+        return Verdict("ask", why, rule if len(unseen) == 1 else "", wanted_rules=(rule,))
+
+    def _read_rule(self, path: Path) -> str:
+        """A rule for the folder of `path`; for exactly that file where it is in the home folder."""
+        if any(letter in str(path) for letter in "*?"):
+            return ""
+        folder = path if is_folder(path) else path.parent
+        return f"read({path})" if folder == self._guard.home else f"read({folder}/**)"
 
     def _judge_write(self, tool_name: str, intent: Intent) -> Verdict:
         ruled = self._by_rules(tool_name, intent)
@@ -407,26 +479,31 @@ class PermissionEngine:
         """Whether a command inside a wall may connect to `host` (in small letters)."""
         rule = host_rule(FETCH, host, self._rules, port)
         kept = rule_for_host(host, port, may_be_bundle=True)
-        verdict = self._by_host_rule(rule, kept)
-        if verdict is None and self.mode == "full":
-            why = f"full mode connects only to hosts that a rule allows, such as {kept}"
-            verdict = Verdict("deny", why)
-        verdict = verdict or Verdict("ask", "a command in the sandbox wants it", kept)
+        verdict = self._by_host_rule(rule, kept) or self._by_gate(
+            f"a command in the sandbox wants to connect to {host}", kept
+        )
         return self._if_there_is_somebody(verdict)
 
     def _judge_network(self, intent: Intent) -> Verdict:
         """A request of `fetch` to a host, which can carry words out as well as in."""
         rule = host_rule(FETCH, intent.host, self._rules)
         kept = rule_for_host(intent.host)
+        if self.mode == "plan" and not intent.leaves_sandbox:
+            denied = rule is not None and rule.decision == "deny"
+            why = f"the deny rule {rule} forbids it" if denied else self._only_reading
+            return Verdict("deny", why, by="rule" if denied else "mode")
         if (verdict := self._by_host_rule(rule, kept)) is not None:
             return verdict
+        if self.mode == "full" and not intent.leaves_sandbox:
+            return _ALLOWED
+        return self._by_gate(f"sends a request to {intent.host}", kept)
+
+    def _by_gate(self, why: str, kept: str) -> Verdict:
+        """What the mode says of a host that no rule names, where a sandbox stands or asks."""
         if self.mode == "full":
-            if not intent.leaves_sandbox:
-                return _ALLOWED
-            why = f"full mode asks only hosts that a rule allows, such as {kept}"
-            return Verdict("deny", f"{why}, as the sandbox keeps commands from the network")
-        beside = ", which the sandbox blocks for commands" if intent.leaves_sandbox else ""
-        return Verdict("ask", f"sends a request to {intent.host}{beside}", kept)
+            refusal = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((kept,))
+            return Verdict("deny", refusal, unapproved=why)
+        return Verdict("ask", why, kept, wanted_rules=(kept,))
 
     def _by_host_rule(self, rule: Rule | None, kept: str) -> Verdict | None:
         """What `rule` and plan mode say of a host; None where the other modes decide."""
@@ -476,49 +553,165 @@ class PermissionEngine:
         inside = path.is_relative_to(workspace)
         return f"write({path.relative_to(workspace).as_posix() if inside else path})"
 
-    def _judge_command(self, command: str) -> Verdict:
-        parts = split_command(command)
-        if parts.problem:
-            if self.mode == "plan":
-                return Verdict("deny", self._only_reading)
-            part = named_part(parts.problem_part)
-            is_compound = bool(part) and part != named_part(command)
-            where = f", in: {part}" if is_compound else ""
-            why = f"the command cannot be checked: {parts.problem}{where}"
-            return Verdict("ask", why, by="protection", is_compound=is_compound)
-        judge = CommandJudge(self._guard, self._rules)
-        facts = judge.facts(parts)
-        verdict = self._weigh(command, facts, lambda: judge.may_be_denied(parts))
-        if verdict.decision == "ask" and verdict.by == "mode" and self._is_interactive:
-            offered = self._rules_for_parts(command, parts, facts)
-            verdict = replace(verdict, part_rules=offered)
+    def _judge_command(self, intent: Intent, *, can_undo: bool) -> Verdict:
+        parts = split_command(intent.command)
+        if parts.problem and (intent.place != "inside" or self._restricts_commands):
+            return self._unsplit(intent, parts)
+        judge = CommandJudge(self._guard, self._rules, intent.place)
+        facts = _unknown(intent.command) if parts.problem else judge.facts(parts)
+        if denied := facts.denied or self._denied_writes(facts.written):
+            verdict = Verdict("deny", denied, by="rule")
+        else:
+            verdict = self._weigh(intent, parts, judge, facts, can_undo=can_undo)
         texts = tuple(dict.fromkeys(part.source for part in parts.commands))
         return replace(
             verdict,
             parts=texts,
             touched=facts.touched,
-            only_reads=facts.is_reading,
+            only_reads=facts.is_reading or verdict.runs_read_only,
             is_compound=parts.is_compound and _leaves_some(parts, verdict.why),
+            meets=meets(parts, facts, self._guard),
         )
 
+    @property
+    def _restricts_commands(self) -> bool:
+        """Whether a deny or ask rule may mean a command, so that its parts have to be known."""
+        names = ("bash", "read", "write")
+        return any(rule.decision != "allow" and rule.tool in names for rule in self._rules)
+
+    def _unsplit(self, intent: Intent, parts: ShellParts) -> Verdict:
+        """The verdict on a command whose parts are not known."""
+        if self.mode == "plan":
+            return Verdict("deny", self._only_reading)
+        part = named_part(parts.problem_part)
+        is_compound = bool(part) and part != named_part(intent.command)
+        where = f", in: {part}" if is_compound else ""
+        why = f"the command cannot be checked: {parts.problem}{where}"
+        if intent.place == "outside" and self.mode == "full":
+            return Verdict("deny", _GATE_IN_FULL.format(why=why), by="protection")
+        return Verdict("ask", why, by="protection", is_compound=is_compound)
+
     def _weigh(
-        self, command: str, facts: CommandFacts, may_be_denied: Callable[[], str]
+        self,
+        intent: Intent,
+        parts: ShellParts,
+        judge: CommandJudge,
+        facts: CommandFacts,
+        *,
+        can_undo: bool,
     ) -> Verdict:
-        """Deny rules, then the mode, then what always asks, then the other rules."""
-        if denied := facts.denied or self._denied_writes(facts.written):
-            return Verdict("deny", denied, by="rule")
+        """What holds for a command that no rule denies."""
+        match intent.place:
+            case "open":
+                return self._weigh_open(intent, parts, judge, facts)
+            case "inside":
+                verdict = self._asked_inside(intent, parts, judge, facts)
+                return verdict or self._weigh_inside(intent, parts, judge, facts, can_undo)
+            case "outside":
+                return self._weigh_outside(intent, parts, judge, facts)
+            case _:
+                assert_never(intent.place)
+
+    def _asked_inside(
+        self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
+    ) -> Verdict | None:
+        """What the person's rules, and files that this sandbox leaves to us, have asked about."""
+        if why := judge.may_be_denied(parts):
+            return Verdict("ask", why, by="rule")
+        if facts.asked and not self._allows_whole(intent.command):
+            return Verdict("ask", facts.asked, by="rule")
+        for path in facts.touched if intent.is_coarse else ():
+            guard = self._guard
+            asks = guard.why_reading_asks if facts.is_reading else guard.why_writing_asks
+            if guard.is_inside(path) and (why := asks(path)):
+                return Verdict("ask", why, by="protection")
+        return None
+
+    def _weigh_inside(
+        self,
+        intent: Intent,
+        parts: ShellParts,
+        judge: CommandJudge,
+        facts: CommandFacts,
+        can_undo: bool,
+    ) -> Verdict:
+        """The loss of work, then the mode."""
+        if self.mode == "plan":
+            return replace(_ALLOWED, runs_read_only=True)
+        losses = judge.losses(parts)
+        is_kept = all(loss.is_kept for loss in losses)
+        lost = _listed([loss.what for loss in losses])
+        if losses and not (is_kept and can_undo):
+            why = (_LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
+            if self.mode == "full":
+                full = _LOSS_IN_FULL.format(why=why)
+                return Verdict("deny", full, by="protection", may_undo=is_kept, unapproved=why)
+            return Verdict("ask", why, by="protection", may_undo=is_kept)
+        told = f"{lost}; /undo can restore the files." if losses else ""
+        if why := self._why_asks_inside(intent.command, facts):
+            whys = "; ".join(filter(None, (why, told.removesuffix("."))))
+            return Verdict("ask", whys, INSIDE_RULE, wanted_rules=(INSIDE_RULE,))
+        return replace(_ALLOWED, told=told)
+
+    def _why_asks_inside(self, command: str, facts: CommandFacts) -> str:
+        if self.mode != "ask" or any(rule.is_inside for rule in self._rules):
+            return ""
+        scratch = self._guard.scratch_folders
+        written = [p for p in facts.written if not any(p.is_relative_to(f) for f in scratch)]
+        if self._allows_whole(command):
+            return ""
+        return self._why_command_asks(command, replace(facts, written=tuple(written)))
+
+    def _weigh_outside(
+        self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
+    ) -> Verdict:
+        """A command that would leave the sandbox: the person decides, or an allow rule."""
+        if self.mode == "plan":
+            return Verdict("deny", self._only_reading)
+        engine = copy(self)
+        engine.mode = "accept-edits" if self.mode == "full" else self.mode
+        wants = ", ".join(meets(parts, facts, self._guard)[:_MAX_WHYS])
+        dangers = _listed(facts.dangers) or judge.may_be_denied(parts) or facts.asked
+        why = "; ".join(filter(None, ("runs outside the sandbox", wants, dangers)))
+        is_ruled = len(facts.changing) > len(facts.unlisted)
+        is_allowed = is_ruled and not engine._why_command_asks(intent.command, facts)
+        if not dangers and (is_allowed or self._allows_whole(intent.command)):
+            return _ALLOWED_BY_RULE
+        rules: tuple[str, ...] = ()
+        if not dangers:
+            by_parts = engine._rules_for_parts(intent, parts, facts)
+            rules = by_parts or (rule_for_command(intent.command),)
+        if self.mode == "full":
+            refusal = _GATE_IN_FULL.format(why=why) + _rule_hint(rules)
+            return Verdict("deny", refusal, unapproved=why)
+        why += f'; the model says: "{intent.purpose}"' if intent.purpose else ""
+        whole = rules[0] if len(rules) == 1 else rule_for_command(intent.command) if rules else ""
+        by_parts = rules if len(rules) > 1 else ()
+        return Verdict("ask", why, whole, by_parts, by="protection", wanted_rules=rules)
+
+    def _allows_whole(self, command: str) -> bool:
+        """Whether an allow rule stands for exactly `command`."""
+        allowing = (rule for rule in self._command_rules() if rule.decision == "allow")
+        return any(rule.matches_whole(command) for rule in allowing)
+
+    def _weigh_open(
+        self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
+    ) -> Verdict:
+        """The mode, then what always asks, then the rules but those that deny."""
         if self.mode == "plan":
             return _ALLOWED if facts.is_reading else Verdict("deny", self._why_not_reading(facts))
         if facts.dangers:
             return Verdict("ask", _listed(facts.dangers), by="protection")
-        if why := may_be_denied():
+        if why := judge.may_be_denied(parts):
             return Verdict("ask", why, by="rule")
-        if any(r.decision == "allow" and r.matches_whole(command) for r in self._command_rules()):
+        command = intent.command
+        if self._allows_whole(command):
             return _ALLOWED_BY_RULE
         if facts.asked:
             return Verdict("ask", facts.asked, rule_for_command(command), by="rule")
         if why := self._why_command_asks(command, facts):
-            return Verdict("ask", why, rule_for_command(command))
+            offered = self._rules_for_parts(intent, parts, facts) if self._is_interactive else ()
+            return Verdict("ask", why, rule_for_command(command), offered)
         is_ruled = self.mode != "full" and len(facts.changing) > len(facts.unlisted)
         return _ALLOWED_BY_RULE if is_ruled else _ALLOWED
 
@@ -549,40 +742,42 @@ class PermissionEngine:
         return obeyed or f"writes {path}"
 
     def _rules_for_parts(
-        self, command: str, parts: ShellParts, facts: CommandFacts
+        self, intent: Intent, parts: ShellParts, facts: CommandFacts
     ) -> tuple[str, ...]:
-        """Rules for the parts of `command` that ask, with which it does not ask any more.
+        """Rules for the parts of the command that ask, with which it does not ask any more.
 
         Each is the widest that is sensible and suffices. None where the rules do not suffice, or
         are what `session_rule` says.
         """
+        command, folder, leaves = intent.command, self._guard.workspace, intent.place == "outside"
         is_fed = any(not one.writes for one in parts.redirections)
         offers = [
-            tuple(rules_for_part(part, self._guard.workspace, is_fed=is_fed))
+            tuple(rules_for_part(part, folder, is_fed=is_fed, leaves=leaves))
             for part in facts.asking
         ]
         writes = [self._write_rule([p]) for p in facts.written if self._why_output_asks(p)]
         if self.mode == "full" or not all((*offers, *writes)):
             return ()
-        wide, _ = self._with_rules(parts, [offer[0] for offer in offers])
+        wide, _ = self._with_rules(intent, parts, [offer[0] for offer in offers])
         chosen = [
             offer[-1] if part in wide.asking else offer[0]
             for part, offer in zip(facts.asking, offers, strict=True)
         ]
         offered = tuple(dict.fromkeys((*chosen, *writes)))
-        trial, engine = self._with_rules(parts, offered)
+        trial, engine = self._with_rules(intent, parts, offered)
         if offered == (rule_for_command(command),) or engine._why_command_asks(command, trial):
             return ()
         return offered
 
     def _with_rules(
-        self, parts: ShellParts, rules: Sequence[str]
+        self, intent: Intent, parts: ShellParts, rules: Sequence[str]
     ) -> tuple[CommandFacts, "PermissionEngine"]:
         """What is known of a command once `rules` allow more, and the engine that knows it."""
         engine = copy(self)
         engine._problems = []
         engine._rules = [*self._rules, *engine._parsed(rules, "allow", _SESSION_SOURCE)]
-        return CommandJudge(self._guard, engine._rules).facts(parts), engine
+        judge = CommandJudge(self._guard, engine._rules, intent.place)
+        return judge.facts(parts), engine
 
     def _command_rules(self) -> list[Rule]:
         return [rule for rule in self._rules if rule.is_for("bash", "execute")]
@@ -638,6 +833,18 @@ class PermissionEngine:
                 where = str(self.project_rules_file) if source == _PROJECT_SOURCE else source
                 self._problems.append(f"{where}: {decision}: {error}")
         return rules
+
+
+def _unknown(command: str) -> CommandFacts:
+    """What is known of a command that cannot be taken apart."""
+    named = (named_part(command),)
+    return CommandFacts(changing=named, unlisted=named)
+
+
+def _rule_hint(rules: Sequence[str]) -> str:
+    """How the person can allow a call, for the model to tell them; empty where no rule may."""
+    shown = " ".join(f"--allow {shlex.quote(rule)}" for rule in rules if rule)
+    return _RULE_HINT.format(rules=f"{shown}, or a rule in /permissions.") if shown else ""
 
 
 def _leaves_some(parts: ShellParts, why: str) -> bool:

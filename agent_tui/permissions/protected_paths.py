@@ -86,6 +86,10 @@ _SKILLS_FOLDER = "skills"
 _OWN_PROJECT_FOLDER = ".agent-tui"
 
 
+def _nothing_is(_path: Path) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
@@ -94,7 +98,8 @@ class ProtectedPaths:
     writing. `own_folders` hold our
     configuration, rules and sessions; the skills in one may be read all the same.
     `git_risk` says what git could obey in a folder, empty
-    where that is plain or trusted.
+    where that is plain or trusted. `is_unseen` tells what commands in the sandbox cannot read;
+    nothing where there is no sandbox.
     """
 
     workspace: Path
@@ -103,6 +108,7 @@ class ProtectedPaths:
     scratch_folders: tuple[Path, ...] = ()
     home: Path | None = None
     git_risk: Callable[[Path], str] = git_risk
+    is_unseen: Callable[[Path], bool] = _nothing_is
 
     @property
     def secret_folder_names(self) -> tuple[str, ...]:
@@ -141,6 +147,13 @@ class ProtectedPaths:
         if self.is_own(path) and not is_skill:
             return f"{path} belongs to agent-tui"
         return ""
+
+    def why_unseen(self, path: Path) -> str:
+        """Why a tool may not read `path` unasked where commands cannot; empty if it may."""
+        is_skill = any(path.is_relative_to(own / _SKILLS_FOLDER) for own in self.own_folders)
+        if self.may_write_freely(path) or is_skill or not self.is_unseen(path):
+            return ""
+        return f"{path} is outside the folders that the sandbox shows"
 
     def why_writing_asks(self, path: Path) -> str:
         """Why changing `path` always asks; empty if it does not."""

@@ -29,6 +29,10 @@ _RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[A-Za-z][\w-]*)(?:\((?P<pattern>.*)\
 FETCH: Final = "fetch"
 """The tool whose rules name hosts."""
 
+INSIDE_RULE: Final = "bash(inside)"
+"""Commands may write inside the sandbox unasked; where there is none it allows nothing."""
+_INSIDE_WORDS: Final = "commands may write here"
+
 _DOMAIN: Final = "domain:"
 _BUNDLE: Final = "bundle:"
 _HOSTS = re.compile(rf"\*|{_DOMAIN}(?:\*\.)?[^\s*/@]+|{_BUNDLE}\S+")
@@ -69,6 +73,7 @@ class Rule:
     a file, ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``, or
     ``domain:*.python.org`` for all below it, or those of a bundle: ``bundle:pypi``. They allow
     the ports of the web, and another only where they name it: ``domain:example.org:8443``.
+    ``bash(inside)`` names no command; see `INSIDE_RULE`.
     """
 
     decision: Decision
@@ -78,6 +83,11 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})"
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is the rule for everything that runs inside the sandbox."""
+        return str(self) == INSIDE_RULE
 
     @property
     def program(self) -> str:
@@ -93,6 +103,8 @@ class Rule:
 
     def is_for(self, tool_name: str, access: Access) -> bool:
         """Whether the rule speaks of calls of this tool."""
+        if self.is_inside:
+            return False
         if self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access:
             return True
         if access != "outside" or not self.tool.startswith(PREFIX):
@@ -225,7 +237,12 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     bundle = pattern.removeprefix(_BUNDLE)
     if tool == FETCH and bundle != pattern and bundle not in BUNDLES:
         raise ConfigError(f"{text!r} names no bundle of hosts.", _KNOWN_BUNDLES)
-    return Rule(decision, tool, pattern, source)
+    rule = Rule(decision, tool, pattern, source)
+    if rule.is_inside and decision != "allow":
+        raise ConfigError(
+            f"{INSIDE_RULE} can only allow.", "Choose permission_mode ask, where commands ask."
+        )
+    return rule
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:
@@ -351,7 +368,12 @@ def rule_for_command(command: str) -> str:
 
 def granted(rules: Sequence[str]) -> str:
     """What `rules` allow, for the person; the name of the tool is left out of commands."""
-    shown = ("exactly this command" if rule.startswith("bash(= ") else rule for rule in rules)
+    shown = (
+        _INSIDE_WORDS
+        if rule == INSIDE_RULE
+        else ("exactly this command" if rule.startswith("bash(= ") else rule)
+        for rule in rules
+    )
     return " · ".join(re.sub(r"\Abash\((.*)\)\Z", r"\1", rule, flags=re.DOTALL) for rule in shown)
 
 

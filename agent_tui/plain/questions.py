@@ -11,7 +11,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Listing, Question, TextQuestion
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ApprovalRequest
-from agent_tui.permissions.rules import granted
+from agent_tui.permissions.rules import INSIDE_RULE, granted
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
@@ -175,7 +175,9 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
     if request.reason:
         lines.append(f"Why it asks: {_one_line(request.reason)}")
     if request.session_rule:
-        lines.append(f"a or p also allows from now on: {_one_line(request.session_rule)}")
+        rule = request.session_rule
+        whole = _one_line(granted([rule]) if rule == INSIDE_RULE else rule)
+        lines.append(f"a or p also allows from now on: {whole}")
     if request.part_rules:
         rules = _one_line(granted(request.part_rules))
         lines.append(f"s or w also allows from now on: {rules}")

@@ -28,7 +28,7 @@ Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outs
 host of the network, have another program do something that cannot be judged."""
 
 Place: TypeAlias = Literal["open", "inside", "outside"]
-"""Where a command runs: where no wall stands, inside it, or outside it as the model asks."""
+"""Where a command runs: without a sandbox, inside it, or outside one that there is."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
@@ -70,10 +70,13 @@ class Intent:
     """What a call would do, worked out before anything happens.
 
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
-    `execute`, `host` for `network`, with `leaves_sandbox` where the person wants commands to have
-    no network. `place` is where a command runs, `purpose` the model's reason for outside. `body` is
-    what the person is shown when asked: the exact command or a diff. `note` is said beside the
-    reason for asking. `fingerprint` changes when what was shown no longer is what would happen.
+    `execute`, `host` for `network`, with `leaves_sandbox` where commands run in a sandbox.
+    `place` says where a command would run: ``open`` where there is no sandbox, ``inside`` it, or
+    ``outside`` it, which the model asks for and gives `purpose` as its reason.
+    `is_coarse`: the sandbox neither hides nor protects single files in the folders worked in.
+    `body` is what the person is shown when asked: the exact command or a diff. `note` is said
+    beside the reason for asking. `fingerprint` changes when what was shown no longer is what
+    would happen.
     """
 
     title: str
@@ -84,6 +87,7 @@ class Intent:
     leaves_sandbox: bool = False
     place: Place = "open"
     purpose: str = ""
+    is_coarse: bool = False
     body: str = ""
     body_kind: Literal["command", "diff", "text", "plan"] = "text"
     note: str = ""

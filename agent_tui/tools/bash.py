@@ -42,8 +42,8 @@ class BashArguments(ToolArguments):
         description="seconds, then it is killed; if omitted, it becomes a job after 120",
     )
     background: bool = Field(default=False, description="run as a job: servers, long work")
-    outside: bool = Field(default=False, description="run outside the sandbox")
-    why: str = Field(default="", description="for outside")
+    outside: bool = Field(default=False, description="run outside the sandbox; asks the user")
+    why: str = Field(default="", description="with outside: what it needs there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,13 @@ class BashTool:
             raise ToolError(_NEEDS_WHY)
         goes_on = arguments.background
         bound = "\0".join((command, str(context.cwd.resolve()), place, str(goes_on)))
+        is_coarse = place == "inside" and sandbox is not None and sandbox.is_coarse(context.cwd)
         return Intent(
             title=" ".join(command.split()),
             access="execute",
             command=command,
             place=place,
+            is_coarse=is_coarse,
             purpose=" ".join(arguments.why.split()) if place == "outside" else "",
             body=command,
             body_kind="command",
@@ -112,6 +114,7 @@ class BashTool:
         is_job = bool(output.for_person.jobs)
         if is_job:
             command.call_when_over(partial(wall.look_again, watch))
+            await wall.follow(context.cwd, context.jobs)
         settled = await watch.hold(is_over=not is_job)
         lines = [output.for_model, *_after(settled, context)]
         if output.is_error and (hint := watch.hidden.hint(arguments.command, output.for_model)):
@@ -130,7 +133,8 @@ class BashTool:
         keeper, environ = self.keeper, context.environ
         if wall is not None:
             keeper = await wall.keeper(context.cwd, is_read_only=not context.may_write)
-            environ = wall.environ(context.cwd, context.environ)
+            is_read_only = not context.may_write
+            environ = wall.environ(context.cwd, context.environ, is_read_only=is_read_only)
         files = context.files
         known: tuple[Path, ...] = ()
         before: Snapshot | None = None

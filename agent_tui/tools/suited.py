@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from agent_tui.messages import ToolSpec
+from agent_tui.messages import JsonObject, ToolSpec
 
 _TRAINED_ON_PATCHES = re.compile(
     r"(?:^|[/:._-])(?:gpt-(?:4\.1|[5-9]|oss)|o[34](?:-|$)|codex)", re.IGNORECASE
@@ -21,6 +21,8 @@ _LARGE_WINDOW = 60_000
 and models with such windows seldom use helpers well."""
 
 
+_RUNS_COMMANDS: Final = "bash"
+_LEAVING: Final = frozenset({"outside", "why"})
 _FOR_SKILLS: Final = "skill"
 _FOR_PLANNING: Final = "plan"
 _WRITING: Final = frozenset({"edit", "apply_patch", "write"})
@@ -33,6 +35,7 @@ def suited_tools(
     *,
     is_planning: bool = False,
     has_skills: bool = False,
+    has_sandbox: bool = False,
 ) -> tuple[ToolSpec, ...]:
     """`specs` without what does not suit a model.
 
@@ -43,6 +46,7 @@ def suited_tools(
         is_planning: Whether it is to plan: then it can hand a plan over, and not write. A plan is
             mostly asked for at the beginning, where a prompt that changes costs little.
         has_skills: Whether there are skills that it could load.
+        has_sandbox: Whether commands run in a sandbox, so that one can ask to leave it.
     """
     left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
     if 0 < window < _LARGE_WINDOW:
@@ -50,4 +54,14 @@ def suited_tools(
     if not has_skills:
         left_out.add(_FOR_SKILLS)
     left_out |= _WRITING if is_planning else {_FOR_PLANNING}
-    return tuple(spec for spec in specs if spec.name not in left_out)
+    offered = (spec for spec in specs if spec.name not in left_out)
+    return tuple(spec if has_sandbox else _without_leaving(spec) for spec in offered)
+
+
+def _without_leaving(spec: ToolSpec) -> ToolSpec:
+    """`spec` without the arguments that ask to leave the sandbox."""
+    properties = spec.parameters.get("properties")
+    if spec.name != _RUNS_COMMANDS or not isinstance(properties, dict):
+        return spec
+    kept: JsonObject = {name: each for name, each in properties.items() if name not in _LEAVING}
+    return spec.model_copy(update={"parameters": {**spec.parameters, "properties": kept}})

@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from agent_tui.tools.processes.sandbox import Sandbox
 
 from agent_tui.cli.main import run
 
@@ -14,6 +15,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"AGENT_TUI_{name}_DIR", str(tmp_path / name.lower()))
     workspace = tmp_path / "ws"
     workspace.mkdir()
+    monkeypatch.setenv("AGENT_TUI_SANDBOX", "off")
     monkeypatch.chdir(workspace)
     return workspace
 
@@ -41,7 +43,29 @@ def test_a_command_is_decided_with_a_reason_and_its_parts(capfdbinary):
         "decision": "ask",
         "why": "not known to be read-only: rm x",
         "parts": ["git status", "rm x"],
+        "where": "outside",
+        "meets": [],
     }
+
+
+def test_where_a_sandbox_stands_a_command_runs_inside_or_asks_at_the_gate(
+    capfdbinary, monkeypatch: pytest.MonkeyPatch
+):
+    state = SimpleNamespace(is_on=True, problem="", backend="bubblewrap")
+    monkeypatch.setattr(Sandbox, "state", lambda *_: state)
+    push = ("--mode", "accept-edits", "--cwd", ".")
+    inside = asked(capfdbinary, *push, "git push origin main")
+    assert (inside["decision"], inside["where"], inside["meets"]) == (
+        "allow",
+        "inside",
+        ["network"],
+    )
+    at_gate = asked(capfdbinary, *push, "--outside", "git push origin main")
+    assert (at_gate["decision"], at_gate["where"]) == ("ask", "outside")
+    unwalled = asked(capfdbinary, *push, "--no-wall", "git push origin main")
+    assert (unwalled["decision"], unwalled["where"]) == ("ask", "outside")
+    assert run(["permissions", "check", "--mode", "full", "make all"]) == 0
+    assert printed(capfdbinary) == "allow (inside the sandbox)\n"
 
 
 def test_mode_and_rules_of_the_command_line_hold(capfdbinary):

@@ -143,7 +143,7 @@ def test_a_folder_with_a_longer_name_than_a_path_is_a_question(folder: Path, lin
 def _broken(folder: Path, access: Access) -> PermissionEngine:
     engine = _engine(folder, "ask")
 
-    def fail(*_given: object) -> str:
+    def fail(*_given: object, **_named: object) -> str:
         raise ZeroDivisionError(access)
 
     object.__setattr__(engine, "_judge_read", fail)

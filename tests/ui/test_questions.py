@@ -12,6 +12,7 @@ from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ToolCall
+from agent_tui.permissions.rules import INSIDE_RULE
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.mcp.spec import ServerSpec
@@ -113,6 +114,15 @@ def test_the_mark_is_on_the_smallest_yes_or_on_no():
         assert answers_to(request)[first_mark(request)].choice == "once"
         lost = replace(request, is_loss=True)
         assert answers_to(lost)[first_mark(lost)].choice == "no"
+
+
+def test_a_command_inside_the_sandbox_is_answered_for_the_whole_session():
+    request = replace(REQUEST, session_rule=INSIDE_RULE, part_rules=())
+    assert [(answer.key, answer.choice, answer.label) for answer in answers_to(request)[1:3]] == [
+        ("a", "session", "Yes, and commands may write here for this session"),
+        ("p", "project", "Yes, and commands may always write in this project"),
+    ]
+    assert len(answers_to(request)) == 5
 
 
 @pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j", "yynap", "any", "2yj"])

@@ -53,6 +53,7 @@ class PromptParts:
         skills: Names of those the model may take up, with what they are for.
         outside: The tools of MCP servers.
         added_folders: Other folders that are worked in.
+        has_sandbox: Whether commands run in a sandbox.
     """
 
     cwd: Path
@@ -63,6 +64,7 @@ class PromptParts:
     skills: tuple[tuple[str, str], ...] = ()
     outside: ServerOffer = field(default_factory=ServerOffer)
     added_folders: tuple[Path, ...] = ()
+    has_sandbox: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +162,11 @@ def _skill_line(name: str, description: str, chars: int) -> str:
 def _core_and_tools(
     parts: PromptParts, window: int, counter: TokenCounter
 ) -> tuple[str, tuple[ToolSpec, ...]]:
-    full = full_prompt(parts.cwd, parts.day, parts.added_folders)
+    full = full_prompt(parts.cwd, parts.day, parts.added_folders, has_sandbox=parts.has_sandbox)
     room = window // _PROMPT_SHARE
     if window <= 0 or _fits([full, *_wire_texts(parts.specs)], room, counter):
         return full, parts.specs
-    short = short_prompt(parts.cwd, parts.day)
+    short = short_prompt(parts.cwd, parts.day, has_sandbox=parts.has_sandbox)
     for count in range(len(parts.short_specs), 1, -1):
         tools = parts.short_specs[:count]
         if _fits([short, *_wire_texts(tools)], room, counter):

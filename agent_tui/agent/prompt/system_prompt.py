@@ -31,25 +31,37 @@ is done.
 - Unless asked, do not commit or push, and delete nothing you did not create.
 - Be brief."""
 
+_SANDBOX = """\
+Commands run in a sandbox: they write only in the folder and /tmp, see little of the home folder, \
+and reach only hosts the user allows. If a command fails because of that, repeat it with \
+`outside` and `why`: the user decides. Do not work around the sandbox."""
+_SHORT_SANDBOX = "Commands run in a sandbox. To leave it, call bash with `outside` and `why`."
+
 _SHORT_FOLDER_CHARS = 80
 
 
-def full_prompt(cwd: Path, day: date, added: Sequence[Path] = ()) -> str:
+def full_prompt(
+    cwd: Path, day: date, added: Sequence[Path] = (), *, has_sandbox: bool = False
+) -> str:
     """The prompt for windows with room for it, without context files.
 
     Args:
         cwd: The workspace.
         day: Given to the model.
         added: Other folders that are worked in.
+        has_sandbox: Whether commands run in a sandbox.
     """
     system = f"System: {platform.system()} {platform.machine()}"
     folders = "\n".join((f"Folder: {cwd}", *(f"Also worked in: {folder}" for folder in added)))
-    return f"{_FULL}\n\n{folders}\n{system}\nDate: {day.isoformat()}"
+    sandbox = f"\n\n{_SANDBOX}" if has_sandbox else ""
+    return f"{_FULL}{sandbox}\n\n{folders}\n{system}\nDate: {day.isoformat()}"
 
 
-def short_prompt(cwd: Path, day: date) -> str:
+def short_prompt(cwd: Path, day: date, *, has_sandbox: bool = False) -> str:
     """The same rules in the fewest words, for small windows; of a long path only the end."""
     folder = str(cwd)
     if len(folder) > _SHORT_FOLDER_CHARS:
         folder = f"…{folder[-_SHORT_FOLDER_CHARS:]}"
-    return f"{_SHORT}\n\nFolder: {folder}\nSystem: {platform.system()}\nDate: {day.isoformat()}"
+    sandbox = f"\n{_SHORT_SANDBOX}" if has_sandbox else ""
+    facts = f"Folder: {folder}\nSystem: {platform.system()}\nDate: {day.isoformat()}"
+    return f"{_SHORT}{sandbox}\n\n{facts}"

@@ -152,7 +152,8 @@ def prompt_fitter(
         agents = find_agents(cwd, services.user_config_dir, services.trust).by_name
         skills = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
         told = tuple((each.name, each.description) for each in skills if each.is_for_model)
-        suited = partial(suited, has_skills=bool(told))
+        is_boxed = services.has_sandbox(cwd)
+        suited = partial(suited, has_skills=bool(told), has_sandbox=is_boxed)
         specs = with_agents(suited(toolbox.specs), agents)
         short_specs = with_agents(suited(toolbox.short_specs), agents)
         parts = PromptParts(
@@ -164,6 +165,7 @@ def prompt_fitter(
             context_files=files,
             skills=told,
             added_folders=services.added_folders,
+            has_sandbox=is_boxed,
         )
         fitted = fit_prompt(parts, window, services.counter)
         return replace(fitted, model_id=model_id, is_planning=is_planning)

@@ -66,6 +66,13 @@ class FileKeeper:
         else:
             yield
 
+    async def keeps_all(self, conversation: "Conversation", environ: Mapping[str, str]) -> bool:
+        """Whether all uncommitted work in the folder could be restored after a command."""
+        if self._trees is None or not conversation.kept_files.is_there:
+            return False
+        tree = await self._look(self._trees, conversation.cwd, environ)
+        return tree is not None and await self._trees.holds_changes(tree, environ)
+
     async def _look(self, trees: WorkTrees, cwd: Path, environ: Mapping[str, str]) -> Tree | None:
         if not await asyncio.to_thread(self._may_ask_git, cwd):
             return None

@@ -335,6 +335,7 @@ class ToolRunner:
             return _Ready(permit, context.limits)
         self._touched += permit.touched
         context.only_reads = permit.only_reads
+        context.may_write = not permit.runs_read_only
         work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
 
@@ -437,10 +438,8 @@ class ToolRunner:
         `doubt` is why a hook wants the person asked; empty where none does.
         """
         permissions = self._services.permissions
-        verdict = permissions.judge(call.name, intent)
-        if verdict.fault is not None:
-            self._conversation.services.report_fault(verdict.fault)
-        is_protected = verdict.by == "protection"
+        verdict = await self._judged(call, intent)
+        is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
             verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
@@ -465,6 +464,19 @@ class ToolRunner:
         touched = permissions.judge(call.name, again.intent).touched
         if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
             return ToolOutput(_CHANGED, is_error=True)
+        return verdict
+
+    async def _judged(self, call: ToolCall, intent: Intent) -> Verdict:
+        """The verdict on a call; the person is told of work that it loses and undo restores."""
+        permissions, files = self._services.permissions, self._services.files
+        verdict = permissions.judge(call.name, intent)
+        if verdict.may_undo and files is not None:
+            can_undo = await files.keeps_all(self._conversation, self._services.environ)
+            verdict = permissions.judge(call.name, intent, can_undo=can_undo)
+        if verdict.fault is not None:
+            self._conversation.services.report_fault(verdict.fault)
+        if verdict.told:
+            self._emit(Notice("info", verdict.told))
         return verdict
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:

@@ -1,8 +1,8 @@
 """Commands that destroy more than a project: these ask in every mode."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -130,17 +130,44 @@ def _folder_danger(
 
     None where a command does none of that, and for a harmless move: then what it writes decides.
     """
-    values = [word.value or "" for word in part.arguments]
-    if name == "find" and "-delete" in values:
-        return _broad_delete(_find_roots(part), bases, guard, "find -delete")
-    if name in _TAKES_FOLDERS or (name in _RECURSIVE and _is_recursive(part)):
-        return _broad_delete(_targets(part), bases, guard, f"recursive {name}")
-    if name in _RECURSIVE and _is_fed_by_search(part):
-        return _broad_delete(_targets(part), bases, guard, f"{name} of everything found")
-    if name == "rsync" and any(value.startswith("--del") for value in values):
-        return _broad_delete(_targets(part)[-1:], bases, guard, "rsync --delete")
+    if (change := folder_change(name, part)) is not None:
+        return _broad_delete(change.targets, bases, guard, change.action)
+    if name in _RECURSIVE and (_is_recursive(part) or _is_fed_by_search(part)):
+        action = f"recursive {name}" if _is_recursive(part) else f"{name} of everything found"
+        return _broad_delete(_targets(part), bases, guard, action)
     if name in _MOVERS - {"rsync"}:
         return _broad_delete(_targets(part)[:-1], bases, guard, name, may_leave=True) or None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderChange:
+    """A command that removes whole folders, and the words that name them."""
+
+    action: str
+    targets: tuple[Word, ...]
+
+    def paths(self, bases: Sequence[Path]) -> Iterator[Path]:
+        """What it would remove, started in one of `bases`; an unknown variable counts as empty."""
+        for word in self.targets:
+            bare = re.sub(r"[\"']", "", _PLAIN_VARIABLE.sub("", word.source))
+            text = bare if word.value is None else word.value
+            is_pattern = word.is_pattern or (word.value is None and "*" in text)
+            known = replace(word, value=text, is_pattern=is_pattern)
+            for base in bases if text else ():
+                if (path := _resolved(base, known)) is not None:
+                    yield path
+
+
+def folder_change(name: str, part: CommandPart) -> FolderChange | None:
+    """How `part` removes whole folders; None where it is not known to."""
+    values = [word.value or "" for word in part.arguments]
+    if name == "find" and "-delete" in values:
+        return FolderChange("find -delete", tuple(_find_roots(part)))
+    if name in _TAKES_FOLDERS or (name == "rm" and any(map(_RECURSIVE_OPTION.fullmatch, values))):
+        return FolderChange(f"recursive {name}", tuple(_targets(part)))
+    if name == "rsync" and any(value.startswith("--del") for value in values):
+        return FolderChange("rsync --delete", tuple(_targets(part)[-1:]))
     return None
 
 

@@ -6,6 +6,7 @@ These ask in every mode, as `dangers` do. Whether a program's words mean that is
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.loss_table import KEYS_SHOWN, LOSSES
@@ -107,28 +108,50 @@ def run_by(name: str, words: Sequence[str]) -> list[str]:
     return inner
 
 
+def known_loss(name: str, words: Sequence[str]) -> str:
+    """What a program loses for good by the table; empty where nothing is known."""
+    text = " ".join(words)
+    is_loss = name in LOSSES and LOSSES[name].fullmatch(text) is not None
+    return f"{name} {' '.join(text.split())[:40]}".strip() + " cannot be undone" if is_loss else ""
+
+
 def _told(name: str, words: Sequence[str]) -> str:
+    if lost := known_loss(name, words):
+        return lost
     text = " ".join(words)
     shown = f"{name} {' '.join(text.split())[:40]}".strip()
-    if name in LOSSES and LOSSES[name].fullmatch(text):
-        return f"{shown} cannot be undone"
     if name in KEYS_SHOWN and KEYS_SHOWN[name].fullmatch(text):
         return f"{shown} prints or changes keys or passwords"
     return ""
 
 
-def _git_destruction(words: Sequence[str]) -> str:
+def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The verb of a git command that takes something away, and its words; an empty verb for none.
+
+    Args:
+        words: Those behind ``git``.
+    """
+    rest = _from_verb(words)
+    verb, others = (rest[0], rest[1:]) if rest else ("", [])
+    takes_away = _GIT_VERBS.get(verb)
+    return (verb, others) if takes_away is not None and takes_away(others) else ("", [])
+
+
+def _from_verb(words: Sequence[str]) -> list[str]:
+    """The verb of a git command and the words behind it."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
-        has_value = rest[0] in _GIT_GLOBALS_WITH_VALUE
-        if rest[0] == "-c" and len(rest) > 1 and _CONFIG_THAT_RUNS.match(rest[1]):
-            return "makes git run a program"
-        del rest[: 2 if has_value else 1]
-    if not rest:
-        return ""
-    verb, others = rest[0], rest[1:]
-    takes_away = _GIT_VERBS.get(verb)
-    if takes_away is None or not takes_away(others):
+        del rest[: 2 if rest[0] in _GIT_GLOBALS_WITH_VALUE else 1]
+    return rest
+
+
+def _git_destruction(words: Sequence[str]) -> str:
+    before_verb = words[: len(words) - len(_from_verb(words))]
+    settings = (after for word, after in pairwise(before_verb) if word == "-c")
+    if any(map(_CONFIG_THAT_RUNS.match, settings)):
+        return "makes git run a program"
+    verb, others = git_loss(words)
+    if not verb:
         return ""
     if verb == "config":
         return "git config changes what git runs, or the settings of all repositories"

@@ -29,6 +29,9 @@ _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
 _OWN_VERBS = frozenset({"make", "just"})
 """Programs whose verbs are the project's own."""
 
+_GATE_VERBS = frozenset({"push", "pull", "fetch", "clone"})
+"""What git does with other machines; forced pushes ask whatever a rule says."""
+
 _MAX_RULE_CHARS = 160
 """A longer rule is no text that a person would read in a row."""
 _MAX_FIXED = 8
@@ -41,18 +44,24 @@ _GOES_ON_READING = re.compile(r"-[A-Za-z]*[is][A-Za-z]*|--interactive")
 """Options with which an interpreter runs what it reads, too."""
 
 
-def rules_for_part(part: CommandPart, folder: Path, *, is_fed: bool) -> Iterator[str]:
+def rules_for_part(
+    part: CommandPart, folder: Path, *, is_fed: bool, leaves: bool = False
+) -> Iterator[str]:
     """The rules that could be offered for `part`, as texts, the wider one first.
 
     Args:
         part: One part of a command.
         folder: Where programs that are named by a path are looked up.
         is_fed: Whether it may read a file that the shell opens.
+        leaves: Whether it would leave the sandbox: then what git does with others is offered, too.
     """
     if part.kind != "command" or not part.words:
         return
+    verb = part.words[1].value if len(part.words) > 1 else None
     is_alone = part.note != "wrapper" and part.is_wrapped_plainly and not part.assignments
-    if is_alone and (prefix := _prefix(part, folder)):
+    if leaves and is_alone and part.name == "git" and verb in _GATE_VERBS:
+        yield f"bash(git {verb} *)"
+    elif is_alone and (prefix := _prefix(part, folder)):
         yield f"bash({prefix} *)"
     if exact := _exact(part, is_fed=is_fed or part.piped_from is not None):
         yield f"bash({exact})"

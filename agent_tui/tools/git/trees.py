@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.status import top_folder
+from agent_tui.tools.git.status import read_work_tree, top_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 3.0
@@ -107,6 +107,22 @@ class WorkTrees:
         except (GitSilentError, OSError):
             pass
         return None
+
+    async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
+        """Whether `tree`, just looked at, has every file that git calls changed or untracked.
+
+        It has none that is large, speaks of keys or is in a repository within; and of very many
+        changes none is told.
+        """
+        place = self._places.get(tree.root)
+        try:
+            dirty = (await read_work_tree(self._keeper, tree.root, environ)).dirty
+        except GitSilentError:
+            return False
+        if place is None or len(dirty) > MOST_CHANGES:
+            return False
+        unknown = [name for name in dirty if os.fsencode(name) not in place.names]
+        return not await asyncio.to_thread(_are_there, tree.root, unknown)
 
     async def changes(self, before: Tree, after: Tree) -> tuple[ChangedFile, ...]:
         """The files that differ; none where they are too many, or git does not tell."""
@@ -220,6 +236,11 @@ def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp
                 times = status.st_mtime_ns, status.st_ctime_ns
                 stamps[name] = (*times, status.st_size, status.st_ino, status.st_mode)
     return stamps
+
+
+def _are_there(root: Path, names: Sequence[str]) -> bool:
+    """Whether one of `names` is there; repositories within, which git leaves alone, aside."""
+    return any(os.path.lexists(root / name) for name in names if not name.endswith("/"))
 
 
 def _last_part(name: bytes) -> str:

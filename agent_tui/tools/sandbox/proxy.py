@@ -138,16 +138,24 @@ class NetworkGate:
         """The connections that were asked for, newest first; old ones are forgotten."""
         return tuple(reversed(self._records))
 
-    def environ(self, given: Mapping[str, str] = _NOTHING) -> dict[str, str]:
-        """What has programs inside go through the gate, beside what they are `given`."""
-        proxy = f"http://127.0.0.1:{self.port}"
+    def environ(
+        self, given: Mapping[str, str] = _NOTHING, port: int | None = None
+    ) -> dict[str, str]:
+        """What has programs inside go through the gate, beside what they are `given`.
+
+        Args:
+            given: The environment that they get otherwise.
+            port: Where they reach it; by default `port`.
+        """
+        port = self.port if port is None else port
+        proxy = f"http://127.0.0.1:{port}"
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
         found = {each: proxy for name in names for each in (name, name.lower())}
         found |= dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(_LOOPBACK))
         found |= {"NODE_USE_ENV_PROXY": "1", "ELECTRON_GET_USE_PROXY": "1"}
         found |= {"YARN_HTTP_PROXY": proxy, "YARN_HTTPS_PROXY": proxy}
         java = " ".join(
-            f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={self.port}"
+            f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={port}"
             for scheme in ("http", "https")
         )
         for name in ("GRADLE_OPTS", "MAVEN_OPTS"):  # every JVM would print JAVA_TOOL_OPTIONS

@@ -6,6 +6,7 @@ import os
 import platform
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
+from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
 from agent_tui.tools.sandbox.backends import backend_here
@@ -38,6 +40,8 @@ from agent_tui.tools.sandbox.mounts import (
     relay,
 )
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
+from agent_tui.tools.sandbox.ports import WallPorts
+from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 
@@ -58,27 +62,6 @@ _OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 """They lead to the real home folder where another takes its place by name only."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
-
-
-class NetworkGate(Protocol):
-    """Lets commands inside reach hosts by name."""
-
-    @property
-    def port(self) -> int:
-        """Where commands reach it, on the loopback inside."""
-        ...
-
-    def environ(self, given: Mapping[str, str]) -> Mapping[str, str]:
-        """What has programs go through it, beside what they are `given`."""
-        ...
-
-    async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
-        """Listen on sockets in `folder`, which is one wall's."""
-        ...
-
-    def stop(self, folder: Path) -> None:
-        """Take no more connections from that wall."""
-        ...
 
 
 def _nothing(_folders: Sequence[Path]) -> Sequence[Path]:
@@ -148,7 +131,9 @@ class SandboxState:
 class _Wall:
     """A wall that stands.
 
-    `pid` is the first process inside, as it is known outside; 0 where nothing can be laid again.
+    `pid` is the first process inside, as it is known outside; 0 where there is no inside but
+    only a wall: nothing can be laid again, and the network is the machine's. `port` is where the
+    gate listens, 0 where there is none; `ports` has servers inside met from outside.
     `islands` are the mounts that may fall off, `fixed` those of them outside the folders worked
     in. `ways` end what was started beside the keeper.
     """
@@ -159,6 +144,8 @@ class _Wall:
     islands: dict[Path, Mount]
     fixed: dict[Path, Mount]
     ways: AsyncExitStack = field(default_factory=AsyncExitStack)
+    port: int = 0
+    ports: WallPorts | None = None
 
 
 class Sandbox:
@@ -194,6 +181,7 @@ class Sandbox:
         self._turn = asyncio.Lock()
         self._stand_ins = StandIns(around.scratch_parent)
         self._watches: dict[Path, ObeyedWatch] = {}
+        self._shown: dict[Path, tuple[Path, ...]] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
 
     @property
@@ -235,8 +223,11 @@ class Sandbox:
             return ""
         return f'commands run only in the sandbox (sandbox = "on"), but {problem}'
 
-    def environ(self, cwd: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    def environ(
+        self, cwd: Path, environ: Mapping[str, str], *, is_read_only: bool = False
+    ) -> dict[str, str]:
         """The environment of commands inside, out of what it would be outside."""
+        wall = self._walls.get((cwd, is_read_only))
         inside = without_sockets(environ)
         for name in _NOT_INSIDE:
             inside.pop(name, None)
@@ -244,11 +235,10 @@ class Sandbox:
         if self.state(cwd).backend == "landlock":
             for name in _OTHER_HOMES:
                 inside.pop(name, None)
-            for (folder, _), wall in self._walls.items():
-                if folder == cwd:
-                    inside |= _places_by_variable(wall.plan)
-        if self.parts.gate is not None:
-            inside |= self.parts.gate.environ(inside)
+            if wall is not None:
+                inside |= _places_by_variable(wall.plan)
+        if self.parts.gate is not None and wall is not None and wall.port:
+            inside |= self.parts.gate.environ(inside, wall.port)
         return with_git_settings(inside, _GIT_SETTINGS)
 
     async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
@@ -271,6 +261,36 @@ class Sandbox:
             except OSError as error:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
+
+    def is_coarse(self, cwd: Path) -> bool:
+        """Whether the wall for `cwd` can neither hide nor protect files in folders worked in."""
+        return self.state(cwd).backend == "landlock"
+
+    def shows(self, cwd: Path, path: Path) -> bool:
+        """Whether commands in `cwd` can read `path`, as far as the home folder is concerned.
+
+        Blocking when first asked.
+
+        Args:
+            cwd: Where commands start.
+            path: Absolute, links followed.
+        """
+        homes = self._homes()
+        if not self.state(cwd).is_on or not any(path.is_relative_to(home) for home in homes):
+            return True
+        if cwd not in self._shown:
+            folders = (cwd.resolve(), *self._around.added)
+            view = what_runs(homes, folders, self._around.environ)
+            nowhere = WallFolders(self.home, self.home, self.home)
+            runs = self._runs(view)
+            plan = plan_for(folders, self._border_here(), nowhere, readable=runs)
+            self._shown[cwd] = (*plan.writable, *plan.readable)
+        return any(path.is_relative_to(shown) for shown in self._shown[cwd])
+
+    async def follow(self, cwd: Path, jobs: JobTable) -> None:
+        """Have servers that `jobs` start met from outside, on the same port of the loopback."""
+        if (wall := self._walls.get((cwd, False))) is not None and wall.ports is not None:
+            await wall.ports.follow(jobs)
 
     def watch(self, cwd: Path) -> ObeyedWatch | None:
         """What looks at what commands in `cwd` leave: before a wall is asked for, and after it."""
@@ -448,18 +468,25 @@ class Sandbox:
         gate, program = self.parts.gate, self.parts.gate_program
         if gate is None or program is None:
             return
-        folder = wall.plan.gate
+        folder, keeper, port = wall.plan.gate, wall.keeper, gate.port
+        if not wall.pid:  # its loopback is the machine's, and it opens no sockets like ours
+            keeper, port = ProcessKeeper(), _free_port()
+            wall.ways.callback(keeper.close)
         await gate.serve(folder, is_read_only=wall.plan.is_read_only)
         wall.ways.callback(gate.stop, folder)
-        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(folder), str(gate.port)]
+        words = [sys.executable, "-I", "-S", os.fspath(program), os.fspath(folder), str(port)]
         child = await wall.ways.enter_async_context(
-            wall.keeper.child_group(words, cwd=folder, environ={})
+            keeper.child_group(words, cwd=folder, environ={})
         )
         output = child.read_until_exit()
         async with asyncio.timeout(_GATE_WITHIN_S):
             await anext(output, b"")
         if child.exit_code is not None:
             raise _fell("the way to the network cannot be opened")
+        wall.port = port
+        if wall.pid and not wall.plan.is_read_only:
+            wall.ports = WallPorts(folder, wall.pid, port)
+            wall.ways.callback(wall.ports.close)
 
     def _make_right(self, cwd: Path, wall: _Wall) -> None:
         """Lay again what fell off a wall, and what has come to be covered since. Blocking.
@@ -588,6 +615,14 @@ def _first_process(reading: int) -> int:
     with suppress(ValueError, KeyError, TypeError):
         return int(json.loads(said)["child-pid"])
     return 0
+
+
+def _free_port() -> int:
+    """A port of the loopback on which nothing listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 def _in_memory(content: bytes) -> int:

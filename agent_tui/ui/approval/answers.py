@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent_tui.events import ApprovalRequest
-from agent_tui.permissions.rules import granted
+from agent_tui.permissions.rules import INSIDE_RULE, granted
 from agent_tui.ui.questions.answer_list import AnswerRow
 
 Choice = Literal[
@@ -62,6 +62,11 @@ def first_mark(request: ApprovalRequest) -> int:
 
 
 def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
+    if request.session_rule == INSIDE_RULE:
+        return (
+            PanelAnswer("a", "session", "Yes, and commands may write here for this session"),
+            PanelAnswer("p", "project", "Yes, and commands may always write in this project"),
+        )
     whole, parts = granted([request.session_rule]), granted(request.part_rules)
     by_parts = (
         PanelAnswer("s", "parts", "Yes, with rules for this session", parts),

@@ -1,0 +1,166 @@
+"""Commands where a sandbox stands, in a turn: what undo can restore, plan mode, and the gate."""
+
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.events import ApprovalRequest, ApprovalRequested, Notice, ToolFinished
+from agent_tui.messages import JsonObject
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.tools.base import ToolContext, ToolOutput
+from agent_tui.tools.bash import BashArguments, BashTool
+from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.suited import suited_tools
+from tests.support.runtime import Stage, collect, of_kind, only
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Every command counts as inside a sandbox, or outside of it where the model wants that."""
+
+    def place(_tool: BashTool, arguments: BashArguments, _context: ToolContext) -> str:
+        return "outside" if arguments.outside else "inside"
+
+    monkeypatch.setattr(BashTool, "_place", place)
+    return Stage(tmp_path)
+
+
+@pytest.fixture
+def keeper() -> Iterator[ProcessKeeper]:
+    keeper = ProcessKeeper()
+    yield keeper
+    keeper.close()
+
+
+def _git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.invalid")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def _with_work(folder: Path) -> None:
+    """A repository with a changed file and a new one."""
+    _git(folder, "init", "-q")
+    (folder / "a.py").write_text("old\n", "utf-8")
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-qm", "x")
+    (folder / "a.py").write_text("new\n", "utf-8")
+    (folder / "b.py").write_text("more\n", "utf-8")
+
+
+def _calling(command: str, **arguments: object) -> list[Reply]:
+    wanted = call("c1", "bash", command=command, **arguments)  # pyright: ignore[reportArgumentType]
+    return [Reply(tool_calls=(wanted,)), Reply(text="Done.")]
+
+
+def _result(events: list[object]) -> str:
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    return finished.message.text
+
+
+async def test_work_that_undo_restores_is_discarded_and_told(stage: Stage, keeper: ProcessKeeper):
+    folder = stage.workspace
+    _with_work(folder)
+    runtime = stage.runtime(
+        _calling("git reset -q --hard; git clean -qfd"), trees=WorkTrees(keeper)
+    )
+    events = await collect(runtime.submit("Discard it."))
+    assert ((folder / "a.py").read_text(), (folder / "b.py").exists()) == ("old\n", False)
+    told = [notice.text for notice in of_kind(events, Notice)]
+    assert any("/undo can restore the files" in text for text in told)
+    await runtime.files.carry_out(await _plan_back(runtime))
+    assert ((folder / "a.py").read_text(), (folder / "b.py").read_text()) == ("new\n", "more\n")
+
+
+async def _plan_back(runtime: AgentRuntime):
+    entries = runtime.conversation.log.entries
+    first = next(e for e in entries if isinstance(e, MessageEntry) and e.message.role == "user")
+    return await runtime.files.plan_for(await runtime.branches.place_of(first.id))
+
+
+@pytest.mark.parametrize("name", [".env", "large.bin", ""])
+async def test_work_that_undo_does_not_keep_is_not_discarded(
+    stage: Stage, keeper: ProcessKeeper, name: str
+):
+    folder = stage.workspace
+    _with_work(folder)
+    if name:
+        (folder / name).write_bytes(b"x" * (5_000_001 if name == "large.bin" else 5))
+    trees = WorkTrees(keeper) if name else None
+    runtime = stage.runtime(_calling("git clean -qfd"), trees=trees)
+    result = _result([*await collect(runtime.submit("Discard it."))])
+    assert "Not permitted: git clean -qfd discards uncommitted work" in result
+    assert "undo may not restore" in result
+    assert (folder / "b.py").exists()
+
+
+@pytest.mark.parametrize("mode", ["plan", "full"])
+async def test_in_plan_mode_commands_run_where_they_cannot_write(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, mode: str
+):
+    may_write: list[bool] = []
+
+    async def run(_tool: BashTool, _arguments: BashArguments, context: ToolContext) -> ToolOutput:
+        may_write.append(context.may_write)
+        return ToolOutput("ran")
+
+    monkeypatch.setattr(BashTool, "run", run)
+    runtime = stage.runtime(_calling("make all"), mode=mode)  # pyright: ignore[reportArgumentType]
+    assert _result([*await collect(runtime.submit("Look."))]) == "ran"
+    assert may_write == [mode == "full"]
+
+
+async def _asked(runtime: AgentRuntime) -> ApprovalRequest:
+    """What is asked; the answer is no."""
+    events: list[object] = []
+    async for event in runtime.submit("go"):
+        events.append(event)
+        if isinstance(event, ApprovalRequested):
+            runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("no"))
+    return only(events, ApprovalRequested).request  # pyright: ignore[reportArgumentType]
+
+
+async def test_the_gate_asks_with_the_models_reason_and_suggests_no(stage: Stage):
+    script = _calling("git push origin main", outside=True, why="publish the branch")
+    request = await _asked(stage.runtime(script, mode="accept-edits"))
+    assert 'the model says: "publish the branch"' in request.reason
+    assert (request.is_loss, request.session_rule) == (True, "bash(git push *)")
+
+
+async def test_a_question_inside_suggests_yes(stage: Stage):
+    request = await _asked(stage.runtime(_calling("make all"), mode="ask"))
+    assert (request.is_loss, request.session_rule) == (False, "bash(inside)")
+
+
+async def test_leaving_the_sandbox_needs_a_reason(stage: Stage):
+    runtime = stage.runtime(_calling("git push", outside=True))
+    assert "outside needs why" in _result([*await collect(runtime.submit("go"))])
+
+
+def test_the_model_is_told_of_the_sandbox_only_where_one_stands(tmp_path: Path):
+    day = date(2026, 1, 1)
+    assert "sandbox" not in full_prompt(tmp_path, day) + short_prompt(tmp_path, day)
+    told = (
+        full_prompt(tmp_path, day, has_sandbox=True),
+        short_prompt(tmp_path, day, has_sandbox=True),
+    )
+    assert all("`outside`" in text and "`why`" in text for text in told)
+
+    def arguments(*, has_sandbox: bool) -> JsonObject:
+        specs = suited_tools(default_toolbox().specs, "m", has_sandbox=has_sandbox)
+        (bash,) = [spec for spec in specs if spec.name == "bash"]
+        properties = bash.parameters["properties"]
+        assert isinstance(properties, dict)
+        return properties
+
+    leaving = {"outside", "why"}
+    assert leaving <= set(arguments(has_sandbox=True))
+    assert not leaving & set(arguments(has_sandbox=False))
