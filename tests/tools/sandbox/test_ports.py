@@ -44,7 +44,8 @@ async def serving_job(
     """A job in a plain wall that serves on `port` until there is a file ``stop``."""
     gate, jobs = loopback_gate(), JobTable()
     server = f"{sys.executable} -m http.server --bind 127.0.0.1 --directory {tmp_path} {port}"
-    script = f"{server} & until [ -e {tmp_path}/stop ]; do sleep 0.05; done; kill %2; sleep 600"
+    waiting = f"until [ -e {tmp_path}/stop ]; do sleep 0.05; done"
+    script = f"{server} & served=$!; {waiting}; kill $served; sleep 600"
     (tmp_path / "page").write_text("from inside")
     async with gate_folder(gate) as folder:
         command = shlex.join(in_wall(gate, folder, script, tmp_path))
