@@ -159,6 +159,47 @@ def _dollars(text: str) -> float:
     return amount
 
 
+def _add_permissions(parser: argparse.ArgumentParser) -> None:
+    safety = parser.add_argument_group("permissions")
+    safety.add_argument(
+        "--permission-mode",
+        choices=("ask", "accept-edits", "plan", "full"),
+        help="ask before writes and commands (default), ask before commands only, read only, "
+        "or ask only before actions that lose work, history or data, publish, or change the system",
+    )
+    safety.add_argument(
+        "--sandbox",
+        choices=("auto", "on", "off"),
+        help="run commands in a sandbox if this machine can (default), refuse them without one, "
+        "or run them unconfined",
+    )
+    safety.add_argument(
+        "--trust",
+        action="store_true",
+        dest="trusts_folder",
+        help="trust this folder for this run: read its AGENTS.md and .agent-tui/config.toml",
+    )
+    for decision, dest in (("allow", "allowed"), ("deny", "denied")):
+        safety.add_argument(
+            f"--{decision}",
+            action="append",
+            default=[],
+            metavar="RULE",
+            dest=dest,
+            help=f"{decision} calls that match RULE in this run, such as "
+            f"{_RULE_EXAMPLES[decision]}{_RULE_NOTES[decision]}",
+        )
+    safety.add_argument(
+        "--allow-net",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        dest="allowed_net",
+        help="let commands in the sandbox connect to these bundles and domains in this run, such "
+        "as pypi,npm,docs.python.org; registries means all package registries; repeatable",
+    )
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The command line without a subcommand."""
     parser = CommandParser(
@@ -269,44 +310,7 @@ def build_parser() -> argparse.ArgumentParser:
         dest="is_demo",
         help="take a scripted tour in a scratch folder, no model, key or network needed",
     )
-    safety = parser.add_argument_group("permissions")
-    safety.add_argument(
-        "--permission-mode",
-        choices=("ask", "accept-edits", "plan", "full"),
-        help="ask before writes and commands (default), ask before commands only, read only, "
-        "or ask only before actions that lose work, history or data, publish, or change the system",
-    )
-    safety.add_argument(
-        "--sandbox",
-        choices=("auto", "on", "off"),
-        help="run commands in a sandbox if this machine can (default), refuse them without one, "
-        "or run them unconfined",
-    )
-    safety.add_argument(
-        "--trust",
-        action="store_true",
-        dest="trusts_folder",
-        help="trust this folder for this run: read its AGENTS.md and .agent-tui/config.toml",
-    )
-    for decision, dest in (("allow", "allowed"), ("deny", "denied")):
-        safety.add_argument(
-            f"--{decision}",
-            action="append",
-            default=[],
-            metavar="RULE",
-            dest=dest,
-            help=f"{decision} calls that match RULE in this run, such as "
-            f"{_RULE_EXAMPLES[decision]}{_RULE_NOTES[decision]}",
-        )
-    safety.add_argument(
-        "--allow-net",
-        action="append",
-        default=[],
-        metavar="NAMES",
-        dest="allowed_net",
-        help="let commands in the sandbox connect to these bundles and domains in this run, such "
-        "as pypi,npm,docs.python.org; registries means all package registries; repeatable",
-    )
+    _add_permissions(parser)
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
         "--max-turns",

@@ -63,7 +63,6 @@ from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
@@ -185,9 +184,9 @@ def compose(
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
     added = added_folders(arguments, trust, own_folders)
-    keeper = ProcessKeeper(settings.max_processes)
-    network = NetworkGate(may_be_private=settings.fetch_private)
-    sandbox = command_sandbox(settings, os.environ, added, keeper=keeper, gate=network)
+    sandbox = command_sandbox(
+        settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
+    )
     servers = tool_servers(
         Settings() if arguments.is_demo else settings,
         trust,
@@ -268,7 +267,7 @@ def compose(
         report_fault=fault_reporter(paths.log_file(), secrets),
         note_writes=sandbox.accept,
         close_walls=sandbox.close_walls,
-        network=network,
+        network=sandbox.parts.gate,
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),

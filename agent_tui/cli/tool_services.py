@@ -29,7 +29,6 @@ def command_sandbox(
     added: Iterable[Path] = (),
     *,
     keeper: ProcessKeeper | None = None,
-    gate: NetworkGate | None = None,
 ) -> Sandbox:
     """The sandbox of the model's commands; it has tried nothing yet.
 
@@ -38,7 +37,6 @@ def command_sandbox(
         environ: Where bubblewrap is looked for.
         added: Other folders that are worked in.
         keeper: Starts git outside; None where no command will run.
-        gate: The way to the network; None for none.
 
     Raises:
         UsageError: the folder of the sessions cannot be.
@@ -58,6 +56,7 @@ def command_sandbox(
         git = keeper or ProcessKeeper()
         return ObeyedWatch(folders, folder, keeper=git, environ=environ, has_mounts=has_mounts)
 
+    gate = NetworkGate(may_be_private=settings.fetch_private)
     parts = WallParts(watch=watch, gate=gate, gate_program=Path(gate_process.__file__))
     return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
 
