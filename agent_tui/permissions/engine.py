@@ -488,10 +488,6 @@ class PermissionEngine:
         """A request of `fetch` to a host, which can carry words out as well as in."""
         rule = host_rule(FETCH, intent.host, self._rules)
         kept = rule_for_host(intent.host)
-        if self.mode == "plan" and not intent.leaves_sandbox:
-            denied = rule is not None and rule.decision == "deny"
-            why = f"the deny rule {rule} forbids it" if denied else self._only_reading
-            return Verdict("deny", why, by="rule" if denied else "mode")
         if (verdict := self._by_host_rule(rule, kept)) is not None:
             return verdict
         if self.mode == "full" and not intent.leaves_sandbox:

@@ -4,9 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from agent_tui.tools.processes.sandbox import Sandbox
 
 from agent_tui.cli.main import run
+from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture(autouse=True)

@@ -98,7 +98,7 @@ async def test_a_host_is_asked_about_once_for_a_command_and_again_for_the_next(
     assert f"[network access to {host} was refused: the user declined it]" in second
     question = person.asked[0]
     assert (question.tool_name, question.title) == ("network", f"Connect to {host}")
-    assert question.reason == "a command in the sandbox wants it"
+    assert question.reason == "a command in the sandbox wants to connect to a.test"
     assert question.session_rule == f"fetch(domain:{host})"
     assert question.is_loss
     assert len(person.asked) == 2
@@ -119,7 +119,7 @@ async def test_the_answer_for_the_project_is_a_rule_for_the_bundle(stage: Stage,
         "Question: allow this? Connect to pypi.org (package registry)",
         "    Host: pypi.org, port 80",
         "    fetch(bundle:pypi) allows pypi.org, files.pythonhosted.org, pypi.python.org",
-        "Why it asks: a command in the sandbox wants it",
+        "Why it asks: a command in the sandbox wants to connect to pypi.org",
         "a or p also allows from now on: fetch(bundle:pypi)",
     ]
     assert not question.is_loss
@@ -185,8 +185,8 @@ async def test_a_question_ends_with_the_command_that_wanted_it(stage: Stage, gat
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
-        ("ask", "needs approval: a command in the sandbox wants it"),
-        ("full", "full mode connects only to hosts that a rule allows, such as fetch(domain:"),
+        ("ask", "needs approval: a command in the sandbox wants to connect to a.test"),
+        ("full", "needs approval: a command in the sandbox wants to connect to a.test"),
     ],
 )
 async def test_where_nobody_is_asked_the_model_and_the_result_name_the_host(

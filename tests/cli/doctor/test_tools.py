@@ -1,6 +1,11 @@
+from collections.abc import Callable
+
 import pytest
 
 from agent_tui.cli.doctor import machine
+from agent_tui.tools.sandbox import sandbox
+from agent_tui.tools.sandbox.backends import backend_here
+from agent_tui.tools.sandbox.plan import Backend
 from tests.cli.doctor.conftest import CANARY
 
 
@@ -84,6 +89,12 @@ def test_the_editor_is_looked_for(environment, find, programs, monkeypatch, vari
     assert said in check.found
 
 
+def without_landlock(
+    system: str, machine: str, bubblewrap: Callable[[], str], _landlock: Callable[[], str]
+) -> tuple[Backend, str]:
+    return backend_here(system, machine, bubblewrap, lambda: "there is no Landlock")
+
+
 @pytest.mark.parametrize(
     ("mode", "script", "state", "said"),
     [
@@ -98,6 +109,7 @@ def test_it_is_said_which_sandbox_there_is(
     environment, find, programs, monkeypatch, mode, script, state, said
 ):
     monkeypatch.setenv("AGENT_TUI_SANDBOX", mode)
+    monkeypatch.setattr(sandbox, "backend_here", without_landlock)
     if script:
         programs("bwrap", script)
     check = find(machine.check_sandbox(environment()))["sandbox"]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -11,6 +12,7 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import PreparedCall, ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.sandbox import Sandbox, WallParts
 from tests.support.sandbox import make_sandbox, needs_bwrap
 from tests.support.tool_calls import KEEPER
@@ -136,15 +138,17 @@ async def test_what_lands_in_the_stand_in_for_home_is_said_once(
     assert "deleted later" not in (await bash(context, sandbox, "true")).for_model
 
 
-class Gate:
+class Gate(NetworkGate):
     def __init__(self) -> None:
+        super().__init__()
         self.folder: Path | None = None
         self.is_stopped = False
+        self.port = 3128
 
-    port = 3128
-
-    def environ(self, given: Mapping[str, str]) -> dict[str, str]:
-        return {"HTTPS_PROXY": f"http://127.0.0.1:{self.port}"} if "PATH" in given else {}
+    def environ(
+        self, given: Mapping[str, str] = MappingProxyType({}), port: int | None = None
+    ) -> dict[str, str]:
+        return {"HTTPS_PROXY": f"http://127.0.0.1:{port}"} if "PATH" in given else {}
 
     async def serve(self, folder: Path, *, is_read_only: bool = False) -> None:
         assert not is_read_only
