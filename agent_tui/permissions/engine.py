@@ -498,7 +498,7 @@ class PermissionEngine:
         """What the mode says of a host that no rule names, where a sandbox stands or asks."""
         if self.mode == "full":
             refusal = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((kept,))
-            return Verdict("deny", refusal, unapproved=why)
+            return Verdict("deny", refusal, unapproved=why, wanted_rules=(kept,))
         return Verdict("ask", why, kept, wanted_rules=(kept,))
 
     def _by_host_rule(self, rule: Rule | None, kept: str) -> Verdict | None:

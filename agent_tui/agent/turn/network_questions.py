@@ -121,7 +121,9 @@ class NetworkQuestions:
             return ""
         if verdict.decision == "deny":
             self._record(target, verdict)
-            return f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
+            rules = ", ".join(verdict.wanted_rules)
+            needed = f"the user can allow it with the rule {rules}"
+            return needed if verdict.unapproved and rules else verdict.why
         if (known := self._answers.get(target)) is not None:
             return known
         if self._emit is None:

@@ -185,8 +185,8 @@ async def test_a_question_ends_with_the_command_that_wanted_it(stage: Stage, gat
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
-        ("ask", "needs approval: a command in the sandbox wants to connect to a.test"),
-        ("full", "needs approval: a command in the sandbox wants to connect to a.test"),
+        ("ask", "the user can allow it with the rule fetch(domain:a.test)"),
+        ("full", "the user can allow it with the rule fetch(domain:a.test)"),
     ],
 )
 async def test_where_nobody_is_asked_the_model_and_the_result_name_the_host(
