@@ -19,8 +19,8 @@ from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.wires.table import WIRES
 from agent_tui.sessions.importers.formats import FORMATS
 from tests.benchmarks import startup
-from tests.safety.hostile_corpus import hostile_classes
 from tests.sessions.test_killed import KILLS
+from tests.support.escapes.promises import TOPICS
 from tests.support.showcase import compacted_tokens
 
 README = Path(__file__).parents[2] / "README.md"
@@ -73,6 +73,15 @@ def measure_start() -> tuple[str, ...]:
     return (f"{ours / bare:.1f}",)
 
 
+def count_probes() -> tuple[str, ...]:
+    """How many probes of the sandbox there are, and how many each wall is tested to stop."""
+    stopped = [
+        sum(len(topic.probes) for topic in TOPICS if topic.promise(backend) in ("held", "watched"))
+        for backend in ("bubblewrap", "landlock")
+    ]
+    return tuple(str(count) for count in (sum(len(topic.probes) for topic in TOPICS), *stopped))
+
+
 FIGURES = (
     Figure(r"A (\d+)k-token task compacts to (\d+)k", measure_compaction, is_exact=False),
     Figure(r"compacted from (\d+)k to (\d+)k tokens", measure_compaction, is_exact=False),
@@ -84,10 +93,7 @@ FIGURES = (
     Figure(
         r"takes ([\d.]+) times as long as in an empty Textual app", measure_start, is_exact=False
     ),
-    Figure(
-        r"([\d,]+) hostile command lines",
-        lambda: (f"{sum(len(known.lines) for known in hostile_classes()):,}",),
-    ),
+    Figure(r"Of (\d+) ways out tried, bubblewrap stops (\d+), Landlock (\d+)", count_probes),
     Figure(r"sessions from (\d+) other agents", lambda: (str(len(FORMATS)),)),
 )
 
