@@ -73,6 +73,7 @@ class RuntimeServices:
         network: The gate through which commands in the sandbox reach hosts; None where there is
             no sandbox.
         has_sandbox: Whether the model's commands run in a sandbox in a folder.
+        sandbox_word: How they run there, in a word or two.
         report_fault: Takes down a fault of the program after which it goes on.
         open_texts: What the person's editor has open, where it holds the conversation; comes with
             the session that it begins.
@@ -114,5 +115,6 @@ class RuntimeServices:
     close_walls: Callable[[], Awaitable[None]] = _has_no_walls
     network: NetworkGate | None = None
     has_sandbox: Callable[[Path], bool] = lambda _cwd: False
+    sandbox_word: Callable[[Path], str] = lambda _cwd: ""
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

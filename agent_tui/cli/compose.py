@@ -31,6 +31,7 @@ from agent_tui.cli.settings import (
 from agent_tui.cli.tool_services import (
     command_sandbox,
     conversation_hooks,
+    sandbox_news,
     tool_servers,
     unseen_by_commands,
     was_killed_in,
@@ -264,6 +265,7 @@ def compose(
         fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
         has_sandbox=lambda workspace: sandbox.state(workspace).is_on,
+        sandbox_word=sandbox.word,
         report_fault=fault_reporter(paths.log_file(), secrets),
         note_writes=sandbox.accept,
         close_walls=sandbox.close_walls,
@@ -285,6 +287,7 @@ def compose(
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),
+                    "" if arguments.is_demo else sandbox_news(loaded),
                     *unread_keys,
                     *instructions_not_obeyed(added, trust),
                 ),

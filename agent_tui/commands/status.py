@@ -31,6 +31,7 @@ def status_page(front: Front) -> Page:
         ("window", f"{info.window:,} tokens ({info.source})"),
         ("thinking", conversation.thinking),
         ("permissions", conversation.permissions.mode),
+        ("commands", conversation.services.sandbox_word(conversation.cwd)),
         ("session", f"{log.name or 'no name'} · {log.header.id}"),
         ("file", f"{kept}{' (read-only)' if log.is_read_only else ''}"),
         ("context", filled),

@@ -99,9 +99,24 @@ def without_landlock(
     ("mode", "script", "state", "said"),
     [
         ("off", "", "warning", "off; commands run unconfined"),
-        ("auto", "", "warning", "bubblewrap (bwrap) is not installed; there is no Landlock; commands run"),
-        ("on", "", "bad", "bubblewrap (bwrap) is not installed; there is no Landlock; the model cannot"),
-        ("auto", "echo why >&2; exit 1", "warning", "does not work here: why; there is no Landlock; commands"),
+        (
+            "auto",
+            "",
+            "warning",
+            "bubblewrap (bwrap) is not installed; there is no Landlock; commands run",
+        ),
+        (
+            "on",
+            "",
+            "bad",
+            "bubblewrap (bwrap) is not installed; there is no Landlock; the model cannot",
+        ),
+        (
+            "auto",
+            "echo why >&2; exit 1",
+            "warning",
+            "does not work here: why; there is no Landlock; commands",
+        ),
         ("auto", "exit 0", "ok", "bubblewrap; commands write only in the working folder"),
     ],
 )
