@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -156,14 +155,13 @@ def _system_change(
     """Why a file of the system, or a device, would be changed."""
     for word in (*_changed_operands(name, part), *_named_outputs(name, part)):
         for base in bases:
-            for text in word.texts:
-                path = _resolved(base, replace(word, value=text, has_tilde=text[:1] == "~"))
-                if path is None:
-                    continue
-                if danger := device_danger(path) or guard.why_system_asks(path):
-                    return danger
-                if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
-                    return f"{name} outside the folder: {path}"
+            path = _resolved(base, word) if word.value is not None else None
+            if path is None:
+                continue
+            if danger := device_danger(path) or guard.why_system_asks(path):
+                return danger
+            if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
+                return f"{name} outside the folder: {path}"
     return ""
 
 
@@ -308,10 +306,9 @@ def _may_be_recursive_option(word: Word) -> bool:
     if written.startswith("-"):
         return True
     joined, apart = _PLAIN_VARIABLE.sub("", written), _PLAIN_VARIABLE.sub(" ", written)
-    guessed = (piece for guess in word.guesses for piece in (guess, *guess.split()))
-    if any(map(_RECURSIVE_OPTION.fullmatch, (joined, *apart.split(), *guessed))):
+    if any(map(_RECURSIVE_OPTION.fullmatch, (joined, *apart.split()))):
         return True
     is_positional = re.search(r"\$\{?[@\d]|\[@\]", word.source)
-    if word.guesses or (word.source.startswith('"') and not is_positional):
+    if word.source.startswith('"') and not is_positional:
         return False
     return re.search(r"[$`]", joined) is not None

@@ -5,7 +5,7 @@ These ask in every mode, as `dangers` do. Whether a program's words mean that is
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.loss_table import KEYS_SHOWN, LOSSES
@@ -59,18 +59,7 @@ _THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.[\d.]+|\[::1\]|:\d)
 
 def destruction_of(part: CommandPart) -> str:
     """What `part` would take away for good; empty where it is not known to."""
-    return next(filter(None, (_destruction(part, words) for words in _readings(part))), "")
-
-
-def _readings(part: CommandPart) -> Iterator[list[str]]:
-    """The words behind the name as they stand, and as what they are guessed to come to."""
-    yield [word.value or "" for word in part.arguments]
-    for turn in range(max((len(word.guesses) for word in part.arguments), default=0)):
-        chosen = [
-            word.texts[min(turn, len(word.texts) - 1)] if word.texts else ""
-            for word in part.arguments
-        ]
-        yield chosen
+    return _destruction(part, [word.value or "" for word in part.arguments])
 
 
 def _destruction(part: CommandPart, words: Sequence[str]) -> str:

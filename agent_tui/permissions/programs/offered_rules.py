@@ -1,7 +1,7 @@
 """The allow rules that are offered for one part of a command: a sensible prefix, or its words.
 
 A prefix holds what decides: a program and its verb, the script that an interpreter runs, the
-program that a runner starts. `power_options` keeps the words behind it from deciding more.
+program that a runner starts.
 """
 
 import posixpath
@@ -10,10 +10,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent_tui.permissions.programs.destruction import RUNNERS, RUNNING_WORDS, SQL_CLIENTS
-from agent_tui.permissions.programs.power_options import CHECKERS, exceeds_rule
-from agent_tui.permissions.rules import OFFERED_GIT_VERBS, Rule, program_names
-from agent_tui.permissions.shell.code import is_interpreter, takes_code
+from agent_tui.permissions.programs.destruction import RUNNERS, RUNNING_WORDS
+from agent_tui.permissions.rules import OFFERED_GIT_VERBS, program_names
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 from agent_tui.permissions.shell.wrappers import SHELLS, runs_its_words, unwrap
 
@@ -28,6 +26,15 @@ _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
 """Verbs that work on what the project holds, and bring or send nothing."""
 _OWN_VERBS = frozenset({"make", "just"})
 """Programs whose verbs are the project's own."""
+
+_CHECKER_NAMES = """
+    pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
+"""
+CHECKERS = frozenset(_CHECKER_NAMES.split())
+"""Programs whose name alone is offered as a rule."""
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|ruby|lua|php|perl|deno|bun|tclsh|Rscript|julia|osascript|groovy|scala)[\d.]*"
+)
 
 _MAX_RULE_CHARS = 160
 """A longer rule is no text that a person would read in a row."""
@@ -108,7 +115,7 @@ def _is_told(words: Sequence[str]) -> bool:
     told = [word for word in words[1:] if not word.startswith("-")]
     if _runs_scripts(name):
         return bool(told) and not any(map(_GOES_ON_READING.fullmatch, words[1:]))
-    reads = (takes_code(name) and name not in _WITH_VERBS) or name in SQL_CLIENTS
+    reads = _INTERPRETER.fullmatch(name) is not None and name not in _WITH_VERBS
     return len(told) > 1 if reads else True
 
 
@@ -135,16 +142,14 @@ def _kept(words: Sequence[str]) -> int:
 
 def _kept_verbs(name: str, verb: str, words: Sequence[str]) -> int:
     """How many words decide what a program with verbs does."""
-    part = CommandPart(" ".join(words), tuple(Word(word, word) for word in words))
-    has_power = exceeds_rule(Rule("allow", "bash", f"{words[0]} *"), part)
     target = words[2] if len(words) > 2 else ""
-    if verb == "run" and name in RUNNERS and not has_power:
+    if verb == "run" and name in RUNNERS:
         return 3 if target and not _runs_others(target) else 0
     if name in _OWN_VERBS:
         return 2 if verb and "=" not in verb else 0
     if verb in RUNNING_WORDS:
         return _with_wrapped(words, 2)
-    return 2 if verb in _WORK_VERBS and not has_power else 0
+    return 2 if verb in _WORK_VERBS else 0
 
 
 def _with_wrapped(words: Sequence[str], before: int) -> int:
@@ -177,7 +182,7 @@ def _is_own_program(word: str) -> bool:
 
 
 def _runs_scripts(name: str) -> bool:
-    return is_interpreter(name) or name in SHELLS
+    return _INTERPRETER.fullmatch(name) is not None or name in SHELLS
 
 
 def _base(name: str) -> str:

@@ -10,13 +10,11 @@ from agent_tui.permissions.programs.git import git_only_reads
 from agent_tui.permissions.programs.harmless_options import ANYTHING, HarmlessOptions
 from agent_tui.permissions.programs.search_options import prints_names_of_matches
 from agent_tui.permissions.shell.scripts import (
-    awk_only_prints,
     condition_only_looks,
     find_only_lists,
-    jq_only_prints,
     sed_only_prints,
 )
-from agent_tui.permissions.shell.words import SAFE_VARIABLE, CommandPart, Word
+from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.permissions.shell.wrappers import passes_lines_on
 
 _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
@@ -26,9 +24,6 @@ _LANGUAGE = re.compile(
     r"(?:LC_[A-Z]+|LANG|LANGUAGE)=[\w.@-]*|TZ=\w+(?:/[\w+-]+)*|(?:NO_COLOR|CLICOLOR|FORCE_COLOR)=\d?"
     r"|(?:COLUMNS|LINES)=\d+|(?:GIT_)?PAGER=cat"
 )
-_TAR_LISTS = re.compile(r"-?[vzjJf]*t[vzjJ]*f?")
-_XXD_NUMBER = re.compile(r"[+-]?(?:0x)?[0-9a-fA-F]+")
-_DATE_FORMATS = re.compile(r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", re.DOTALL)
 
 
 def is_read_only(part: CommandPart) -> bool:
@@ -41,7 +36,7 @@ def is_read_only(part: CommandPart) -> bool:
         return True
     if part.kind != "command" or not part.words or not part.words[0].is_plain:
         return False
-    if part.assignments and not (_splits_lines_only(part) or _sets_language_only(part)):
+    if part.assignments and not _sets_language_only(part):
         return False
     if part.wrapper == "xargs":
         part = _without_unknown_files(part)
@@ -60,9 +55,7 @@ def is_read_only(part: CommandPart) -> bool:
     arguments = [word.value or "" for word in words]
     check, form = _SPECIAL.get(name), _FORMS.get(name)
     return not _takes_list(part) and (
-        (check is not None and check(arguments))
-        or (form is not None and form.admits(arguments))
-        or _is_query(name, arguments)
+        (check is not None and check(arguments)) or (form is not None and form.admits(arguments))
     )
 
 
@@ -72,13 +65,6 @@ def prints_names_only(part: CommandPart) -> bool:
         verb = next((w.value for w in part.arguments if not (w.value or "").startswith("-")), "")
         return verb in ("status", "ls-files", "check-ignore", "ls-tree")
     return part.name in _NAMES_ONLY
-
-
-def _splits_lines_only(part: CommandPart) -> bool:
-    """``IFS= read``: how ``read`` splits a line, and nothing beyond it."""
-    return part.name == "read" and all(
-        re.fullmatch(r"IFS=[^$`(]*", assignment) for assignment in part.assignments
-    )
 
 
 def _sets_language_only(part: CommandPart) -> bool:
@@ -136,70 +122,9 @@ def _takes_list(part: CommandPart) -> bool:
     return part.name in _TAKE_LISTS and any(value.startswith("--fi") for value in values)
 
 
-def _is_query(name: str, arguments: Sequence[str]) -> bool:
-    """Asking a program for its version, or a package manager for what is there."""
-    if " ".join((name, *arguments)) in _VERSION_QUESTIONS:
-        return True
-    if name in _VERSIONED and list(arguments) == ["--version"]:
-        return True
-    form = _QUERIES.get(f"{name} {arguments[0]}") if arguments else None
-    return form is not None and form.admits(arguments[1:])
-
-
-def _date(arguments: Sequence[str]) -> bool:
-    """Only formats and dates to show: another word, or ``-s``, sets the clock."""
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if word in ("-d", "--date", "-r") and rest and not rest[0].startswith("-"):
-            rest.pop(0)
-        elif not _DATE_FORMATS.fullmatch(word):
-            return False
-    return True
-
-
 def _printf(arguments: Sequence[str]) -> bool:
     is_format = bool(arguments) and not arguments[0].startswith("-")
     return is_format and _PRINTF_SETS.search(arguments[0]) is None
-
-
-def _checks_syntax(arguments: Sequence[str]) -> bool:
-    """``bash -n FILE``."""
-    return len(arguments) == 2 and arguments[0] == "-n" and arguments[1][:1] not in ("-", "+")
-
-
-def _tar(arguments: Sequence[str]) -> bool:
-    """``tar tzf FILE``: what an archive of this machine holds."""
-    files = arguments[1:]
-    is_list = bool(files) and _TAR_LISTS.fullmatch(arguments[0]) is not None
-    return is_list and "f" in arguments[0] and not any(f[:1] == "-" or ":" in f for f in files)
-
-
-def _unzip(arguments: Sequence[str]) -> bool:
-    """``unzip -l FILE``: what an archive holds."""
-    files = arguments[1:]
-    return bool(files) and arguments[0] in ("-l", "-v") and not any(f[:1] == "-" for f in files)
-
-
-def _xxd(arguments: Sequence[str]) -> bool:
-    """One file at most: it writes to a second. Its options are words: ``-ps`` takes no value."""
-    rest = list(arguments)
-    files = 0
-    while rest:
-        word = rest.pop(0)
-        if word in ("-c", "-l", "-g", "-s", "-o"):
-            if not rest or not _XXD_NUMBER.fullmatch(rest.pop(0)):
-                return False
-        elif word.startswith("-") and len(word) > 1:
-            if not re.fullmatch(r"-(?:[abeiEpuC]|ps|[clgso]\d+)", word):
-                return False
-        else:
-            files += 1
-    return files <= 1
-
-
-def _jq(arguments: Sequence[str]) -> bool:
-    return _JQ.admits(arguments) and jq_only_prints(arguments)
 
 
 def _command(arguments: Sequence[str]) -> bool:
@@ -213,24 +138,6 @@ def _xargs(arguments: Sequence[str]) -> bool:
     return len(options) < len(arguments) and HarmlessOptions("0rt", "nLPdI").admits(options)
 
 
-def _ps(arguments: Sequence[str]) -> bool:
-    """Without BSD's ``e``, which shows the environment of other programs."""
-    rest = list(arguments)
-    if rest and re.fullmatch("[auxwf]+", rest[0]):
-        rest.pop(0)
-    while rest:
-        option = rest.pop(0)
-        if re.fullmatch(r"--(?:sort|pid|ppid)=[\w,+-]+", option):
-            continue
-        if not re.fullmatch(r"-[aAdefFHjlLNTwopuUgGtC]+", option):
-            return False
-        if option[-1] in "opuUgGtC" and rest:
-            fields = rest.pop(0)
-            if not re.fullmatch(r"[\w,%=:.-]+", fields) or "env" in fields:
-                return False
-    return True
-
-
 def _cd(arguments: Sequence[str]) -> bool:
     return len(arguments) == 1 and not arguments[0].startswith("-")
 
@@ -240,23 +147,27 @@ def _set(arguments: Sequence[str]) -> bool:
     return bool(arguments) and all(re.fullmatch(r"-[euo]+|pipefail", a) for a in arguments)
 
 
-def _read(arguments: Sequence[str]) -> bool:
-    """Into variables that mean nothing to other programs."""
-    names = [argument for argument in arguments if argument != "-r"]
-    return bool(names) and all(SAFE_VARIABLE.fullmatch(name) for name in names)
-
-
 def _number(arguments: Sequence[str]) -> bool:
     return all(argument.isdigit() for argument in arguments)
 
 
-def _man(arguments: Sequence[str]) -> bool:
-    """Sections and pages: ``-P``, ``-H`` and their kin run a program."""
-    return all(re.fullmatch(r"-[akfw]|\w[\w.+:-]*", argument) for argument in arguments)
+def _date(arguments: Sequence[str]) -> bool:
+    return all(re.fullmatch(r"\+.*|-[uRI]", argument, re.DOTALL) for argument in arguments)
 
 
-def _hostname(arguments: Sequence[str]) -> bool:
-    return list(arguments) in ([], ["-f"], ["-s"], ["-i"], ["-I"], ["-d"])
+def _ps(arguments: Sequence[str]) -> bool:
+    return list(arguments) in ([], ["aux"], ["-ef"], ["-e"], ["-A"])
+
+
+def _version(arguments: Sequence[str]) -> bool:
+    return list(arguments) in (["--version"], ["-V"])
+
+
+def _file_of_archive(arguments: Sequence[str]) -> bool:
+    """``tar tzf FILE``, ``unzip -l FILE``: what an archive of this machine holds."""
+    if not arguments or not re.fullmatch(r"-?[vzjJ]*t[vzjJ]*f|-[lv]", arguments[0]):
+        return False
+    return len(arguments) > 1 and not any(a[:1] == "-" or ":" in a for a in arguments[1:])
 
 
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
@@ -264,39 +175,34 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "git": git_only_reads,
         "find": find_only_lists,
         "sed": sed_only_prints,
-        "awk": awk_only_prints,
-        "gawk": awk_only_prints,
-        "mawk": awk_only_prints,
-        "jq": _jq,
-        "xxd": _xxd,
-        **dict.fromkeys(("bash", "sh", "dash"), _checks_syntax),
-        "tar": _tar,
-        "unzip": _unzip,
-        "date": _date,
         "printf": _printf,
+        "date": _date,
+        "ps": _ps,
         "command": _command,
         "xargs": _xargs,
-        "ps": _ps,
         "cd": _cd,
         "set": _set,
-        "read": _read,
-        "hostname": _hostname,
-        "man": _man,
-        "exit": _number,
-        "return": _number,
-        "break": _number,
-        "continue": _number,
-        "wait": _number,
+        **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _number),
+        **dict.fromkeys(("tar", "unzip"), _file_of_archive),
+        **dict.fromkeys(
+            (
+                "python",
+                "python3",
+                "node",
+                "npm",
+                "pip",
+                "uv",
+                "cargo",
+                "rustc",
+                "go",
+                "gcc",
+                "java",
+            ),
+            _version,
+        ),
     }
 )
 
-_JQ = HarmlessOptions(
-    "rceSMnsajCR0123456789",
-    "",
-    "raw-output compact-output exit-status sort-keys slurp arg argjson args jsonargs "
-    "null-input raw-input join-output ascii-output color-output monochrome-output tab "
-    "indent unbuffered stream seq",
-)
 _LISTER_NAMES = """
     ls stat test [ basename dirname realpath readlink find tree du cd which type
 """
@@ -378,74 +284,13 @@ _FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
         "base32": HarmlessOptions("di", "w", "decode wrap ignore-garbage"),
         "which": HarmlessOptions("as", "", "all"),
         "type": HarmlessOptions("aptPf"),
-        "whereis": HarmlessOptions("bmsu"),
-        "zcat": HarmlessOptions(),
-        "lsb_release": HarmlessOptions("acdirsv", "", "all codename description id release short"),
         "lsof": HarmlessOptions("nPlRtUa", "ipucdgsF"),
-        "ss": HarmlessOptions(
-            "HOnralotumesipxw46", "fA", "all listening numeric tcp udp processes"
-        ),
-        "netstat": HarmlessOptions("antulpeorsi46", "", "all listening numeric tcp udp"),
-        "apropos": HarmlessOptions("e", "s"),
-        "whatis": HarmlessOptions("", "s"),
-        "printenv": HarmlessOptions("0", "", "null"),
-        "sw_vers": HarmlessOptions("", "", "productVersion productName buildVersion"),
-        "lsblk": HarmlessOptions("afpSntJ", "o", "all fs json output"),
+        "ss": HarmlessOptions("HOnraltumpw46"),
+        "printenv": HarmlessOptions(),
     }
 )
-
-_VERSIONED_NAMES = """
-    python python3 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 node npm npx
-    pip pip3 pipx uv cargo rustc rustup go gcc g++ clang clang++ cc c++ make cmake ninja meson
-    ruby gem java javac kotlinc scala docker podman kubectl helm git bash zsh sh rg fd
-    jq tsc deno bun perl php ruff mypy pyright black isort pylint nox
-    hatch pre-commit lua julia R ghc swift sed awk grep find tar curl wget rsync
-    tmux vim nvim emacs nano gh psql sqlite3 mysql redis-cli openssl gpg lldb gdb eslint prettier
-"""
-_VERSIONED = frozenset(_VERSIONED_NAMES.split())
-"""Programs that print their version without running files of the folder they are in.
-
-pytest, tox, flake8, poetry and their like load plugins of the project first.
-"""
 
 TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))
 )
 """Files of a folder that decide which program runs under a name."""
-
-_VERSION_QUESTIONS = frozenset(
-    """
-    python -V|python3 -V|node -v|npm -v|npx -v|cargo -V|rustc -V|rustc -vV|go version|gcc -v
-    perl -v|php -v|java -version|javac -version|ssh -V|curl -V|rg -V|jq -V|uv version|npm version
-    pip -V|pip3 -V|deno -V|psql -V|docker -v|tmux -V|tsc -v|helm version
-    """.replace("\n", "|")
-    .replace("    ", "")
-    .split("|")
-)
-_PIP_LISTS = HarmlessOptions("", "", "format user local not-required")
-_QUERIES: Mapping[str, HarmlessOptions] = MappingProxyType(
-    {
-        **{
-            f"npm {verb}": HarmlessOptions("agl", "", "depth all json long global parseable")
-            for verb in ("ls", "list")
-        },
-        **{f"{pip} list": _PIP_LISTS for pip in ("pip", "pip3")},
-        **{f"{pip} freeze": _PIP_LISTS for pip in ("pip", "pip3")},
-        **{f"{pip} show": HarmlessOptions("f", "", "files verbose") for pip in ("pip", "pip3")},
-        **{
-            f"{engine} {verb}": HarmlessOptions(letters, "fn", longs)
-            for engine in ("docker", "podman")
-            for verb, letters, longs in (
-                ("ps", "alqs", "all latest quiet size no-trunc filter format last"),
-                ("images", "aq", "all quiet no-trunc digests filter format"),
-                ("version", "", "format"),
-                ("port", "", ""),
-            )
-        },
-        "go env": HarmlessOptions("", "", "json"),
-        "rustup show": HarmlessOptions(most=1),
-        "npm root": HarmlessOptions("g"),
-        "npm prefix": HarmlessOptions("g"),
-        "npm bin": HarmlessOptions("g"),
-    }
-)

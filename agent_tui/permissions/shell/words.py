@@ -29,8 +29,7 @@ class Word:
 
     `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
     `has_tilde`: the shell puts the home folder in place of its first character.
-    `may_split`: the file names it stands for are split at spaces. `guesses` are what a word
-    without a value may come to: never a reason to allow something. `splits_blanks`: it stands for a
+    `may_split`: the file names it stands for are split at spaces. `splits_blanks`: it stands for a
     list of file names, of which those with blanks come apart.
     """
 
@@ -39,13 +38,7 @@ class Word:
     is_pattern: bool = False
     has_tilde: bool = False
     may_split: bool = False
-    guesses: tuple[str, ...] = ()
     splits_blanks: bool = False
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """What the program may get."""
-        return self.guesses if self.value is None else (self.value,)
 
     @property
     def is_plain(self) -> bool:
