@@ -22,7 +22,7 @@ _ALONE = frozenset({"remote", "remote -v", "reflog"})
 """What only looks when nothing follows."""
 _DOES_MORE = re.compile(
     r"--(?:o|ou\w*|ext[\w-]*|textc\w*|no-i[\w-]*|show-s[\w-]*|open[\w-]*|filt\w*|batch[\w-]*|stdin|cont\w*"
-    r"|pathspec-from[\w-]*|exec[\w-]*|file|unset[\w-]*|add|replace[\w-]*|edit|help)(?:=.*)?"
+    r"|pathspec-from[\w-]*|exec[\w-]*|file|unset[\w-]*|add|replace[\w-]*|edit|help|parseopt|remerge[\w-]*|diff-m[\w-]*)(?:=.*)?"
     r"|-[a-zA-Z]*O.*|-f.*|-o.*|.*%[-+ ]?(?:G|\(\*?(?:signature|if|describe)).*",
     re.DOTALL,
 )
