@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent_tui.permissions.programs.destruction import RUNNERS, RUNNING_WORDS
 from agent_tui.permissions.rules import OFFERED_GIT_VERBS, program_names
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 from agent_tui.permissions.shell.wrappers import SHELLS, runs_its_words, unwrap
@@ -26,6 +25,14 @@ _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
 """Verbs that work on what the project holds, and bring or send nothing."""
 _OWN_VERBS = frozenset({"make", "just"})
 """Programs whose verbs are the project's own."""
+
+_RUNNER_NAMES = """
+    npx bunx bundle python python3 php ruby node npm pnpm yarn bun uv uvx pipx poetry pdm hatch
+    pipenv rye dotnet composer mise
+"""
+_RUNNERS = frozenset(_RUNNER_NAMES.split())
+"""Programs whose next word may be a program of its own: ``npx tsc``."""
+_RUNNING_WORDS = frozenset({"exec", "dlx", "run", "tool", "x"})
 
 _CHECKER_NAMES = """
     pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
@@ -135,19 +142,19 @@ def _kept(words: Sequence[str]) -> int:
         return _kept_verbs(name, verb, words)
     if _runs_scripts(name):
         return 0
-    if name in RUNNERS:
-        return _with_wrapped(words, 2 if verb in RUNNING_WORDS else 1)
+    if name in _RUNNERS:
+        return _with_wrapped(words, 2 if verb in _RUNNING_WORDS else 1)
     return 1 if name in CHECKERS or _is_own_program(words[0]) else 0
 
 
 def _kept_verbs(name: str, verb: str, words: Sequence[str]) -> int:
     """How many words decide what a program with verbs does."""
     target = words[2] if len(words) > 2 else ""
-    if verb == "run" and name in RUNNERS:
+    if verb == "run" and name in _RUNNERS:
         return 3 if target and not _runs_others(target) else 0
     if name in _OWN_VERBS:
         return 2 if verb and "=" not in verb else 0
-    if verb in RUNNING_WORDS:
+    if verb in _RUNNING_WORDS:
         return _with_wrapped(words, 2)
     return 2 if verb in _WORK_VERBS else 0
 
