@@ -1,8 +1,8 @@
 """Commands that destroy more than a project: these ask in every mode."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +21,11 @@ _TAKES_FOLDERS = frozenset({"rimraf", "trash"})
 """Programs that always do."""
 
 _RECURSIVE_OPTION = re.compile(r"--recursive|--no-preserve-root|-[A-Za-z]*[rR][A-Za-z]*")
+_PLAIN_VARIABLE = re.compile(
+    r"\$(?:[A-Za-z_]\w*|[$!?#]|\{[A-Za-z_]\w*(?:[-:+=?%#^,][^{}`(]*|/[^{}`(-]*)?\})"
+)
+"""A variable that adds no text of its own: ``${x/a/-rf}`` does."""
+
 _TARGET_CHANGER_NAMES = """
     rm rmdir unlink chmod chown chgrp setfacl tee truncate touch mkdir mkfifo mknod
 """
@@ -118,6 +123,17 @@ class FolderChange:
 
     action: str
     targets: tuple[Word, ...]
+
+    def paths(self, bases: Sequence[Path]) -> Iterator[Path]:
+        """What it would remove, started in one of `bases`; an unknown variable counts as empty."""
+        for word in self.targets:
+            bare = re.sub(r"[\"']", "", _PLAIN_VARIABLE.sub("", word.source))
+            text = bare if word.value is None else word.value
+            is_pattern = word.is_pattern or (word.value is None and "*" in text)
+            known = replace(word, value=text, is_pattern=is_pattern)
+            for base in bases if text else ():
+                if (path := _resolved(base, known)) is not None:
+                    yield path
 
 
 def folder_change(name: str, part: CommandPart) -> FolderChange | None:

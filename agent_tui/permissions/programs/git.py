@@ -61,6 +61,7 @@ def git_only_reads(arguments: Sequence[str]) -> bool:
         or " ".join(rest) in _ALONE
         or (verb == "reflog" and others[0].startswith("-"))
         or " ".join(rest[:2]) in _PAIRS
+        or (verb == "config" and len(others) == 1 and not others[0].startswith("-"))
     )
 
 

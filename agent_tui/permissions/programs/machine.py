@@ -19,6 +19,7 @@ _ALWAYS_NAMES = """
 """
 _ALWAYS = frozenset(_ALWAYS_NAMES.split())
 """Programs that need an administrator, or act when the command has ended."""
+_SETS_USER = re.compile(r"[ugoa]*[+=][rwxX]*s\w*|0?[2-7]\d{3}")
 _OWN_LOOSENING = re.compile(r"full|accept-edits|--permission-mode=.*|--trust|--sandbox=?(?:off)?")
 _OWN_RULES = frozenset({"config", "trust", "permissions", "mcp"})
 _LOOKING_VERBS = frozenset({"path", "show", "list", "check", "-h", "--help"})
@@ -36,6 +37,8 @@ def machine_danger_of(name: str, part: CommandPart) -> str:
         return f"{name} ends every process, or agent-tui"
     if name == "dd" and any(value.startswith("of=/dev/") for value in values):
         return "dd writes to a device"
+    if name == "chmod" and any(map(_SETS_USER.fullmatch, values)):
+        return "chmod lets others run a file as its owner"
     if name in OURSELVES and _is_told_otherwise(values):
         return "changes what the model may do without asking"
     return ""

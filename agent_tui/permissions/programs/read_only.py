@@ -7,7 +7,6 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.git import git_only_reads
-from agent_tui.permissions.programs.harmless_options import ANYTHING, HarmlessOptions
 from agent_tui.permissions.programs.search_options import prints_names_of_matches
 from agent_tui.permissions.shell.scripts import (
     condition_only_looks,
@@ -19,6 +18,14 @@ from agent_tui.permissions.shell.wrappers import passes_lines_on
 
 _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
 """``%n`` puts a number into the variable its argument names."""
+
+_XARGS_OPTION = re.compile(r"-[0rt]*(?:[nLPdI].*)?", re.DOTALL)
+_UNIQ = re.compile(r"(?:(?:-[cdiuDz]*(?:[fsw] ?\d+)?|--[a-z-]+(?:=\w+)?) )*(?:[^-\s]\S* )?")
+_AWK = re.compile(
+    r"(?:/[^/\\]*/ ?|NR ?[<>=]=? ?\d+(?: ?&& ?NR ?[<>=]=? ?\d+)? ?)?"
+    r"(?:\{ ?print(?: ?\$?\w+(?:, ?\$?\w+)*)? ?\})?"
+)
+_JQ_LOOKS_ELSEWHERE = re.compile(r"env|ENV|input_|include|import|modulemeta|get_search")
 
 _LANGUAGE = re.compile(
     r"(?:LC_[A-Z]+|LANG|LANGUAGE)=[\w.@-]*|TZ=\w+(?:/[\w+-]+)*|(?:NO_COLOR|CLICOLOR|FORCE_COLOR)=\d?"
@@ -53,9 +60,13 @@ def is_read_only(part: CommandPart) -> bool:
     if any(word.value is None for word in words) and not _takes_unknown(part):
         return False
     arguments = [word.value or "" for word in words]
-    check, form = _SPECIAL.get(name), _FORMS.get(name)
-    return not _takes_list(part) and (
-        (check is not None and check(arguments)) or (form is not None and form.admits(arguments))
+    if name in _SPECIAL:
+        return not _takes_list(part) and _SPECIAL[name](arguments)
+    does_more = _DOES_MORE.get(name)
+    return (
+        (does_more is not None or name in _HARMLESS)
+        and not _takes_list(part)
+        and not (does_more and any(map(does_more.fullmatch, arguments)))
     )
 
 
@@ -85,7 +96,7 @@ def _may_be_option(word: Word) -> bool:
 
 
 def _takes_any_option(name: str) -> bool:
-    return name in ("echo", "diff") or _FORMS.get(name) is ANYTHING
+    return name in _HARMLESS or name == "diff"
 
 
 def _takes_unknown(part: CommandPart) -> bool:
@@ -135,7 +146,7 @@ def _command(arguments: Sequence[str]) -> bool:
 def _xargs(arguments: Sequence[str]) -> bool:
     """Itself harmless; the command it runs is a part of its own."""
     options = list(takewhile(lambda argument: argument.startswith("-"), arguments))
-    return len(options) < len(arguments) and HarmlessOptions("0rt", "nLPdI").admits(options)
+    return len(options) < len(arguments) and all(map(_XARGS_OPTION.fullmatch, options))
 
 
 def _cd(arguments: Sequence[str]) -> bool:
@@ -155,6 +166,36 @@ def _date(arguments: Sequence[str]) -> bool:
     return all(re.fullmatch(r"\+.*|-[uRI]", argument, re.DOTALL) for argument in arguments)
 
 
+def _uniq(arguments: Sequence[str]) -> bool:
+    """A second file would be written."""
+    return _UNIQ.fullmatch("".join(f"{argument} " for argument in arguments)) is not None
+
+
+def _awk(arguments: Sequence[str]) -> bool:
+    """``awk -F: '{print $1}' FILE``: prints fields of chosen lines."""
+    rest = list(arguments)
+    if rest and rest[0].startswith("-F"):
+        del rest[: 2 if rest[0] == "-F" else 1]
+    files = rest[1:]
+    return _AWK.fullmatch("".join(rest[:1])) is not None and not any(
+        file.startswith(("-", "/inet")) or "=" in file for file in files
+    )
+
+
+def _jq(arguments: Sequence[str]) -> bool:
+    """``jq -r FILTER FILE``: a filter that knows nothing but the file."""
+    rest = [word for word in arguments if not re.fullmatch(r"-[rceSMjs]+", word)]
+    return (
+        bool(rest)
+        and not any(word.startswith("-") for word in rest)
+        and _JQ_LOOKS_ELSEWHERE.search(rest[0]) is None
+    )
+
+
+def _alone(arguments: Sequence[str]) -> bool:
+    return not arguments
+
+
 def _ps(arguments: Sequence[str]) -> bool:
     return list(arguments) in ([], ["aux"], ["-ef"], ["-e"], ["-A"])
 
@@ -170,36 +211,26 @@ def _file_of_archive(arguments: Sequence[str]) -> bool:
     return len(arguments) > 1 and not any(a[:1] == "-" or ":" in a for a in arguments[1:])
 
 
+_WITH_VERSIONS = "python python3 node npm pip uv cargo rustc go gcc java make docker"
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
         "git": git_only_reads,
         "find": find_only_lists,
         "sed": sed_only_prints,
+        "awk": _awk,
+        "jq": _jq,
+        "uniq": _uniq,
         "printf": _printf,
         "date": _date,
         "ps": _ps,
+        "hostname": _alone,
         "command": _command,
         "xargs": _xargs,
         "cd": _cd,
         "set": _set,
         **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _number),
         **dict.fromkeys(("tar", "unzip"), _file_of_archive),
-        **dict.fromkeys(
-            (
-                "python",
-                "python3",
-                "node",
-                "npm",
-                "pip",
-                "uv",
-                "cargo",
-                "rustc",
-                "go",
-                "gcc",
-                "java",
-            ),
-            _version,
-        ),
+        **dict.fromkeys(_WITH_VERSIONS.split(), _version),
     }
 )
 
@@ -223,72 +254,31 @@ _HARMLESS_NAMES = """
     unexpand comm cmp tr seq basename dirname realpath readlink cksum md5sum sha1sum sha224sum
     sha256sum sha384sum sha512sum b2sum id uname grep egrep fgrep nproc whoami groups arch uptime
     free who w tty logname locale getconf lscpu column hexdump od strings tsort join expr factor
-    numfmt pgrep sleep cal pathchk
+    numfmt pgrep sleep cal pathchk which type whereis look
 """
+_HARMLESS = frozenset(_HARMLESS_NAMES.split())
 """Programs without any option to write, run or fetch something."""
 
-_FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
+_DOES_MORE: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        **dict.fromkeys(_HARMLESS_NAMES.split(), ANYTHING),
-        "rg": HarmlessOptions(
-            "iSsvwxclLoHINnFPUuqphaV0",
-            "ABCmegtTrEdjM",
-            "ignore-case smart-case case-sensitive invert-match word-regexp line-regexp count "
-            "count-matches files files-with-matches files-without-match only-matching "
-            "with-filename no-filename line-number no-line-number fixed-strings after-context "
-            "before-context context max-count regexp glob iglob type type-not type-list hidden "
-            "no-ignore no-ignore-vcs no-messages color colors heading no-heading sort sortr stats "
-            "multiline multiline-dotall pcre2 max-depth quiet max-columns json vimgrep "
-            "no-config column replace trim null text passthru unrestricted crlf threads version "
-            "max-filesize engine byte-offset include-zero one-file-system pretty",
-        ),
-        **dict.fromkeys(
-            ("fd", "fdfind"),
-            HarmlessOptions(
-                "HIspgFaLu0i1qV",
-                "tedEcSjodM",
-                "hidden no-ignore type extension max-depth min-depth exact-depth glob regex "
-                "full-path absolute-path exclude follow print0 case-sensitive ignore-case size "
-                "changed-within changed-before max-results quiet color no-ignore-vcs version",
-            ),
-        ),
-        "tree": HarmlessOptions(
-            "adfilpshDugCnNqQxFJX",
-            "LIP",
-            "dirsfirst gitignore prune noreport filelimit charset ignore-case du matchdirs",
-        ),
-        "file": HarmlessOptions(
-            "biIkLhNnpr0", "F", "brief mime mime-type mime-encoding dereference"
-        ),
-        "diff": HarmlessOptions(
-            "urqNwBbEZiyasTtdcp0123456789",
-            "UCIxW",
-            "unified context recursive brief new-file ignore-all-space ignore-space-change "
-            "ignore-blank-lines ignore-trailing-space ignore-case color side-by-side exclude "
-            "width suppress-common-lines minimal text report-identical-files strip-trailing-cr "
-            "ignore-matching-lines label expand-tabs no-dereference show-c-function",
-        ),
-        "sort": HarmlessOptions(
-            "nrufhVbdMgcCsizmR",
-            "kt",
-            "numeric-sort reverse unique key version-sort field-separator human-numeric-sort "
-            "ignore-case ignore-leading-blanks general-numeric-sort month-sort stable check "
-            "zero-terminated dictionary-order merge random-sort debug",
-        ),
-        "uniq": HarmlessOptions(
-            "cdiuDz", "fsw", "count repeated unique ignore-case all-repeated", 1
-        ),
-        "shuf": HarmlessOptions("erz", "in", "echo head-count input-range repeat zero-terminated"),
-        "iconv": HarmlessOptions("lcs", "ft", "list from-code to-code"),
-        "base64": HarmlessOptions("diD", "w", "decode wrap ignore-garbage"),
-        "base32": HarmlessOptions("di", "w", "decode wrap ignore-garbage"),
-        "which": HarmlessOptions("as", "", "all"),
-        "type": HarmlessOptions("aptPf"),
-        "lsof": HarmlessOptions("nPlRtUa", "ipucdgsF"),
-        "ss": HarmlessOptions("HOnraltumpw46"),
-        "printenv": HarmlessOptions(),
+        name: re.compile(words, re.DOTALL)
+        for names, words in {
+            "rg": r"-[a-zA-Z]*z.*|--(?:pre|hostname|search-zip).*",
+            "fd fdfind": r"-[a-zA-Z]*[xXl].*|--(?:exec|list-details|gen).*",
+            "tree": r"-[a-zA-Z]*[oR].*|--(?:output|from|gitf|info).*",
+            "file": r"-[a-zA-Z]*[CmfzZS].*|--(?:c|ma|f|un|no-s).*",
+            "diff": r"-[a-zA-Z]*l.*|--(?:pag|to|fr).*",
+            "sort": r"-[a-zA-Z0-9,.]*[oTS].*|--(?:o|co|t|fil|random-sou).*",
+            "shuf": r"-[a-zA-Z0-9]*o.*|--(?:o|ra).*",
+            "iconv base64 base32": r"-[a-zA-Z]*o.*|--o.*",
+            "lsof": r"[-+][a-zA-Z]*[Dm].*",
+            "ss": r"-[a-zA-Z0-9]*[KDFNE].*|--(?:k|di|fil|net|ev).*",
+            "printenv": r"-.*",
+        }.items()
+        for name in names.split()
     }
 )
+"""Programs that only look, but for these options: they write, run or fetch, or read lists."""
 
 TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))

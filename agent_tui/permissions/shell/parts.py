@@ -29,7 +29,7 @@ from agent_tui.permissions.shell.checks import (
     only_looks_up,
 )
 from agent_tui.permissions.shell.words import (
-    NO_VARIABLES,
+    KNOWN_VARIABLES,
     SAFE_VARIABLE,
     CommandPart,
     Word,
@@ -119,7 +119,7 @@ class _Splitter:
         self._depth = depth
         self._commands: list[CommandPart] = []
         self._redirections: list[Redirection] = []
-        self._variables: Mapping[str, Word] = NO_VARIABLES
+        self._variables: Mapping[str, Word] = KNOWN_VARIABLES
         self._set_often: frozenset[str] = frozenset()
         self._statement: Node | None = None  # the one begun last
         self._repeated_bytes = 0

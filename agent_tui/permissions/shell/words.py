@@ -82,6 +82,12 @@ class CommandPart:
         return self.words[1:]
 
 
+KNOWN_VARIABLES: Mapping[str, Word] = MappingProxyType(
+    {"HOME": Word("~", "~", has_tilde=True), "PWD": Word(".", ".")}
+)
+"""What the shell has set itself. ``$PWD`` is any folder that the command may be in."""
+
+
 def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIABLES) -> Word:
     """The word a node of the syntax tree stands for.
 
