@@ -17,8 +17,9 @@ _SECRET_FOLDERS = frozenset(
     }
 )
 _SECRET_PAIR_NAMES = """
-    .config/gcloud .config/gh .config/chromium .config/google-chrome library/keychains
-    etc/shadow etc/gshadow etc/sudoers etc/sudoers.d run/secrets .m2/settings.xml
+    .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
+    .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
+    run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
 """
 _SECRET_PAIRS = frozenset(
     (first, second)

@@ -102,6 +102,8 @@ def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIAB
             return _unquoted(text)
         case "raw_string":
             return Word(text, text[1:-1])
+        case "ansi_c_string" if "\\" not in text:
+            return Word(text, text[2:-1])
         case "string":
             return _quoted(node, text, source, variables)
         case "concatenation":
