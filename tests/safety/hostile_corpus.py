@@ -113,7 +113,7 @@ def known_by_text(hostile: HostileClass, workspace: Path) -> list[str]:
 
 
 def held_table() -> str:
-    """How many lines of each file are held by their text, and how many by what else, in Markdown."""
+    """What holds how many lines of each file, in Markdown."""
     counts = {holder: Counter[str]() for holder in ("", *HOLDERS)}
     for hostile in hostile_classes():
         counts[hostile.held_by][hostile.file] += len(hostile.lines)

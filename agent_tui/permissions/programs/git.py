@@ -21,9 +21,10 @@ _PAIRS = frozenset(
 _ALONE = frozenset({"remote", "remote -v", "reflog"})
 """What only looks when nothing follows."""
 _DOES_MORE = re.compile(
-    r"--(?:o|ou\w*|ext[\w-]*|textc\w*|no-i[\w-]*|show-s[\w-]*|open[\w-]*|filt\w*|batch[\w-]*|stdin|cont\w*"
-    r"|pathspec-from[\w-]*|exec[\w-]*|file|unset[\w-]*|add|replace[\w-]*|edit|help|parseopt|remerge[\w-]*|diff-m[\w-]*)(?:=.*)?"
-    r"|-[a-zA-Z]*O.*|-f.*|-o.*|.*%[-+ ]?(?:G|\(\*?(?:signature|if|describe)).*",
+    r"--(?:o|ou\w*|ext[\w-]*|textc\w*|no-i[\w-]*|show-s[\w-]*|open[\w-]*|filt\w*|batch[\w-]*|stdin|cont(?!ains|ext)\w*"
+    r"|pathspec-from[\w-]*|exec[\w-]*|file|unset[\w-]*|add|replace[\w-]*|edit|help|parseopt|remerge[\w-]*|diff-m[\w-]*|unt(?!il)\w*"
+    r"|no-ex[\w-]*|exclude-[fp][\w-]*)(?:=.*)?"
+    r"|-[a-zA-Z]*O.*|-[foX].*|.*%[-+ ]?(?:G|\(\*?(?:signature|if|describe)).*",
     re.DOTALL,
 )
 """Options with which a looking verb writes a file, starts a program or reads a list of files;

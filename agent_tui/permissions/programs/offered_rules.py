@@ -14,30 +14,22 @@ from agent_tui.permissions.rules import OFFERED_GIT_VERBS, program_names
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 from agent_tui.permissions.shell.wrappers import SHELLS, runs_its_words, unwrap
 
-_VERB_PROGRAMS = """
-    cargo go npm pnpm yarn bun uv poetry make just
-"""
+_WITH_VERBS = frozenset({"cargo", "go", "npm", "pnpm", "yarn", "bun", "make", "just"})
 _WORK_VERB_NAMES = """
     bench build check clippy compile doc fmt format lint start test typecheck verify vet
 """
-_WITH_VERBS = frozenset(_VERB_PROGRAMS.split())
 _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
 """Verbs that work on what the project holds, and bring or send nothing."""
 _OWN_VERBS = frozenset({"make", "just"})
 """Programs whose verbs are the project's own."""
-
-_RUNNER_NAMES = """
-    npx bunx bundle python python3 php ruby node npm pnpm yarn bun uv uvx pipx poetry pdm hatch
-    pipenv rye dotnet composer mise
-"""
-_RUNNERS = frozenset(_RUNNER_NAMES.split())
-"""Programs whose next word may be a program of its own: ``npx tsc``."""
-_RUNNING_WORDS = frozenset({"exec", "dlx", "run", "tool", "x"})
-
+_RUNNER = re.compile(
+    r"(?:(?:uv|poetry|pdm|hatch|pipenv|rye) run|(?:npm|pnpm|yarn) (?:exec|dlx)|npx|uvx|bunx)(?= )"
+)
+"""What starts a program of the project, or another, that its next word names."""
 _CHECKER_NAMES = """
     pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
 """
-CHECKERS = frozenset(_CHECKER_NAMES.split())
+_CHECKERS = frozenset(_CHECKER_NAMES.split())
 """Programs whose name alone is offered as a rule."""
 _INTERPRETER = re.compile(
     r"(?:python|pypy|node|ruby|lua|php|perl|deno|bun|tclsh|Rscript|julia|osascript|groovy|scala)[\d.]*"
@@ -128,45 +120,35 @@ def _is_told(words: Sequence[str]) -> bool:
 
 def _kept(words: Sequence[str]) -> int:
     """How many words decide what runs; 0 where that cannot be told."""
-    name = _base(words[0]) if words else ""
-    verb = words[1] if len(words) > 1 else ""
+    runner = _RUNNER.match(" ".join(words))
+    before = len(runner[0].split()) if runner else 0
+    first, verb, target = (*words[before : before + 3], "", "", "")[:3]
+    name = _base(first)
     if not name or runs_its_words(name):
         return 0
-    if _runs_scripts(name) and _is_script(verb):
-        return 2
     if name.startswith("python") and verb == "-m":
-        return 3 if words[2:3] and words[2] in CHECKERS else 0
-    if name == "git":
-        return 2 if verb in OFFERED_GIT_VERBS else 0
-    if name in _WITH_VERBS:
-        return _kept_verbs(name, verb, words)
-    if _runs_scripts(name):
-        return 0
-    if name in _RUNNERS:
-        return _with_wrapped(words, 2 if verb in _RUNNING_WORDS else 1)
-    return 1 if name in CHECKERS or _is_own_program(words[0]) else 0
+        kept = 3 if target in _CHECKERS else 0
+    elif _runs_scripts(name):
+        kept = 2 if _is_script(verb) else 0
+    elif runner:
+        kept = 1 if name in _CHECKERS or (first.endswith(".py") and _is_script(first)) else 0
+    elif name == "git":
+        kept = 2 if verb in OFFERED_GIT_VERBS else 0
+    elif name in _WITH_VERBS:
+        kept = _kept_verbs(name, verb, target)
+    else:
+        kept = 1 if name in _CHECKERS or _is_own_program(first) else 0
+    return before + kept if kept else 0
 
 
-def _kept_verbs(name: str, verb: str, words: Sequence[str]) -> int:
+def _kept_verbs(name: str, verb: str, target: str) -> int:
     """How many words decide what a program with verbs does."""
-    target = words[2] if len(words) > 2 else ""
-    if verb == "run" and name in _RUNNERS:
+    if verb == "run" and name == "go":
+        return 3 if target.startswith("./") else 0
+    if verb == "run" and name not in (*_OWN_VERBS, "cargo"):
         return 3 if target and not _runs_others(target) else 0
-    if name in _OWN_VERBS:
-        return 2 if verb and "=" not in verb else 0
-    if verb in _RUNNING_WORDS:
-        return _with_wrapped(words, 2)
-    return 2 if verb in _WORK_VERBS else 0
-
-
-def _with_wrapped(words: Sequence[str], before: int) -> int:
-    """The words that decide, where a program of its own follows those `before` it."""
-    first = words[before] if len(words) > before else ""
-    is_script = first.endswith(".py") and words[before - 1] == "run"
-    if "/" in first and not (first.startswith("./") or is_script or _runs_scripts(_base(first))):
-        return 0  # a package from elsewhere: npx somebody/tool, go run example.com/tool
-    wrapped = 1 if is_script and _is_script(first) else _kept(words[before:])
-    return before + wrapped if wrapped else 0
+    is_own = name in _OWN_VERBS and verb and "=" not in verb
+    return 2 if is_own or verb in _WORK_VERBS else 0
 
 
 def _runs_others(name: str) -> bool:

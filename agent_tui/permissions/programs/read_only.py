@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.git import git_only_reads
@@ -20,12 +20,19 @@ _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
 """``%n`` puts a number into the variable its argument names."""
 
 _XARGS_OPTION = re.compile(r"-[0rt]*(?:[nLPdI].*)?", re.DOTALL)
-_UNIQ = re.compile(r"(?:(?:-[cdiuDz]*(?:[fsw] ?\d+)?|--[a-z-]+(?:=\w+)?) )*(?:[^-\s]\S* )?")
-_AWK = re.compile(
-    r"(?:/[^/\\]*/ ?|NR ?[<>=]=? ?\d+(?: ?&& ?NR ?[<>=]=? ?\d+)? ?)?"
-    r"(?:\{ ?print(?: ?\$?\w+(?:, ?\$?\w+)*)? ?\})?"
+_UNIQ = re.compile(
+    r"(?:(?:-(?:[cdiuDz]+|[cdiuDz]*[fsw] ?\d+)|--[a-z-]+(?:=\w+)?) )*(?:[^-\s]\S* )?"
 )
-_JQ_LOOKS_ELSEWHERE = re.compile(r"env|ENV|input_|include|import|modulemeta|get_search")
+_PS_WORD = re.compile(
+    r"aux|-[eAfFlLupoH]+|\d+|--sort=-?[\w%]+"
+    r"|(?:(?:p?pid|user|cmd|comm|args|e?time|stat|rss|vsz|%cpu|%mem|tty)=?,?)+"
+)
+_AWK = re.compile(
+    r"(?:/[^/\\\[\n]*/ ?|NR ?[<>=]=? ?\d+(?:(?: ?&& ?|, ?)NR ?[<>=]=? ?\d+)? ?)?"
+    r"(?:\{ ?print(?:[^{}()\[<>|\"\\;\n@/#]|\"[^\"\\\n]*\")*\})?"
+)
+"""Not ``>``, ``|``, calls or arrays, which write, run, or show the environment."""
+_JQ_LOOKS_ELSEWHERE = re.compile(r"(?<![.\w])env\b|ENV|input_|include|import|modulemeta|get_search")
 
 _LANGUAGE = re.compile(
     r"(?:LC_[A-Z]+|LANG|LANGUAGE)=[\w.@-]*|TZ=\w+(?:/[\w+-]+)*|(?:NO_COLOR|CLICOLOR|FORCE_COLOR)=\d?"
@@ -163,7 +170,12 @@ def _number(arguments: Sequence[str]) -> bool:
 
 
 def _date(arguments: Sequence[str]) -> bool:
-    return all(re.fullmatch(r"\+.*|-[uRI]", argument, re.DOTALL) for argument in arguments)
+    """Not ``-s``, nor a bare time, which set the clock."""
+    return all(
+        re.fullmatch(r"\+.*|-[uRId]|--date=.*", argument, re.DOTALL)
+        or (before == "-d" and argument[:1] != "-")
+        for before, argument in pairwise(("", *arguments))
+    )
 
 
 def _uniq(arguments: Sequence[str]) -> bool:
@@ -177,8 +189,10 @@ def _awk(arguments: Sequence[str]) -> bool:
     if rest and rest[0].startswith("-F"):
         del rest[: 2 if rest[0] == "-F" else 1]
     files = rest[1:]
-    return _AWK.fullmatch("".join(rest[:1])) is not None and not any(
-        file.startswith(("-", "/inet")) or "=" in file for file in files
+    return (
+        any(rest[:1])
+        and _AWK.fullmatch(rest[0]) is not None
+        and not any(file.startswith(("-", "/inet")) or "=" in file for file in files)
     )
 
 
@@ -192,16 +206,25 @@ def _jq(arguments: Sequence[str]) -> bool:
     )
 
 
+def _version_or(*verbs: str) -> Callable[[Sequence[str]], bool]:
+    """``pip --version``, ``pip show NAME``: one of these verbs, without options."""
+
+    def looks(words: Sequence[str]) -> bool:
+        is_verb = words[0] in verbs if words else False
+        return list(words) in (["--version"], ["-V"]) or (
+            is_verb and all(re.fullmatch(r"[^-].*|--depth=\d+", word) for word in words)
+        )
+
+    return looks
+
+
 def _alone(arguments: Sequence[str]) -> bool:
     return not arguments
 
 
 def _ps(arguments: Sequence[str]) -> bool:
-    return list(arguments) in ([], ["aux"], ["-ef"], ["-e"], ["-A"])
-
-
-def _version(arguments: Sequence[str]) -> bool:
-    return list(arguments) in (["--version"], ["-V"])
+    """No ``e`` without a dash, which shows environments."""
+    return all(map(_PS_WORD.fullmatch, arguments))
 
 
 def _file_of_archive(arguments: Sequence[str]) -> bool:
@@ -211,7 +234,10 @@ def _file_of_archive(arguments: Sequence[str]) -> bool:
     return len(arguments) > 1 and not any(a[:1] == "-" or ":" in a for a in arguments[1:])
 
 
-_WITH_VERSIONS = "python python3 node npm pip uv cargo rustc go gcc java make docker"
+_WITH_VERSIONS = (
+    *("python", "python3", "node", "uv", "cargo", "rustc", "go", "gcc", "java", "make"),
+    *("pip list show freeze", "npm ls", "docker ps images"),
+)
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
         "git": git_only_reads,
@@ -230,7 +256,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "set": _set,
         **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _number),
         **dict.fromkeys(("tar", "unzip"), _file_of_archive),
-        **dict.fromkeys(_WITH_VERSIONS.split(), _version),
+        **{name: _version_or(*verbs) for name, *verbs in map(str.split, _WITH_VERSIONS)},
     }
 )
 

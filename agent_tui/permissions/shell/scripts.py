@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 _SED_OPTIONS = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|null-data)")
 _ADDRESS = r"(?:\d+|\$|/[^/\\\[\n]*/)"
 _SED_COMMAND = rf"(?:{_ADDRESS}(?:,(?:\+?\d+|{_ADDRESS}))?)?!?[pdq=]"
-_SED_SUBSTITUTION = r"s([/|#,])(?:(?!\1)[^\\\[\n])*\1(?:(?!\1)[^\\\n])*\1[gpI0-9]*"
+_SED_SUBSTITUTION = (
+    r"s([/|#,])(?:(?!\1)[^\\\[\n]|\\[^c\n]|\[\^?[^]\[\\\n/|#,]+\])*\1"
+    r"(?:(?!\1)[^\\\n]|\\[^c\n])*\1[gpI0-9]*"
+)
 _SED_SCRIPT = re.compile(rf"(?:{_SED_COMMAND})(?:; ?(?:{_SED_COMMAND}))*|{_SED_SUBSTITUTION}")
 _UNARY = re.compile(r"-[bcdefghknoprstuwxzGLNOS]")
 _BINARY = re.compile(r"=|==|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
