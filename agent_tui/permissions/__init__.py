@@ -9,7 +9,7 @@ through the files.
   known to be), `wrappers` (``env``, ``xargs``, ``bash -c``), `scripts` (``sed``, ``awk``, ``find``)
   and `checks` (text that is refused, because bash could read it otherwise).
 * `programs/` knows single programs: which only look (`read_only`, `git`, `search_options`), which
-  do harm (`dangers`), which options do more than an allow rule covers (`power_options`).
+  do harm (`dangers`).
 * `rules` reads and matches rules, and keeps those of a project in a file.
 * `protected_paths` knows the files that always ask, `named_paths` the files a word may mean.
 * `trust` and `trust_file`: which folders may give instructions, `project_files` what those are,

@@ -161,3 +161,7 @@ def _lines(given: dict[str, object]) -> Iterator[str]:
     yield from cast(Sequence[str], given.get("texts", ()))
     for long in cast(Sequence[dict[str, str]], given.get("very_long", ())):
         yield long["head"] + long["filler"] * int(long["times"]) + long["tail"]
+
+
+if __name__ == "__main__":
+    print(held_table())
