@@ -4,7 +4,7 @@ What only exists here and is in no commit is lost for good, so these ask in ever
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from agent_tui.permissions.shell.words import CommandPart
@@ -58,105 +58,89 @@ def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
     while rest and rest[0].startswith("-"):
         del rest[: 2 if rest[0] in _GIT_GLOBALS_WITH_VALUE else 1]
     verb, others = (rest[0], rest[1:]) if rest else ("", [])
-    takes_away = _GIT_VERBS.get(verb)
-    return (verb, others) if takes_away is not None and takes_away(others) else ("", [])
+    return (verb, others) if _takes_away(verb, others) else ("", [])
 
 
-def _flags(words: Sequence[str]) -> str:
-    """All short options as letters."""
-    return "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
+def _takes_away(verb: str, words: Sequence[str]) -> bool:
+    if verb in _LOSING_ACTIONS:
+        options, action = _LOSING_OPTIONS.get(verb, ""), words[:1]
+        return (
+            any(action)
+            and action[0] in _LOSING_ACTIONS[verb].split()
+            and (not options or _has(words, options))
+        )
+    if verb in _LOSING_OPTIONS and _has(words, _LOSING_OPTIONS[verb]):
+        return True
+    match verb:
+        case "clean":  # without force git refuses, unless its settings say otherwise
+            return not _has(words, "-n")
+        case "checkout":
+            return any(not path or _BROAD.fullmatch(path) for path in _checked_out(words))
+        case "restore":
+            return (_has(words, "-W --worktree") or not _has(words, "-S --staged")) and any(
+                _BROAD.fullmatch(word) for word in words if not word.startswith("-")
+            )
+        case "rm":
+            is_broad = _has(words, "-r") or any(map(_BROAD.fullmatch, words))
+            return is_broad and _has(words, "-f --force")
+        case "push":
+            return any(word.startswith(("+", ":")) for word in words)
+        case _:
+            return verb in _LOSING_VERBS
 
 
-def _has(words: Sequence[str], *options: str) -> bool:
+def _has(words: Sequence[str], options: str) -> bool:
     """Whether one of the options is there: whole, with a value, or cut short as git allows."""
+    letters = "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
     names = [word.partition("=")[0] for word in words]
+    return any(
+        option[1:] in letters if len(option) == len("-f") else _is_named(option, names)
+        for option in options.split()
+    )
+
+
+def _is_named(option: str, names: Sequence[str]) -> bool:
     return any(
         name == option or (len(name) > len("--") and name[:2] == "--" and option.startswith(name))
         for name in names
-        for option in options
     )
 
 
-def _clean(words: Sequence[str]) -> bool:
-    """Without force git refuses, unless its settings say otherwise."""
-    return "n" not in _flags(words)
+def _checked_out(words: Sequence[str]) -> Sequence[str]:
+    """The paths that checkout is told of."""
+    if "--" in words:
+        return words[words.index("--") + 1 :]
+    return [word for word in words if word == "." or word.startswith(":") or word.endswith("/")]
 
 
-def _checkout(words: Sequence[str]) -> bool:
-    paths = (
-        list(words[words.index("--") + 1 :])
-        if "--" in words
-        else [w for w in words if w == "." or w.startswith(":") or w.endswith("/")]
-    )
-    return bool(
-        any(not path or _BROAD.fullmatch(path) for path in paths)
-        or {"f", "B", "C"} & set(_flags(words))
-        or _has(words, "--force", "--force-create", "--discard-changes", "--pathspec-from-file")
-    )
-
-
-def _restore(words: Sequence[str]) -> bool:
-    is_staged_only = ("S" in _flags(words) or _has(words, "--staged")) and not (
-        "W" in _flags(words) or _has(words, "--worktree")
-    )
-    paths = [word for word in words if not word.startswith("-")]
-    return not is_staged_only and any(_BROAD.fullmatch(path) for path in paths)
-
-
-def _push(words: Sequence[str]) -> bool:
-    return bool(
-        {"f", "d"} & set(_flags(words))
-        or _has(words, "--force", "--force-with-lease", "--mirror", "--delete", "--prune")
-        or any(word.startswith(("+", ":")) for word in words)
-    )
-
-
-def _branch(words: Sequence[str]) -> bool:
-    flags = set(_flags(words))
-    forced = "f" in flags or _has(words, "--force")
-    return bool({"D", "M", "C"} & flags or forced)
-
-
-_GIT_VERBS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
+_LOSING_VERBS = frozenset({"prune", "update-ref", "filter-branch", "filter-repo", "replace"})
+_LOSING_OPTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "reset": lambda words: _has(words, "--hard", "--merge", "--keep"),
-        "clean": _clean,
-        "checkout": _checkout,
-        "switch": lambda words: (
-            bool({"f", "C"} & set(_flags(words)))
-            or _has(words, "--force", "--discard-changes", "--force-create")
-        ),
-        "restore": _restore,
-        "rm": lambda words: (
-            ("r" in _flags(words) or any(_BROAD.fullmatch(word) for word in words))
-            and ("f" in _flags(words) or _has(words, "--force"))
-        ),
-        "stash": lambda words: words[:1] in (["drop"], ["clear"]),
-        "push": _push,
-        "branch": _branch,
-        "tag": lambda words: (
-            bool({"d", "f"} & set(_flags(words))) or _has(words, "--delete", "--force")
-        ),
-        "reflog": lambda words: words[:1] in (["expire"], ["delete"]),
-        "gc": lambda words: _has(words, "--prune"),
-        "prune": lambda _words: True,
-        "update-ref": lambda _words: True,
-        "checkout-index": lambda words: "f" in _flags(words) or _has(words, "--force"),
-        **dict.fromkeys(
-            ("merge", "rebase", "cherry-pick", "am", "revert"),
-            lambda words: _has(words, "--abort"),
-        ),
-        "annex": lambda words: words[:1] == ["drop"] and _has(words, "--force"),
-        "symbolic-ref": lambda words: "-d" in words or "--delete" in words,
-        "filter-branch": lambda _words: True,
-        "filter-repo": lambda _words: True,
-        "worktree": lambda words: (
-            words[:1] == ["remove"] and ("f" in _flags(words) or _has(words, "--force"))
-        ),
-        "submodule": lambda words: words[:1] == ["deinit"],
-        "replace": lambda _words: True,
-        "notes": lambda words: words[:1] in (["remove"], ["prune"]),
-        "lfs": lambda words: words[:1] == ["prune"],
-        "read-tree": lambda words: "--reset" in words or "u" in _flags(words),
+        "reset": "--hard --merge --keep",
+        "checkout": "-f -B -C --force --force-create --discard-changes --pathspec-from-file",
+        "switch": "-f -C --force --discard-changes --force-create",
+        "push": "-f -d --force --force-with-lease --mirror --delete --prune",
+        "branch": "-D -M -C -f --force",
+        "tag": "-d -f --delete --force",
+        "gc": "--prune",
+        "checkout-index": "-f --force",
+        "read-tree": "-u --reset",
+        "symbolic-ref": "-d --delete",
+        "worktree": "-f --force",
+        "annex": "--force",
+        **dict.fromkeys(("merge", "rebase", "cherry-pick", "am", "revert"), "--abort"),
     }
 )
+"""By verb: with one of these it takes something away."""
+_LOSING_ACTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "stash": "drop clear",
+        "reflog": "expire delete",
+        "submodule": "deinit",
+        "notes": "remove prune",
+        "lfs": "prune",
+        "worktree": "remove",
+        "annex": "drop",
+    }
+)
+"""By verb: the words behind it that take something away, with one of its options if it has any."""
