@@ -27,14 +27,14 @@ _KINDS: dict[str, Kind] = {"writes": "write", "reads": "read", "tools": "outside
 HOLDERS = (
     "writes only in the folder",
     "git's folder is read-only",
-    "obeyed files are put aside",
+    "files that programs act on are put aside",
     "the home folder is not there",
     ".env is hidden",
     "no network",
     "other programs are out of reach",
     "no rights over the machine",
     "undo brings it back",
-    "the person's rule or mode",
+    "your rule or mode",
 )
 """What holds a line whose text is allowed: all but the last two are the sandbox's."""
 _FOLDER = Path(__file__).with_name("hostile")
@@ -104,7 +104,7 @@ def let_through(hostile: HostileClass, workspace: Path) -> list[str]:
 
 def known_by_text(hostile: HostileClass, workspace: Path) -> list[str]:
     """Mode and line of whatever its text holds, though the class says that something else does."""
-    others = tuple(mode for mode in MODES if mode not in hostile.modes)
+    others: list[PermissionMode] = [mode for mode in MODES if mode not in hostile.modes]
     return [
         f"{mode}: {line[:200]!r}"
         for mode, line, decision in _judged(hostile, workspace, others)

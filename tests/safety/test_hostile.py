@@ -172,7 +172,7 @@ def _assert_held_within(
     others = tuple(line for line in lines if line not in setting)
     for within in (
         replace(hostile, lines=others, modes=hostile.modes[-1:]),
-        replace(hostile, lines=setting, modes=tuple(set(hostile.modes) - {"full"})),
+        replace(hostile, lines=setting, modes=tuple(m for m in hostile.modes if m != "full")),
     ):
         passed = let_through(within, workspace)
         assert not passed, "\n".join(passed)
