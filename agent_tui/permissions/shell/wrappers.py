@@ -283,16 +283,17 @@ _PLAIN_WRAPPERS = frozenset({"time", "timeout", "nice", "nohup", "command", "std
 """Wrappers that give the command inside no more power than it has alone."""
 _PLAIN_OPTIONS = frozenset({"-p", "-k", "-s", "-n", "-i", "-oL", "-eL", "--preserve-status"})
 
+_PLAIN_NAMES = """
+    nohup setsid command builtin chroot unshare taskset chrt numactl setarch fakeroot firejail
+    rlwrap valgrind perf catchsegv unbuffer
+"""
 _WRAPPERS: Mapping[str, str] = MappingProxyType(
     {
+        **dict.fromkeys(_PLAIN_NAMES.split(), ""),
+        **dict.fromkeys(("timeout", "gtimeout"), "-k -s --kill-after --signal"),
         "time": "-f -o",
-        "timeout": "-k -s --kill-after --signal",
         "nice": "-n",
         "ionice": "-c -n -p",
-        "nohup": "",
-        "setsid": "",
-        "command": "",
-        "builtin": "",
         "exec": "-a",
         "env": "-u -C --unset --chdir",
         "stdbuf": "-i -o -e",
@@ -303,25 +304,11 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "strace": "-e -o -p",
         "ltrace": "-e -o",
         "flock": "-w -E",
-        "chroot": "",
-        "unshare": "",
         "nsenter": "-t",
-        "taskset": "",
         "caffeinate": "-t -w",
-        "chrt": "",
-        "numactl": "",
-        "setarch": "",
-        "fakeroot": "",
-        "firejail": "",
-        "rlwrap": "",
-        "valgrind": "",
-        "perf": "",
-        "catchsegv": "",
-        "unbuffer": "",
         "xvfb-run": "-n -s -e -f -p -w",
         "ssh-agent": "-a -t -E -P",
         "runuser": "-u -g -G -s",
-        "gtimeout": "-k -s --kill-after --signal",
     }
 )
 """Wrappers and their options that take a word of their own."""
