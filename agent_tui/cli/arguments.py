@@ -165,7 +165,7 @@ def _add_permissions(parser: argparse.ArgumentParser) -> None:
         "--permission-mode",
         choices=("ask", "accept-edits", "plan", "full"),
         help="ask before writes and commands (default), ask before commands only, read only, "
-        "or ask only before actions that lose work, history or data, publish, or change the system",
+        "or ask only before actions that lose work or history, or change the system",
     )
     safety.add_argument(
         "--sandbox",

@@ -13,7 +13,6 @@ from agent_tui.permissions.named_paths import (
 )
 from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
 from agent_tui.permissions.programs.git import git_folders
-from agent_tui.permissions.programs.power_options import exceeds_rule, is_open, names_word
 from agent_tui.permissions.programs.read_only import (
     TOOLCHAIN_FILES,
     is_read_only,
@@ -27,7 +26,6 @@ from agent_tui.permissions.programs.search_options import (
 from agent_tui.permissions.programs.work_losses import WorkLoss, work_loss
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
-from agent_tui.permissions.shell.code import files_in_code
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import is_folder, path_exists
@@ -115,7 +113,7 @@ class CommandJudge:
                 asking.append(part)
             elif doubt := self._why_unsure(part, bases) if reads_only else _named(part):
                 changing.append(doubt)
-                if not self._is_allowed(part, bases):
+                if not self._is_allowed(part):
                     unlisted.append(doubt)
                     asking.append(part)
         written: list[Path] = []
@@ -202,29 +200,10 @@ class CommandJudge:
         found = rule.matches_part(part, ignore_prefix=True, names=self._names[part.name])
         return found == "yes" or (found == "maybe" and rule.decision == "ask")
 
-    def _is_allowed(self, part: CommandPart, bases: Sequence[Path]) -> bool:
+    def _is_allowed(self, part: CommandPart) -> bool:
         return any(
-            rule.decision == "allow"
-            and rule.matches_part(part) == "yes"
-            and not exceeds_rule(rule, part)
-            and not (is_open(rule) and self._leads_out(rule, part, bases))
-            for rule in self._rules
+            rule.decision == "allow" and rule.matches_part(part) == "yes" for rule in self._rules
         )
-
-    def _leads_out(self, rule: Rule, part: CommandPart, bases: Sequence[Path]) -> bool:
-        """Whether words that an open rule does not name may lead out of the workspace."""
-        guard = self._guard
-        places = dict.fromkeys(bases)
-        for word in part.arguments:
-            if word.value is not None and (names_word(rule, word.value) or "://" in word.value):
-                continue
-            if not word.texts:
-                return True
-            may_be_no_path = any(text.startswith("/") for text in word.texts)  # sed '/x/d'
-            for path in (path for base in bases for path in self._words.named(base, word)):
-                is_there = path_exists(path) or (len(path.parts) > 2 and path_exists(path.parent))
-                places |= {path: None} if is_there or not may_be_no_path else {}
-        return any(not (guard.may_write_freely(path) or str(path) in _STREAMS) for path in places)
 
     def _bases(self, parts: Iterable[CommandPart]) -> tuple[Path, ...]:
         """Every folder a part may run in: the workspace and wherever a ``cd`` goes."""
@@ -320,7 +299,7 @@ class CommandJudge:
             return ""
         reads_only = reads_only or is_wrapper  # what it runs is a part of its own
         names_only = reads_only and prints_names_only(part)
-        for word in dict.fromkeys(_naming_words(part, reads_only)):
+        for word in dict.fromkeys(_naming_words(part)):
             is_unread = names_only or self._words.is_exhausted
             if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
                 return f"{word.value} may match {secret}, which may contain keys or passwords"
@@ -405,12 +384,12 @@ def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
     return ""
 
 
-def _naming_words(part: CommandPart, reads_only: bool) -> tuple[Word, ...]:
-    """The words of `part` that may name files, and those of code it is given."""
+def _naming_words(part: CommandPart) -> tuple[Word, ...]:
+    """The words of `part` that may name files."""
     if part.kind == "assignment":  # a later command may read it: f=.env; cat $f
         value = part.source.partition("=")[2]
         return (Word(value, value.strip("'\"")),)
-    return part.arguments if reads_only else (*part.arguments, *files_in_code(part))
+    return part.arguments
 
 
 def path_deniers(

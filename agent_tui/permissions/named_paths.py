@@ -19,7 +19,6 @@ _MAX_EXPANDED = 1_000
 _MAX_PATTERNS = 300
 _MAX_ENTRIES = 20_000
 _MAX_SEARCHED = 3_000
-_MAX_GUESSED_GLOB_CHARS = 1_000
 _UNSEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
@@ -32,23 +31,19 @@ class PathResolver:
 
     def __init__(self) -> None:
         self.is_exhausted = False
-        self._known: dict[tuple[Path, str, bool, tuple[str, ...]], list[Path]] = {}
+        self._known: dict[tuple[Path, str, bool, str | None], list[Path]] = {}
         self._patterns_left = _MAX_PATTERNS
         self._entries_left = _MAX_ENTRIES
 
     def named(self, base: Path, word: Word) -> list[Path]:
-        """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``.
-
-        For a word that only the run will tell, what it is guessed to come to.
-        """
-        key = (base, word.source, word.is_pattern, word.texts)
+        """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
+        key = (base, word.source, word.is_pattern, word.value)
         if key not in self._known:
-            values = (_as_glob(word),) if word.is_pattern else word.texts
+            value = _as_glob(word) if word.is_pattern else word.value
             self._known[key] = [
                 path
-                for value in values
-                for text in _texts(value)
-                for path in self._paths(base, text, word.is_pattern or _is_guessed_glob(word, text))
+                for text in (_texts(value) if value is not None else ())
+                for path in self._paths(base, text, word.is_pattern)
             ]
         return self._known[key]
 
@@ -132,14 +127,6 @@ def _entries_below(folder: Path) -> Iterator[os.DirEntry[str]]:
             continue
 
 
-def _is_guessed_glob(word: Word, text: str) -> bool:
-    return word.value is None and _is_glob(text)
-
-
-def _is_glob(guess: str) -> bool:
-    return len(guess) <= _MAX_GUESSED_GLOB_CHARS and _PATTERN.search(guess) is not None
-
-
 def _as_glob(word: Word) -> str:
     """A file pattern in Python's form, or one that matches more where they may differ."""
     value = word.value or ""
@@ -155,8 +142,7 @@ def _piece_as_glob(piece: str, is_odd: bool) -> str:
 
 def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
     """A protected name that a file pattern would match if it were there; empty if none."""
-    globs = [_as_glob(word)] if word.is_pattern else [*filter(_is_glob, word.guesses)]
-    for piece in (piece for glob in globs for piece in glob.split("/")):
+    for piece in _as_glob(word).split("/") if word.is_pattern else ():
         if re.fullmatch(r"[*?]*|[^*?\[]*", piece):
             continue
         matches = re.compile(fnmatch.translate(piece.casefold())).match

@@ -13,52 +13,23 @@ from agent_tui.tools.files.protected import folded, is_secret_name
 _SECRET_FOLDERS = frozenset(
     {
         *(".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"),
-        *(".mozilla", ".thunderbird", "keyrings"),
+        *(".mozilla", ".thunderbird", "keyrings", "github-copilot"),
     }
 )
+_SECRET_PAIR_NAMES = """
+    .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
+    .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
+    run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
+"""
 _SECRET_PAIRS = frozenset(
-    {
-        (".config", "gcloud"),
-        (".config", "gh"),
-        (".config", "hub"),
-        (".config", "op"),
-        (".config", "rclone"),
-        ("library", "keychains"),
-        ("etc", "shadow"),
-        ("etc", "gshadow"),
-        ("etc", "sudoers"),
-        ("etc", "sudoers.d"),
-        (".cargo", "credentials"),
-        (".cargo", "credentials.toml"),
-        (".gem", "credentials"),
-        (".m2", "settings.xml"),
-        (".terraform.d", "credentials.tfrc.json"),
-        ("run", "secrets"),
-        (".config", "anthropic"),
-        (".config", "doctl"),
-        (".config", "chromium"),
-        (".config", "google-chrome"),
-        ("git", "credentials"),
-        ("huggingface", "token"),
-        (".huggingface", "token"),
-        ("composer", "auth.json"),
-        (".composer", "auth.json"),
-        ("nuget", "nuget.config"),
-        ("age", "keys.txt"),
-        (".fly", "config.yml"),
-        (".oci", "config"),
-        (".kaggle", "kaggle.json"),
-        (".codex", "auth.json"),
-        (".claude", ".credentials.json"),
-        (".gemini", "oauth_creds.json"),
-        ("agent", "auth.json"),
-        ("opencode", "auth.json"),
-        ("github-copilot", "apps.json"),
-        ("github-copilot", "hosts.json"),
-        ("litellm", "github_copilot"),
-        ("litellm", "chatgpt"),
-    }
+    (first, second)
+    for first, _, second in (name.partition("/") for name in _SECRET_PAIR_NAMES.split())
 )
+_KEY_OF_A_PROGRAM = re.compile(
+    r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"
+    r"(?:\.(?:json|toml|ya?ml|txt|xml|tfrc\.json|db))?"
+)
+"""What programs call the file of their keys, in folders of the home folder with a dot."""
 _STARTUP_NAMES = """
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
     .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession
@@ -137,7 +108,7 @@ class ProtectedPaths:
         names = [folded(part) for part in path.parts]
         if any(name in _SECRET_FOLDERS for name in names) or _has_pair(names, _SECRET_PAIRS):
             return f"{path} is where keys are kept"
-        if names and is_secret_name(path.name):
+        if names and (is_secret_name(path.name) or self._is_key_of_a_program(path)):
             return f"{path} may contain keys or passwords"
         if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
             return f"{path} exposes a running program"
@@ -154,6 +125,13 @@ class ProtectedPaths:
         if self.may_write_freely(path) or is_skill or not self.is_unseen(path):
             return ""
         return f"{path} is outside the folders that the sandbox shows"
+
+    def _is_key_of_a_program(self, path: Path) -> bool:
+        if _KEY_OF_A_PROGRAM.fullmatch(folded(path.name)) is None or self.is_inside(path):
+            return False
+        if self.home is None or not path.is_relative_to(self.home):
+            return False
+        return path.relative_to(self.home).parts[0].startswith(".")
 
     def why_writing_asks(self, path: Path) -> str:
         """Why changing `path` always asks; empty if it does not."""

@@ -639,10 +639,11 @@ def test_a_rule_with_arguments_allows_no_tool_of_another_program():
     assert narrowed.judge("mcp__web__search", outside).decision == "ask"
 
 
-def test_a_rule_for_a_program_does_not_cover_options_that_run_others():
+def test_a_rule_with_a_star_allows_the_program_and_nothing_beside_it():
     permissions = _permissions(allow=("bash(tar *)",))
-    assert permissions.judge("bash", _bash("tar tf a.tar")).decision == "allow"
-    assert permissions.judge("bash", _bash("tar cf a.tar --to-command=sh b")).decision == "ask"
+    assert permissions.judge("bash", _bash("tar cf a.tar --to-command=sh b")).decision == "allow"
+    assert permissions.judge("bash", _bash("tar tf a.tar; sh b")).decision == "ask"
+    assert permissions.judge("bash", _bash("tar cf a.tar .env")).decision == "ask"
 
 
 def test_of_two_rules_for_a_file_that_the_shell_writes_the_more_specific_one_holds():

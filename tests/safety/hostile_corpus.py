@@ -1,13 +1,15 @@
-"""The hostile lines below ``hostile/``: what they are, and which of them the engine lets through.
+"""The hostile lines below ``hostile/``: what they are, and what holds each of them.
 
 Each file is a list of classes. `commands` holds one command a line, `texts` those with characters
-a line cannot show, `very_long` long ones by their repeated piece. A class holds if no line of it
-is allowed in any of its `modes` (all by default), or, with `must: deny`, if each is denied. What
-is `of` ``writes`` or ``reads`` names files instead of commands, what is of ``tools`` tools that
-nobody knows. `files` and `remove` change the workspace first, `~` is a home folder of its own.
+a line cannot show, `very_long` long ones by their repeated piece. The text of a line holds it if
+it is allowed in none of the class's `modes` (all by default), or, with `must: deny`, is denied. In
+the other modes its text says nothing, and `held_by` names what holds it, one of `HOLDERS`. What is
+`of` ``writes`` or ``reads`` names files instead of commands, what is of ``tools`` tools that nobody
+knows. `files` and `remove` change the workspace first, `~` is a home folder of its own.
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,18 +24,35 @@ from tests.safety.corpus import MODES, make_workspace
 
 Kind: TypeAlias = Literal["execute", "write", "read", "outside"]
 _KINDS: dict[str, Kind] = {"writes": "write", "reads": "read", "tools": "outside"}
+HOLDERS = (
+    "writes only in the folder",
+    "git's folder is read-only",
+    "files that programs act on are put aside",
+    "the home folder is not there",
+    ".env is hidden",
+    "no network",
+    "other programs are out of reach",
+    "no rights over the machine",
+    "undo brings it back",
+    "your rule or mode",
+)
+"""What holds a line whose text is allowed: all but the last two are the sandbox's."""
 _FOLDER = Path(__file__).with_name("hostile")
 
 
 @dataclass(frozen=True, slots=True)
 class HostileClass:
-    """Lines that must be held in the same modes, with the rules in force and the files there."""
+    """Lines that must be held in the same modes, with the rules in force and the files there.
+
+    In `modes` their text holds them; in the others `held_by`, one of `HOLDERS`.
+    """
 
     name: str
     file: str
     kind: Kind
     lines: tuple[str, ...]
     modes: tuple[PermissionMode, ...]
+    held_by: str
     must: Literal["ask", "deny"]
     allow: tuple[str, ...]
     deny: tuple[str, ...]
@@ -51,6 +70,7 @@ def hostile_classes() -> Iterator[HostileClass]:
                 kind=_KINDS.get(given.get("of", "commands"), "execute"),
                 lines=tuple(_lines(given)),
                 modes=tuple(cast(Sequence[PermissionMode], given.get("modes", MODES))),
+                held_by=given.get("held_by", ""),
                 must=given.get("must", "ask"),
                 allow=tuple(given.get("allow", ())),
                 deny=tuple(given.get("deny", ())),
@@ -74,9 +94,43 @@ def make_hostile_workspace(folder: Path, hostile: HostileClass) -> Path:
 
 
 def let_through(hostile: HostileClass, workspace: Path) -> list[str]:
-    """Mode and line of whatever is not held."""
-    passed: list[str] = []
-    for mode in hostile.modes:
+    """Mode and line of whatever its text does not hold."""
+    return [
+        f"{mode}: {line[:200]!r}"
+        for mode, line, decision in _judged(hostile, workspace, hostile.modes)
+        if decision == "allow" or (hostile.must == "deny" and decision == "ask")
+    ]
+
+
+def known_by_text(hostile: HostileClass, workspace: Path) -> list[str]:
+    """Mode and line of whatever its text holds, though the class says that something else does."""
+    others: list[PermissionMode] = [mode for mode in MODES if mode not in hostile.modes]
+    return [
+        f"{mode}: {line[:200]!r}"
+        for mode, line, decision in _judged(hostile, workspace, others)
+        if decision != "allow"
+    ]
+
+
+def held_table() -> str:
+    """What holds how many lines of each file, in Markdown."""
+    counts = {holder: Counter[str]() for holder in ("", *HOLDERS)}
+    for hostile in hostile_classes():
+        counts[hostile.held_by][hostile.file] += len(hostile.lines)
+    files = sorted({file for counted in counts.values() for file in counted})
+    rows = [
+        (holder or "its text, in every mode", *(counted[file] or "" for file in files))
+        for holder, counted in counts.items()
+    ]
+    head = ("held by", *files), ("---", *["--:"] * len(files))
+    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in (*head, *rows))
+
+
+def _judged(
+    hostile: HostileClass, workspace: Path, modes: Sequence[PermissionMode]
+) -> Iterator[tuple[PermissionMode, str, str]]:
+    """Mode, line and decision."""
+    for mode in modes:
         permissions = PermissionEngine(
             mode=mode,
             rules=PermissionSettings(allow=hostile.allow, deny=hostile.deny),
@@ -88,10 +142,7 @@ def let_through(hostile: HostileClass, workspace: Path) -> list[str]:
         assert not permissions.problems
         for line in hostile.lines:
             tool, intent = _intent(hostile.kind, line, workspace)
-            decision = permissions.judge(tool, intent).decision
-            if decision == "allow" or (hostile.must == "deny" and decision == "ask"):
-                passed.append(f"{mode}: {line[:200]!r}")
-    return passed
+            yield mode, line, permissions.judge(tool, intent).decision
 
 
 def _intent(kind: Kind, line: str, workspace: Path) -> tuple[str, Intent]:
@@ -110,3 +161,7 @@ def _lines(given: dict[str, object]) -> Iterator[str]:
     yield from cast(Sequence[str], given.get("texts", ()))
     for long in cast(Sequence[dict[str, str]], given.get("very_long", ())):
         yield long["head"] + long["filler"] * int(long["times"]) + long["tail"]
+
+
+if __name__ == "__main__":
+    print(held_table())

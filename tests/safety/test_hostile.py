@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.safety.corpus import judge
+from tests.safety.corpus import MODES, judge
 from tests.safety.hostile_corpus import (
+    HOLDERS,
     HostileClass,
+    held_table,
     hostile_classes,
+    known_by_text,
     let_through,
     make_hostile_workspace,
 )
@@ -26,6 +29,7 @@ _ASKING = tuple(
     for hostile in _CLASSES
     if hostile.kind == "execute" and hostile.must == "ask" and hostile.file != "spellings"
 )
+_PAGE = Path(__file__).parents[2] / "docs/pages/permissions.md"
 _MAX_ASKED = 0.03
 _AROUND_TEXT = (
     "bash -c {quoted}",
@@ -67,6 +71,7 @@ _AROUND_PROGRAM = (
     "{} > /dev/null 2>&1",
 )
 _PROGRAM_FIRST = re.compile(r"[a-z][\w.-]*(?= |$)")
+_SETS_FIRST = re.compile(r"\b[a-z]=\S+; (?:cat|find|git)\b")
 _BUILTIN_FIRST = re.compile(
     r"(?:for|while|if|case|until|select|function|coproc|set|shopt|read|printf -v|mapfile|readarray"
     r"|declare|typeset|export|readonly|local|eval|alias|source|trap|cd|pushd|shift|time|exec"
@@ -94,8 +99,11 @@ def test_no_line_of_the_class_gets_through(
     hostile: HostileClass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    passed = let_through(hostile, make_hostile_workspace(tmp_path, hostile))
+    workspace = make_hostile_workspace(tmp_path, hostile)
+    passed = let_through(hostile, workspace)
     assert not passed, "\n".join(passed)
+    known = known_by_text(hostile, workspace)
+    assert not known, "these belong to a class that is held by text:\n" + "\n".join(known)
 
 
 @pytest.mark.parametrize("hostile", _ASKING, ids=_named)
@@ -126,6 +134,13 @@ def test_the_classes_hold_what_they_should():
     assert len({hostile.name for hostile in _CLASSES}) == len(_CLASSES)
 
 
+def test_something_holds_every_line_in_every_mode_and_the_docs_say_what():
+    for hostile in _CLASSES:
+        assert (hostile.held_by in HOLDERS) == (set(hostile.modes) < set(MODES)), hostile.name
+    is_told = held_table() in _PAGE.read_text("utf-8")
+    assert is_told, "put there what python -m tests.safety.hostile_corpus prints"
+
+
 def test_everyday_commands_that_only_read_are_hardly_asked_about(workspace: Path):
     _assert_few_asked(workspace, _EVERYDAY)
 
@@ -150,10 +165,17 @@ def _ways_around(line: str) -> list[str]:
 def _assert_held_within(
     lines: list[str], hostile: HostileClass, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In the most permissive mode; within a branch, no text tells whether a variable is set."""
     monkeypatch.setenv("HOME", str(folder / "home"))
-    within = replace(hostile, lines=tuple(lines), modes=hostile.modes[-1:])
-    passed = let_through(within, make_hostile_workspace(folder, hostile))
-    assert not passed, "\n".join(passed)
+    workspace = make_hostile_workspace(folder, hostile)
+    setting = tuple(line for line in lines if _SETS_FIRST.search(line))
+    others = tuple(line for line in lines if line not in setting)
+    for within in (
+        replace(hostile, lines=others, modes=hostile.modes[-1:]),
+        replace(hostile, lines=setting, modes=tuple(m for m in hostile.modes if m != "full")),
+    ):
+        passed = let_through(within, workspace)
+        assert not passed, "\n".join(passed)
 
 
 def _assert_few_asked(workspace: Path, commands: tuple[str, ...] | list[str]) -> None:

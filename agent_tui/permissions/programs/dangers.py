@@ -1,13 +1,12 @@
 """Commands that destroy more than a project: these ask in every mode."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 
-from agent_tui.permissions.programs.destruction import destruction_of, run_by
+from agent_tui.permissions.programs.destruction import destruction_of
 from agent_tui.permissions.programs.machine import OURSELVES, machine_danger_of
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
@@ -35,19 +34,7 @@ _CHANGES_TARGETS = frozenset(_TARGET_CHANGER_NAMES.split())
 
 _WRITES_LAST = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _CALLS_ITSELF = re.compile(r"([\w:]+)\s*\(\)\s*\{.*(?<!\w)\1\s*[|&]", re.DOTALL)
-_OUTPUT_OPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "curl": ("o", r"--output(?:-dir)?"),
-        "wget": ("OP", r"--(?:output-document|directory-prefix)"),
-        "tar": ("C", r"--(?:directory|cd)"),
-        "unzip": ("d", r"--directory"),
-        **dict.fromkeys(("cp", "mv", "ln", "install"), ("t", r"--target-directory")),
-        **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "go", "rustc"), ("o", r"--output")),
-    }
-)
-"""Options whose value is a file or folder to write to: letters, and a pattern of long ones."""
-
-_MOVERS = frozenset({"mv", "rsync", "ln"})
+_MOVERS = frozenset({"mv", "ln"})
 _OWN_VERB_NAMES = """
     git npm npx pnpm yarn pip pip3 cargo go docker podman kubectl gh aws make apt apt-get brew
     uv poetry rails rake bundle gem terraform helm dotnet mvn gradle
@@ -55,7 +42,7 @@ _OWN_VERB_NAMES = """
 _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
 """Programs whose words are verbs of their own, or commands for elsewhere."""
 
-_HIDDEN = frozenset({"rm", "dd", "shred", "chmod", "chown", "find", "mkfs", *OURSELVES})
+_HIDDEN = frozenset({"rm", "dd", "shred", "find", "mkfs", *OURSELVES})
 _MAX_HIDDEN_WORDS = 12
 
 
@@ -105,22 +92,12 @@ def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
 
 def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> str:
     name = part.name.rpartition("/")[2].casefold()
-    if changed := machine_danger_of(name, part) or _danger_of_inner(name, part):
+    if changed := machine_danger_of(name, part):
         return changed
     if lost := destruction_of(part):
         return lost
     danger = _folder_danger(name, part, bases, guard)
     return _system_change(name, part, bases, guard) if danger is None else danger
-
-
-def _danger_of_inner(name: str, part: CommandPart) -> str:
-    """What a runner would run may change the machine: ``npx PROGRAM``."""
-    values = [word.value or "" for word in part.arguments]
-    if not (inner := run_by(name, values)):
-        return ""
-    behind = values[values.index(inner[0]) + 1 :]
-    words = tuple(Word(value, value) for value in (inner[0], *behind))
-    return machine_danger_of(inner[0].rpartition("/")[2], CommandPart(part.source, words))
 
 
 def _folder_danger(
@@ -135,7 +112,7 @@ def _folder_danger(
     if name in _RECURSIVE and (_is_recursive(part) or _is_fed_by_search(part)):
         action = f"recursive {name}" if _is_recursive(part) else f"{name} of everything found"
         return _broad_delete(_targets(part), bases, guard, action)
-    if name in _MOVERS - {"rsync"}:
+    if name in _MOVERS:
         return _broad_delete(_targets(part)[:-1], bases, guard, name, may_leave=True) or None
     return None
 
@@ -164,7 +141,7 @@ def folder_change(name: str, part: CommandPart) -> FolderChange | None:
     values = [word.value or "" for word in part.arguments]
     if name == "find" and "-delete" in values:
         return FolderChange("find -delete", tuple(_find_roots(part)))
-    if name in _TAKES_FOLDERS or (name == "rm" and any(map(_RECURSIVE_OPTION.fullmatch, values))):
+    if name in _TAKES_FOLDERS or (name == "rm" and _is_recursive(part)):
         return FolderChange(f"recursive {name}", tuple(_targets(part)))
     if name == "rsync" and any(value.startswith("--del") for value in values):
         return FolderChange("rsync --delete", tuple(_targets(part)[-1:]))
@@ -181,16 +158,15 @@ def _system_change(
     name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
 ) -> str:
     """Why a file of the system, or a device, would be changed."""
-    for word in (*_changed_operands(name, part), *_named_outputs(name, part)):
+    for word in _changed_operands(name, part):
         for base in bases:
-            for text in word.texts:
-                path = _resolved(base, replace(word, value=text, has_tilde=text[:1] == "~"))
-                if path is None:
-                    continue
-                if danger := device_danger(path) or guard.why_system_asks(path):
-                    return danger
-                if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
-                    return f"{name} outside the folder: {path}"
+            path = _resolved(base, word) if word.value is not None else None
+            if path is None:
+                continue
+            if danger := device_danger(path) or guard.why_system_asks(path):
+                return danger
+            if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
+                return f"{name} outside the folder: {path}"
     return ""
 
 
@@ -202,29 +178,10 @@ def _changed_operands(name: str, part: CommandPart) -> list[Word]:
         return _targets(part)[-1:]
     if name in _CHANGES_TARGETS:
         return _targets(part)
-    if name in ("sed", "perl", "ruby") and any(
-        re.match(r"-\w*i|--in-place", word.value or "") for word in part.arguments
-    ):
-        return [word for word in _targets(part) if (word.value or "")[:1] in ("/", "~")]
     if name == "dd":
         outputs = (w for w in part.arguments if (w.value or "").startswith("of="))
         return [Word(word.source, (word.value or "")[3:]) for word in outputs]
     return []
-
-
-def _named_outputs(name: str, part: CommandPart) -> list[Word]:
-    """Where an option tells a program to write: ``curl -o FILE``, ``tar -C FOLDER``."""
-    letter, long = _OUTPUT_OPTIONS.get(name, ("", ""))
-    found: list[Word] = []
-    for word, after in pairwise((*part.arguments, Word("", ""))):
-        value = word.value or ""
-        if letter and re.fullmatch(rf"-\w*[{letter}]|{long}", value):
-            found.append(after)
-        elif letter and (
-            joined := re.fullmatch(rf"(?:-\w*?[{letter}]|{long}=)([/~.].*)", value, re.S)
-        ):
-            found.append(Word(word.source, joined[1]))
-    return found
 
 
 def device_danger(target: Path) -> str:
@@ -321,24 +278,5 @@ def _find_roots(part: CommandPart) -> list[Word]:
 
 
 def _is_recursive(part: CommandPart) -> bool:
-    """Whether an option says so, or a word may come to one when the command runs.
-
-    An unknown variable counts as the name of one file: without the option, rm removes no folder.
-    """
-    return any(map(_may_be_recursive_option, part.arguments))
-
-
-def _may_be_recursive_option(word: Word) -> bool:
-    if word.value is not None:
-        return _RECURSIVE_OPTION.fullmatch(word.value) is not None
-    written = re.sub(r"[\"'\\]", "", word.source)
-    if written.startswith("-"):
-        return True
-    joined, apart = _PLAIN_VARIABLE.sub("", written), _PLAIN_VARIABLE.sub(" ", written)
-    guessed = (piece for guess in word.guesses for piece in (guess, *guess.split()))
-    if any(map(_RECURSIVE_OPTION.fullmatch, (joined, *apart.split(), *guessed))):
-        return True
-    is_positional = re.search(r"\$\{?[@\d]|\[@\]", word.source)
-    if word.guesses or (word.source.startswith('"') and not is_positional):
-        return False
-    return re.search(r"[$`]", joined) is not None
+    """Whether an option says so; what only the run will tell counts as the name of a file."""
+    return any(_RECURSIVE_OPTION.fullmatch(word.value or "") for word in part.arguments)

@@ -1,128 +1,51 @@
-"""Commands that take away what no undo brings back: history, remote data, packages, keys.
+"""Commands of version control that lose work or history.
 
-These ask in every mode, as `dangers` do. Whether a program's words mean that is told by
-`loss_table`; git has words of its own here.
+What only exists here and is in no commit is lost for good, so these ask in every mode.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from agent_tui.permissions.programs.loss_table import KEYS_SHOWN, LOSSES
 from agent_tui.permissions.shell.words import CommandPart
 
-_REHEARSALS = frozenset({"--dry-run", "--dryrun", "--help", "--dry-run=client"})
-"""With one of these nothing is done. ``-h`` often names a host."""
+_REHEARSALS = frozenset({"--dry-run", "--help"})
+"""With one of these nothing is done."""
 
 _GIT_GLOBALS_WITH_VALUE = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"}
 )
 _BROAD = re.compile(r"\.{1,2}/?|:/.*|:\(.*|.*/|.*[*?\[].*|(?:.*/)?[^./]+")
 """Paths that mean whole folders, or may: what has no suffix."""
-_CONFIG_THAT_RUNS = re.compile(
-    r"alias\..*|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass|attributesfile"
-    r"|worktree)|(diff|merge|filter|pager|difftool|mergetool|browser|man)\..*|credential\..*"
-    r"|gpg\..*|include.*|sequence\.editor|url\..*|remote\..*\.(uploadpack|receivepack|vcs|proxy)"
-    r"|uploadpack\..*|init\.templatedir|submodule\..*|protocol\..*|interactive\.difffilter"
-    r"|sendemail\..*|trailer\..*|log\.mailmap|mailmap\..*|http\..*|receive\..*|extensions\..*",
-    re.IGNORECASE,
+_OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        name: re.compile(rf"(?:.* )?(?:{words})(?: .*)?", re.DOTALL)
+        for name, words in {
+            "hg": r"purge|strip|update (.* )?(-\w*C\w*|--clean)|revert (.* )?--all",
+            "svn": r"revert (.* )?(-R|--recursive)|delete (.* )?\w+://\S+",
+            "jj": r"abandon|op(eration)? abandon",
+        }.items()
+    }
 )
-_CONFIG_LOOKS = re.compile(r"-l|--list|--get.*|list|get")
-_CONFIG_ELSEWHERE = re.compile(r"--global|--system|--file(=.*)?|-f|--worktree")
-
-_SQL_CLIENT_NAMES = """
-    psql mysql mariadb sqlite3 duckdb sqlcmd cqlsh clickhouse clickhouse-client mongosh mongo
-    wrangler redis-cli valkey-cli cockroach trino presto snowsql bq usql pgcli mycli litecli sqlplus
-"""
-SQL_CLIENTS = frozenset(_SQL_CLIENT_NAMES.split())
-_SQL = re.compile(
-    r"\b(?:drop\s+(?:table|database|schema|(?:materialized\s+)?view|index|role|user|column|keyspace"
-    r"|collection|owned|type|function|extension|tablespace|sequence|trigger)\b"
-    r"|truncate\s+\S|delete\s+from\s+(?!.*\bwhere\b)|dropdatabase\s*\("
-    r"|deletemany\s*\(\s*\{?\s*\}?\s*\)|flushall\b|flushdb\b)|\.drop\s*\(",
-    re.IGNORECASE | re.DOTALL,
-)
-
-_RUNNER_NAMES = """
-    npx bunx bundle python python3 php ruby node npm pnpm yarn bun uv uvx pipx poetry pdm hatch
-    pipenv rye dotnet composer mise
-"""
-RUNNERS = frozenset(_RUNNER_NAMES.split())
-"""Programs whose next word may be one of the others: ``npx prisma migrate reset``."""
-RUNNING_WORDS = frozenset({"exec", "dlx", "run", "tool", "x"})
-_REMOTE_DELETE = re.compile(
-    r"(?:.* )?(?:-\w*X ?|--request[ =]|--method[ =])?DELETE\b(?: .*)?", re.DOTALL | re.IGNORECASE
-)
-_WEB_CLIENTS = frozenset({"curl", "http", "https", "xh", "wget"})
-_THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.[\d.]+|\[::1\]|:\d)(?:[:/].*)?")
 
 
 def destruction_of(part: CommandPart) -> str:
     """What `part` would take away for good; empty where it is not known to."""
-    return next(filter(None, (_destruction(part, words) for words in _readings(part))), "")
-
-
-def _readings(part: CommandPart) -> Iterator[list[str]]:
-    """The words behind the name as they stand, and as what they are guessed to come to."""
-    yield [word.value or "" for word in part.arguments]
-    for turn in range(max((len(word.guesses) for word in part.arguments), default=0)):
-        chosen = [
-            word.texts[min(turn, len(word.texts) - 1)] if word.texts else ""
-            for word in part.arguments
-        ]
-        yield chosen
-
-
-def _destruction(part: CommandPart, words: Sequence[str]) -> str:
-    name = part.name.rpartition("/")[2].removesuffix(".sh").removesuffix(".exe").casefold()
+    name = part.name.rpartition("/")[2].removesuffix(".exe").casefold()
+    words = [word.value or "" for word in part.arguments]
     if _REHEARSALS & set(words) or words[-1:] == ["-h"]:
         return ""
-    if name == "git":
-        return _git_destruction(words)
-    if name in SQL_CLIENTS or SQL_CLIENTS & {word.rpartition("/")[2] for word in words}:
-        fed = part.piped_from.arguments if part.piped_from is not None else ()
-        texts = (part.input, *(word.value or word.source for word in (*part.arguments, *fed)))
-        if any(map(_SQL.search, texts)):
-            return f"{name} deletes data permanently"
-    if name in _WEB_CLIENTS and _REMOTE_DELETE.fullmatch(" ".join(words)):
-        places = [word for word in words if re.search(r"[.:/]", word)]
-        if not any(map(_THIS_MACHINE.fullmatch, places)):
-            return f"{name} deletes something on another machine"
-    inner = run_by(name, words)
-    if inner and (told := _told(inner[0].rpartition("/")[2], inner[1:])):
-        return told
-    return _told(name, words)
-
-
-def run_by(name: str, words: Sequence[str]) -> list[str]:
-    """The command that a runner would run, by its words; empty where `name` is none.
-
-    ``uv run python manage.py flush`` is ``manage.py flush``.
-    """
-    if name not in RUNNERS:
-        return []
-    inner = [word for word in words if not word.startswith("-")]
-    while inner and (inner[0] in RUNNING_WORDS or inner[0] in RUNNERS):
-        inner = inner[1:]
-    return inner
+    if name != "git":
+        return known_loss(name, words)
+    verb, others = git_loss(words)
+    return f"git {' '.join([verb, *others])[:40]} discards work or history" if verb else ""
 
 
 def known_loss(name: str, words: Sequence[str]) -> str:
-    """What a program loses for good by the table; empty where nothing is known."""
+    """What a version control system other than git loses for good; empty where it loses nothing."""
     text = " ".join(words)
-    is_loss = name in LOSSES and LOSSES[name].fullmatch(text) is not None
+    is_loss = name in _OTHER_SYSTEMS and _OTHER_SYSTEMS[name].fullmatch(text) is not None
     return f"{name} {' '.join(text.split())[:40]}".strip() + " cannot be undone" if is_loss else ""
-
-
-def _told(name: str, words: Sequence[str]) -> str:
-    if lost := known_loss(name, words):
-        return lost
-    text = " ".join(words)
-    shown = f"{name} {' '.join(text.split())[:40]}".strip()
-    if name in KEYS_SHOWN and KEYS_SHOWN[name].fullmatch(text):
-        return f"{shown} prints or changes keys or passwords"
-    return ""
 
 
 def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
@@ -131,151 +54,93 @@ def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
     Args:
         words: Those behind ``git``.
     """
-    rest = _from_verb(words)
-    verb, others = (rest[0], rest[1:]) if rest else ("", [])
-    takes_away = _GIT_VERBS.get(verb)
-    return (verb, others) if takes_away is not None and takes_away(others) else ("", [])
-
-
-def _from_verb(words: Sequence[str]) -> list[str]:
-    """The verb of a git command and the words behind it."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
         del rest[: 2 if rest[0] in _GIT_GLOBALS_WITH_VALUE else 1]
-    return rest
+    verb, others = (rest[0], rest[1:]) if rest else ("", [])
+    return (verb, others) if _takes_away(verb, others) else ("", [])
 
 
-def _git_destruction(words: Sequence[str]) -> str:
-    before_verb = words[: len(words) - len(_from_verb(words))]
-    settings = (after for word, after in pairwise(before_verb) if word == "-c")
-    if any(map(_CONFIG_THAT_RUNS.match, settings)):
-        return "makes git run a program"
-    verb, others = git_loss(words)
-    if not verb:
-        return ""
-    if verb == "config":
-        return "git config changes what git runs, or the settings of all repositories"
-    shown = f"git {' '.join([verb, *others])[:40]}"
-    loses = "prints passwords" if verb.startswith("credential") else "discards work or history"
-    return f"{shown} {loses}"
+def _takes_away(verb: str, words: Sequence[str]) -> bool:
+    if verb in _LOSING_ACTIONS:
+        options, action = _LOSING_OPTIONS.get(verb, ""), words[:1]
+        return (
+            any(action)
+            and action[0] in _LOSING_ACTIONS[verb].split()
+            and (not options or _has(words, options))
+        )
+    if verb in _LOSING_OPTIONS and _has(words, _LOSING_OPTIONS[verb]):
+        return True
+    match verb:
+        case "clean":  # without force git refuses, unless its settings say otherwise
+            return not _has(words, "-n")
+        case "checkout":
+            return any(not path or _BROAD.fullmatch(path) for path in _checked_out(words))
+        case "restore":
+            return (_has(words, "-W --worktree") or not _has(words, "-S --staged")) and any(
+                _BROAD.fullmatch(word) for word in words if not word.startswith("-")
+            )
+        case "rm":
+            is_broad = _has(words, "-r") or any(map(_BROAD.fullmatch, words))
+            return is_broad and _has(words, "-f --force")
+        case "push":
+            return any(word.startswith(("+", ":")) for word in words)
+        case _:
+            return verb in _LOSING_VERBS
 
 
-def _flags(words: Sequence[str]) -> str:
-    """All short options as letters."""
-    return "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
-
-
-def _has(words: Sequence[str], *options: str) -> bool:
+def _has(words: Sequence[str], options: str) -> bool:
     """Whether one of the options is there: whole, with a value, or cut short as git allows."""
+    letters = "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
     names = [word.partition("=")[0] for word in words]
+    return any(
+        option[1:] in letters if len(option) == len("-f") else _is_named(option, names)
+        for option in options.split()
+    )
+
+
+def _is_named(option: str, names: Sequence[str]) -> bool:
     return any(
         name == option or (len(name) > len("--") and name[:2] == "--" and option.startswith(name))
         for name in names
-        for option in options
     )
 
 
-def _clean(words: Sequence[str]) -> bool:
-    """Without force git refuses, unless its settings say otherwise."""
-    return "n" not in _flags(words)
+def _checked_out(words: Sequence[str]) -> Sequence[str]:
+    """The paths that checkout is told of."""
+    if "--" in words:
+        return words[words.index("--") + 1 :]
+    return [word for word in words if word == "." or word.startswith(":") or word.endswith("/")]
 
 
-def _checkout(words: Sequence[str]) -> bool:
-    paths = (
-        list(words[words.index("--") + 1 :])
-        if "--" in words
-        else [w for w in words if w == "." or w.startswith(":") or w.endswith("/")]
-    )
-    return bool(
-        any(not path or _BROAD.fullmatch(path) for path in paths)
-        or {"f", "B", "C"} & set(_flags(words))
-        or _has(words, "--force", "--force-create", "--discard-changes", "--pathspec-from-file")
-    )
-
-
-def _restore(words: Sequence[str]) -> bool:
-    is_staged_only = ("S" in _flags(words) or _has(words, "--staged")) and not (
-        "W" in _flags(words) or _has(words, "--worktree")
-    )
-    paths = [word for word in words if not word.startswith("-")]
-    return not is_staged_only and any(_BROAD.fullmatch(path) for path in paths)
-
-
-def _push(words: Sequence[str]) -> bool:
-    return bool(
-        {"f", "d"} & set(_flags(words))
-        or _has(words, "--force", "--force-with-lease", "--mirror", "--delete", "--prune")
-        or any(word.startswith(("+", ":")) for word in words)
-    )
-
-
-def _branch(words: Sequence[str]) -> bool:
-    flags = set(_flags(words))
-    forced = "f" in flags or _has(words, "--force")
-    return bool({"D", "M", "C"} & flags or forced)
-
-
-def _config(words: Sequence[str]) -> bool:
-    if any(_CONFIG_LOOKS.fullmatch(word) for word in words[:2]):
-        return False
-    names = [word for word in words if not word.startswith("-") and "." in word]
-    if len([word for word in words if not word.startswith("-")]) < 2 and not _has(
-        words, "--unset", "--unset-all", "--remove-section", "--edit", "-e", "edit"
-    ):
-        return False
-    if any(_CONFIG_ELSEWHERE.fullmatch(word) for word in words):
-        return True
-    return _has(words, "--edit", "-e") or any(
-        _CONFIG_THAT_RUNS.fullmatch(name) for name in names[:1]
-    )
-
-
-def _prints_password(words: Sequence[str]) -> bool:
-    return words[:1] in (["fill"], ["get"])
-
-
-_GIT_VERBS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
+_LOSING_VERBS = frozenset({"prune", "update-ref", "filter-branch", "filter-repo", "replace"})
+_LOSING_OPTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "reset": lambda words: _has(words, "--hard", "--merge", "--keep"),
-        "clean": _clean,
-        "checkout": _checkout,
-        "switch": lambda words: (
-            bool({"f", "C"} & set(_flags(words)))
-            or _has(words, "--force", "--discard-changes", "--force-create")
-        ),
-        "restore": _restore,
-        "rm": lambda words: (
-            ("r" in _flags(words) or any(_BROAD.fullmatch(word) for word in words))
-            and ("f" in _flags(words) or _has(words, "--force"))
-        ),
-        "stash": lambda words: words[:1] in (["drop"], ["clear"]),
-        "push": _push,
-        "branch": _branch,
-        "tag": lambda words: (
-            bool({"d", "f"} & set(_flags(words))) or _has(words, "--delete", "--force")
-        ),
-        "reflog": lambda words: words[:1] in (["expire"], ["delete"]),
-        "gc": lambda words: _has(words, "--prune"),
-        "prune": lambda _words: True,
-        "update-ref": lambda _words: True,
-        "checkout-index": lambda words: "f" in _flags(words) or _has(words, "--force"),
-        **dict.fromkeys(
-            ("merge", "rebase", "cherry-pick", "am", "revert"),
-            lambda words: _has(words, "--abort"),
-        ),
-        "annex": lambda words: words[:1] == ["drop"] and _has(words, "--force"),
-        **dict.fromkeys(("credential", "credential-manager"), _prints_password),
-        "symbolic-ref": lambda words: "-d" in words or "--delete" in words,
-        "filter-branch": lambda _words: True,
-        "filter-repo": lambda _words: True,
-        "worktree": lambda words: (
-            words[:1] == ["remove"] and ("f" in _flags(words) or _has(words, "--force"))
-        ),
-        "submodule": lambda words: words[:1] == ["deinit"],
-        "replace": lambda _words: True,
-        "notes": lambda words: words[:1] in (["remove"], ["prune"]),
-        "lfs": lambda words: words[:1] == ["prune"],
-        "config": _config,
-        "read-tree": lambda words: "--reset" in words or "u" in _flags(words),
+        "reset": "--hard --merge --keep",
+        "checkout": "-f -B -C --force --force-create --discard-changes --pathspec-from-file",
+        "switch": "-f -C --force --discard-changes --force-create",
+        "push": "-f -d --force --force-with-lease --mirror --delete --prune",
+        "branch": "-D -M -C -f --force",
+        "tag": "-d -f --delete --force",
+        "gc": "--prune",
+        "checkout-index": "-f --force",
+        "read-tree": "-u --reset",
+        "symbolic-ref": "-d --delete",
+        "worktree": "-f --force",
+        "annex": "--force",
+        **dict.fromkeys(("merge", "rebase", "cherry-pick", "am", "revert"), "--abort"),
     }
 )
+"""By verb: with one of these it takes something away."""
+_LOSING_ACTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "stash": "drop clear",
+        "reflog": "expire delete",
+        "submodule": "deinit",
+        "notes": "remove prune",
+        "lfs": "prune",
+        "worktree": "remove",
+        "annex": "drop",
+    }
+)
+"""By verb: the words behind it that take something away, with one of its options if it has any."""

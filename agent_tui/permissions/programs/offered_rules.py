@@ -1,7 +1,7 @@
 """The allow rules that are offered for one part of a command: a sensible prefix, or its words.
 
 A prefix holds what decides: a program and its verb, the script that an interpreter runs, the
-program that a runner starts. `power_options` keeps the words behind it from deciding more.
+program that a runner starts.
 """
 
 import posixpath
@@ -10,24 +10,30 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent_tui.permissions.programs.destruction import RUNNERS, RUNNING_WORDS, SQL_CLIENTS
-from agent_tui.permissions.programs.power_options import CHECKERS, exceeds_rule
-from agent_tui.permissions.rules import OFFERED_GIT_VERBS, Rule, program_names
-from agent_tui.permissions.shell.code import is_interpreter, takes_code
+from agent_tui.permissions.rules import OFFERED_GIT_VERBS, program_names
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 from agent_tui.permissions.shell.wrappers import SHELLS, runs_its_words, unwrap
 
-_VERB_PROGRAMS = """
-    cargo go npm pnpm yarn bun uv poetry make just
-"""
+_WITH_VERBS = frozenset({"cargo", "go", "npm", "pnpm", "yarn", "bun", "make", "just"})
 _WORK_VERB_NAMES = """
     bench build check clippy compile doc fmt format lint start test typecheck verify vet
 """
-_WITH_VERBS = frozenset(_VERB_PROGRAMS.split())
 _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
 """Verbs that work on what the project holds, and bring or send nothing."""
 _OWN_VERBS = frozenset({"make", "just"})
 """Programs whose verbs are the project's own."""
+_RUNNER = re.compile(
+    r"(?:(?:uv|poetry|pdm|hatch|pipenv|rye) run|(?:npm|pnpm|yarn) (?:exec|dlx)|npx|uvx|bunx)(?= )"
+)
+"""What starts a program of the project, or another, that its next word names."""
+_CHECKER_NAMES = """
+    pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
+"""
+_CHECKERS = frozenset(_CHECKER_NAMES.split())
+"""Programs whose name alone is offered as a rule."""
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|ruby|lua|php|perl|deno|bun|tclsh|Rscript|julia|osascript|groovy|scala)[\d.]*"
+)
 
 _GATE_VERBS = frozenset({"push", "pull", "fetch", "clone"})
 """What git does with other machines; forced pushes ask whatever a rule says."""
@@ -117,53 +123,41 @@ def _is_told(words: Sequence[str]) -> bool:
     told = [word for word in words[1:] if not word.startswith("-")]
     if _runs_scripts(name):
         return bool(told) and not any(map(_GOES_ON_READING.fullmatch, words[1:]))
-    reads = (takes_code(name) and name not in _WITH_VERBS) or name in SQL_CLIENTS
+    reads = _INTERPRETER.fullmatch(name) is not None and name not in _WITH_VERBS
     return len(told) > 1 if reads else True
 
 
 def _kept(words: Sequence[str]) -> int:
     """How many words decide what runs; 0 where that cannot be told."""
-    name = _base(words[0]) if words else ""
-    verb = words[1] if len(words) > 1 else ""
+    runner = _RUNNER.match(" ".join(words))
+    before = len(runner[0].split()) if runner else 0
+    first, verb, target = (*words[before : before + 3], "", "", "")[:3]
+    name = _base(first)
     if not name or runs_its_words(name):
         return 0
-    if _runs_scripts(name) and _is_script(verb):
-        return 2
     if name.startswith("python") and verb == "-m":
-        return 3 if words[2:3] and words[2] in CHECKERS else 0
-    if name == "git":
-        return 2 if verb in OFFERED_GIT_VERBS else 0
-    if name in _WITH_VERBS:
-        return _kept_verbs(name, verb, words)
-    if _runs_scripts(name):
-        return 0
-    if name in RUNNERS:
-        return _with_wrapped(words, 2 if verb in RUNNING_WORDS else 1)
-    return 1 if name in CHECKERS or _is_own_program(words[0]) else 0
+        kept = 3 if target in _CHECKERS else 0
+    elif _runs_scripts(name):
+        kept = 2 if _is_script(verb) else 0
+    elif runner:
+        kept = 1 if name in _CHECKERS or (first.endswith(".py") and _is_script(first)) else 0
+    elif name == "git":
+        kept = 2 if verb in OFFERED_GIT_VERBS else 0
+    elif name in _WITH_VERBS:
+        kept = _kept_verbs(name, verb, target)
+    else:
+        kept = 1 if name in _CHECKERS or _is_own_program(first) else 0
+    return before + kept if kept else 0
 
 
-def _kept_verbs(name: str, verb: str, words: Sequence[str]) -> int:
+def _kept_verbs(name: str, verb: str, target: str) -> int:
     """How many words decide what a program with verbs does."""
-    part = CommandPart(" ".join(words), tuple(Word(word, word) for word in words))
-    has_power = exceeds_rule(Rule("allow", "bash", f"{words[0]} *"), part)
-    target = words[2] if len(words) > 2 else ""
-    if verb == "run" and name in RUNNERS and not has_power:
+    if verb == "run" and name == "go":
+        return 3 if target.startswith("./") else 0
+    if verb == "run" and name not in (*_OWN_VERBS, "cargo"):
         return 3 if target and not _runs_others(target) else 0
-    if name in _OWN_VERBS:
-        return 2 if verb and "=" not in verb else 0
-    if verb in RUNNING_WORDS:
-        return _with_wrapped(words, 2)
-    return 2 if verb in _WORK_VERBS and not has_power else 0
-
-
-def _with_wrapped(words: Sequence[str], before: int) -> int:
-    """The words that decide, where a program of its own follows those `before` it."""
-    first = words[before] if len(words) > before else ""
-    is_script = first.endswith(".py") and words[before - 1] == "run"
-    if "/" in first and not (first.startswith("./") or is_script or _runs_scripts(_base(first))):
-        return 0  # a package from elsewhere: npx somebody/tool, go run example.com/tool
-    wrapped = 1 if is_script and _is_script(first) else _kept(words[before:])
-    return before + wrapped if wrapped else 0
+    is_own = name in _OWN_VERBS and verb and "=" not in verb
+    return 2 if is_own or verb in _WORK_VERBS else 0
 
 
 def _runs_others(name: str) -> bool:
@@ -186,7 +180,7 @@ def _is_own_program(word: str) -> bool:
 
 
 def _runs_scripts(name: str) -> bool:
-    return is_interpreter(name) or name in SHELLS
+    return _INTERPRETER.fullmatch(name) is not None or name in SHELLS
 
 
 def _base(name: str) -> str:

@@ -3,32 +3,41 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.git import git_only_reads
-from agent_tui.permissions.programs.harmless_options import ANYTHING, HarmlessOptions
 from agent_tui.permissions.programs.search_options import prints_names_of_matches
 from agent_tui.permissions.shell.scripts import (
-    awk_only_prints,
     condition_only_looks,
     find_only_lists,
-    jq_only_prints,
     sed_only_prints,
 )
-from agent_tui.permissions.shell.words import SAFE_VARIABLE, CommandPart, Word
+from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.permissions.shell.wrappers import passes_lines_on
 
 _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
 """``%n`` puts a number into the variable its argument names."""
 
+_XARGS_OPTION = re.compile(r"-[0rt]*(?:[nLPdI].*)?", re.DOTALL)
+_UNIQ = re.compile(
+    r"(?:(?:-(?:[cdiuDz]+|[cdiuDz]*[fsw] ?\d+)|--[a-z-]+(?:=\w+)?) )*(?:[^-\s]\S* )?"
+)
+_PS_WORD = re.compile(
+    r"aux|-[eAfFlLupoH]+|\d+|--sort=-?[\w%]+"
+    r"|(?:(?:p?pid|user|cmd|comm|args|e?time|stat|rss|vsz|%cpu|%mem|tty)=?,?)+"
+)
+_AWK = re.compile(
+    r"(?:/[^/\\\[\n]*/ ?|NR ?[<>=]=? ?\d+(?:(?: ?&& ?|, ?)NR ?[<>=]=? ?\d+)? ?)?"
+    r"(?:\{ ?print(?:[^{}()\[<>|\"\\;\n@/#]|\"[^\"\\\n]*\")*\})?"
+)
+"""Not ``>``, ``|``, calls or arrays, which write, run, or show the environment."""
+_JQ_LOOKS_ELSEWHERE = re.compile(r"(?<![.\w])env\b|ENV|input_|include|import|modulemeta|get_search")
+
 _LANGUAGE = re.compile(
     r"(?:LC_[A-Z]+|LANG|LANGUAGE)=[\w.@-]*|TZ=\w+(?:/[\w+-]+)*|(?:NO_COLOR|CLICOLOR|FORCE_COLOR)=\d?"
     r"|(?:COLUMNS|LINES)=\d+|(?:GIT_)?PAGER=cat"
 )
-_TAR_LISTS = re.compile(r"-?[vzjJf]*t[vzjJ]*f?")
-_XXD_NUMBER = re.compile(r"[+-]?(?:0x)?[0-9a-fA-F]+")
-_DATE_FORMATS = re.compile(r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", re.DOTALL)
 
 
 def is_read_only(part: CommandPart) -> bool:
@@ -41,7 +50,7 @@ def is_read_only(part: CommandPart) -> bool:
         return True
     if part.kind != "command" or not part.words or not part.words[0].is_plain:
         return False
-    if part.assignments and not (_splits_lines_only(part) or _sets_language_only(part)):
+    if part.assignments and not _sets_language_only(part):
         return False
     if part.wrapper == "xargs":
         part = _without_unknown_files(part)
@@ -58,11 +67,13 @@ def is_read_only(part: CommandPart) -> bool:
     if any(word.value is None for word in words) and not _takes_unknown(part):
         return False
     arguments = [word.value or "" for word in words]
-    check, form = _SPECIAL.get(name), _FORMS.get(name)
-    return not _takes_list(part) and (
-        (check is not None and check(arguments))
-        or (form is not None and form.admits(arguments))
-        or _is_query(name, arguments)
+    if name in _SPECIAL:
+        return not _takes_list(part) and _SPECIAL[name](arguments)
+    does_more = _DOES_MORE.get(name)
+    return (
+        (does_more is not None or name in _HARMLESS)
+        and not _takes_list(part)
+        and not (does_more and any(map(does_more.fullmatch, arguments)))
     )
 
 
@@ -72,13 +83,6 @@ def prints_names_only(part: CommandPart) -> bool:
         verb = next((w.value for w in part.arguments if not (w.value or "").startswith("-")), "")
         return verb in ("status", "ls-files", "check-ignore", "ls-tree")
     return part.name in _NAMES_ONLY
-
-
-def _splits_lines_only(part: CommandPart) -> bool:
-    """``IFS= read``: how ``read`` splits a line, and nothing beyond it."""
-    return part.name == "read" and all(
-        re.fullmatch(r"IFS=[^$`(]*", assignment) for assignment in part.assignments
-    )
 
 
 def _sets_language_only(part: CommandPart) -> bool:
@@ -99,7 +103,7 @@ def _may_be_option(word: Word) -> bool:
 
 
 def _takes_any_option(name: str) -> bool:
-    return name in ("echo", "diff") or _FORMS.get(name) is ANYTHING
+    return name in _HARMLESS or name == "diff"
 
 
 def _takes_unknown(part: CommandPart) -> bool:
@@ -136,70 +140,9 @@ def _takes_list(part: CommandPart) -> bool:
     return part.name in _TAKE_LISTS and any(value.startswith("--fi") for value in values)
 
 
-def _is_query(name: str, arguments: Sequence[str]) -> bool:
-    """Asking a program for its version, or a package manager for what is there."""
-    if " ".join((name, *arguments)) in _VERSION_QUESTIONS:
-        return True
-    if name in _VERSIONED and list(arguments) == ["--version"]:
-        return True
-    form = _QUERIES.get(f"{name} {arguments[0]}") if arguments else None
-    return form is not None and form.admits(arguments[1:])
-
-
-def _date(arguments: Sequence[str]) -> bool:
-    """Only formats and dates to show: another word, or ``-s``, sets the clock."""
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if word in ("-d", "--date", "-r") and rest and not rest[0].startswith("-"):
-            rest.pop(0)
-        elif not _DATE_FORMATS.fullmatch(word):
-            return False
-    return True
-
-
 def _printf(arguments: Sequence[str]) -> bool:
     is_format = bool(arguments) and not arguments[0].startswith("-")
     return is_format and _PRINTF_SETS.search(arguments[0]) is None
-
-
-def _checks_syntax(arguments: Sequence[str]) -> bool:
-    """``bash -n FILE``."""
-    return len(arguments) == 2 and arguments[0] == "-n" and arguments[1][:1] not in ("-", "+")
-
-
-def _tar(arguments: Sequence[str]) -> bool:
-    """``tar tzf FILE``: what an archive of this machine holds."""
-    files = arguments[1:]
-    is_list = bool(files) and _TAR_LISTS.fullmatch(arguments[0]) is not None
-    return is_list and "f" in arguments[0] and not any(f[:1] == "-" or ":" in f for f in files)
-
-
-def _unzip(arguments: Sequence[str]) -> bool:
-    """``unzip -l FILE``: what an archive holds."""
-    files = arguments[1:]
-    return bool(files) and arguments[0] in ("-l", "-v") and not any(f[:1] == "-" for f in files)
-
-
-def _xxd(arguments: Sequence[str]) -> bool:
-    """One file at most: it writes to a second. Its options are words: ``-ps`` takes no value."""
-    rest = list(arguments)
-    files = 0
-    while rest:
-        word = rest.pop(0)
-        if word in ("-c", "-l", "-g", "-s", "-o"):
-            if not rest or not _XXD_NUMBER.fullmatch(rest.pop(0)):
-                return False
-        elif word.startswith("-") and len(word) > 1:
-            if not re.fullmatch(r"-(?:[abeiEpuC]|ps|[clgso]\d+)", word):
-                return False
-        else:
-            files += 1
-    return files <= 1
-
-
-def _jq(arguments: Sequence[str]) -> bool:
-    return _JQ.admits(arguments) and jq_only_prints(arguments)
 
 
 def _command(arguments: Sequence[str]) -> bool:
@@ -210,25 +153,7 @@ def _command(arguments: Sequence[str]) -> bool:
 def _xargs(arguments: Sequence[str]) -> bool:
     """Itself harmless; the command it runs is a part of its own."""
     options = list(takewhile(lambda argument: argument.startswith("-"), arguments))
-    return len(options) < len(arguments) and HarmlessOptions("0rt", "nLPdI").admits(options)
-
-
-def _ps(arguments: Sequence[str]) -> bool:
-    """Without BSD's ``e``, which shows the environment of other programs."""
-    rest = list(arguments)
-    if rest and re.fullmatch("[auxwf]+", rest[0]):
-        rest.pop(0)
-    while rest:
-        option = rest.pop(0)
-        if re.fullmatch(r"--(?:sort|pid|ppid)=[\w,+-]+", option):
-            continue
-        if not re.fullmatch(r"-[aAdefFHjlLNTwopuUgGtC]+", option):
-            return False
-        if option[-1] in "opuUgGtC" and rest:
-            fields = rest.pop(0)
-            if not re.fullmatch(r"[\w,%=:.-]+", fields) or "env" in fields:
-                return False
-    return True
+    return len(options) < len(arguments) and all(map(_XARGS_OPTION.fullmatch, options))
 
 
 def _cd(arguments: Sequence[str]) -> bool:
@@ -240,63 +165,101 @@ def _set(arguments: Sequence[str]) -> bool:
     return bool(arguments) and all(re.fullmatch(r"-[euo]+|pipefail", a) for a in arguments)
 
 
-def _read(arguments: Sequence[str]) -> bool:
-    """Into variables that mean nothing to other programs."""
-    names = [argument for argument in arguments if argument != "-r"]
-    return bool(names) and all(SAFE_VARIABLE.fullmatch(name) for name in names)
-
-
 def _number(arguments: Sequence[str]) -> bool:
     return all(argument.isdigit() for argument in arguments)
 
 
-def _man(arguments: Sequence[str]) -> bool:
-    """Sections and pages: ``-P``, ``-H`` and their kin run a program."""
-    return all(re.fullmatch(r"-[akfw]|\w[\w.+:-]*", argument) for argument in arguments)
+def _date(arguments: Sequence[str]) -> bool:
+    """Not ``-s``, nor a bare time, which set the clock."""
+    return all(
+        re.fullmatch(r"\+.*|-[uRId]|--date=.*", argument, re.DOTALL)
+        or (before == "-d" and argument[:1] != "-")
+        for before, argument in pairwise(("", *arguments))
+    )
 
 
-def _hostname(arguments: Sequence[str]) -> bool:
-    return list(arguments) in ([], ["-f"], ["-s"], ["-i"], ["-I"], ["-d"])
+def _uniq(arguments: Sequence[str]) -> bool:
+    """A second file would be written."""
+    return _UNIQ.fullmatch("".join(f"{argument} " for argument in arguments)) is not None
 
 
+def _awk(arguments: Sequence[str]) -> bool:
+    """``awk -F: '{print $1}' FILE``: prints fields of chosen lines."""
+    rest = list(arguments)
+    if rest and rest[0].startswith("-F"):
+        del rest[: 2 if rest[0] == "-F" else 1]
+    files = rest[1:]
+    return (
+        any(rest[:1])
+        and _AWK.fullmatch(rest[0]) is not None
+        and not any(file.startswith(("-", "/inet")) or "=" in file for file in files)
+    )
+
+
+def _jq(arguments: Sequence[str]) -> bool:
+    """``jq -r FILTER FILE``: a filter that knows nothing but the file."""
+    rest = [word for word in arguments if not re.fullmatch(r"-[rceSMjs]+", word)]
+    return (
+        bool(rest)
+        and not any(word.startswith("-") for word in rest)
+        and _JQ_LOOKS_ELSEWHERE.search(rest[0]) is None
+    )
+
+
+def _version_or(*verbs: str) -> Callable[[Sequence[str]], bool]:
+    """``pip --version``, ``pip show NAME``: one of these verbs, without options."""
+
+    def looks(words: Sequence[str]) -> bool:
+        is_verb = words[0] in verbs if words else False
+        return list(words) in (["--version"], ["-V"]) or (
+            is_verb and all(re.fullmatch(r"[^-].*|--depth=\d+", word) for word in words)
+        )
+
+    return looks
+
+
+def _alone(arguments: Sequence[str]) -> bool:
+    return not arguments
+
+
+def _ps(arguments: Sequence[str]) -> bool:
+    """No ``e`` without a dash, which shows environments."""
+    return all(map(_PS_WORD.fullmatch, arguments))
+
+
+def _file_of_archive(arguments: Sequence[str]) -> bool:
+    """``tar tzf FILE``, ``unzip -l FILE``: what an archive of this machine holds."""
+    if not arguments or not re.fullmatch(r"-?[vzjJ]*t[vzjJ]*f|-[lv]", arguments[0]):
+        return False
+    return len(arguments) > 1 and not any(a[:1] == "-" or ":" in a for a in arguments[1:])
+
+
+_WITH_VERSIONS = (
+    *("python", "python3", "node", "uv", "cargo", "rustc", "go", "gcc", "java", "make"),
+    *("pip list show freeze", "npm ls", "docker ps images"),
+)
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
         "git": git_only_reads,
         "find": find_only_lists,
         "sed": sed_only_prints,
-        "awk": awk_only_prints,
-        "gawk": awk_only_prints,
-        "mawk": awk_only_prints,
+        "awk": _awk,
         "jq": _jq,
-        "xxd": _xxd,
-        **dict.fromkeys(("bash", "sh", "dash"), _checks_syntax),
-        "tar": _tar,
-        "unzip": _unzip,
-        "date": _date,
+        "uniq": _uniq,
         "printf": _printf,
+        "date": _date,
+        "ps": _ps,
+        "hostname": _alone,
         "command": _command,
         "xargs": _xargs,
-        "ps": _ps,
         "cd": _cd,
         "set": _set,
-        "read": _read,
-        "hostname": _hostname,
-        "man": _man,
-        "exit": _number,
-        "return": _number,
-        "break": _number,
-        "continue": _number,
-        "wait": _number,
+        **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _number),
+        **dict.fromkeys(("tar", "unzip"), _file_of_archive),
+        **{name: _version_or(*verbs) for name, *verbs in map(str.split, _WITH_VERSIONS)},
     }
 )
 
-_JQ = HarmlessOptions(
-    "rceSMnsajCR0123456789",
-    "",
-    "raw-output compact-output exit-status sort-keys slurp arg argjson args jsonargs "
-    "null-input raw-input join-output ascii-output color-output monochrome-output tab "
-    "indent unbuffered stream seq",
-)
 _LISTER_NAMES = """
     ls stat test [ basename dirname realpath readlink find tree du cd which type
 """
@@ -317,135 +280,33 @@ _HARMLESS_NAMES = """
     unexpand comm cmp tr seq basename dirname realpath readlink cksum md5sum sha1sum sha224sum
     sha256sum sha384sum sha512sum b2sum id uname grep egrep fgrep nproc whoami groups arch uptime
     free who w tty logname locale getconf lscpu column hexdump od strings tsort join expr factor
-    numfmt pgrep sleep cal pathchk
+    numfmt pgrep sleep cal pathchk which type whereis look
 """
+_HARMLESS = frozenset(_HARMLESS_NAMES.split())
 """Programs without any option to write, run or fetch something."""
 
-_FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
+_DOES_MORE: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        **dict.fromkeys(_HARMLESS_NAMES.split(), ANYTHING),
-        "rg": HarmlessOptions(
-            "iSsvwxclLoHINnFPUuqphaV0",
-            "ABCmegtTrEdjM",
-            "ignore-case smart-case case-sensitive invert-match word-regexp line-regexp count "
-            "count-matches files files-with-matches files-without-match only-matching "
-            "with-filename no-filename line-number no-line-number fixed-strings after-context "
-            "before-context context max-count regexp glob iglob type type-not type-list hidden "
-            "no-ignore no-ignore-vcs no-messages color colors heading no-heading sort sortr stats "
-            "multiline multiline-dotall pcre2 max-depth quiet max-columns json vimgrep "
-            "no-config column replace trim null text passthru unrestricted crlf threads version "
-            "max-filesize engine byte-offset include-zero one-file-system pretty",
-        ),
-        **dict.fromkeys(
-            ("fd", "fdfind"),
-            HarmlessOptions(
-                "HIspgFaLu0i1qV",
-                "tedEcSjodM",
-                "hidden no-ignore type extension max-depth min-depth exact-depth glob regex "
-                "full-path absolute-path exclude follow print0 case-sensitive ignore-case size "
-                "changed-within changed-before max-results quiet color no-ignore-vcs version",
-            ),
-        ),
-        "tree": HarmlessOptions(
-            "adfilpshDugCnNqQxFJX",
-            "LIP",
-            "dirsfirst gitignore prune noreport filelimit charset ignore-case du matchdirs",
-        ),
-        "file": HarmlessOptions(
-            "biIkLhNnpr0", "F", "brief mime mime-type mime-encoding dereference"
-        ),
-        "diff": HarmlessOptions(
-            "urqNwBbEZiyasTtdcp0123456789",
-            "UCIxW",
-            "unified context recursive brief new-file ignore-all-space ignore-space-change "
-            "ignore-blank-lines ignore-trailing-space ignore-case color side-by-side exclude "
-            "width suppress-common-lines minimal text report-identical-files strip-trailing-cr "
-            "ignore-matching-lines label expand-tabs no-dereference show-c-function",
-        ),
-        "sort": HarmlessOptions(
-            "nrufhVbdMgcCsizmR",
-            "kt",
-            "numeric-sort reverse unique key version-sort field-separator human-numeric-sort "
-            "ignore-case ignore-leading-blanks general-numeric-sort month-sort stable check "
-            "zero-terminated dictionary-order merge random-sort debug",
-        ),
-        "uniq": HarmlessOptions(
-            "cdiuDz", "fsw", "count repeated unique ignore-case all-repeated", 1
-        ),
-        "shuf": HarmlessOptions("erz", "in", "echo head-count input-range repeat zero-terminated"),
-        "iconv": HarmlessOptions("lcs", "ft", "list from-code to-code"),
-        "base64": HarmlessOptions("diD", "w", "decode wrap ignore-garbage"),
-        "base32": HarmlessOptions("di", "w", "decode wrap ignore-garbage"),
-        "which": HarmlessOptions("as", "", "all"),
-        "type": HarmlessOptions("aptPf"),
-        "whereis": HarmlessOptions("bmsu"),
-        "zcat": HarmlessOptions(),
-        "lsb_release": HarmlessOptions("acdirsv", "", "all codename description id release short"),
-        "lsof": HarmlessOptions("nPlRtUa", "ipucdgsF"),
-        "ss": HarmlessOptions(
-            "HOnralotumesipxw46", "fA", "all listening numeric tcp udp processes"
-        ),
-        "netstat": HarmlessOptions("antulpeorsi46", "", "all listening numeric tcp udp"),
-        "apropos": HarmlessOptions("e", "s"),
-        "whatis": HarmlessOptions("", "s"),
-        "printenv": HarmlessOptions("0", "", "null"),
-        "sw_vers": HarmlessOptions("", "", "productVersion productName buildVersion"),
-        "lsblk": HarmlessOptions("afpSntJ", "o", "all fs json output"),
+        name: re.compile(words, re.DOTALL)
+        for names, words in {
+            "rg": r"-[a-zA-Z]*z.*|--(?:pre|hostname|search-zip).*",
+            "fd fdfind": r"-[a-zA-Z]*[xXl].*|--(?:exec|list-details|gen).*",
+            "tree": r"-[a-zA-Z]*[oR].*|--(?:output|from|gitf|info).*",
+            "file": r"-[a-zA-Z]*[CmfzZS].*|--(?:c|ma|f|un|no-s).*",
+            "diff": r"-[a-zA-Z]*l.*|--(?:pag|to|fr).*",
+            "sort": r"-[a-zA-Z0-9,.]*[oTS].*|--(?:o|co|t|fil|random-sou).*",
+            "shuf": r"-[a-zA-Z0-9]*o.*|--(?:o|ra).*",
+            "iconv base64 base32": r"-[a-zA-Z]*o.*|--o.*",
+            "lsof": r"[-+][a-zA-Z]*[Dm].*",
+            "ss": r"-[a-zA-Z0-9]*[KDFNE].*|--(?:k|di|fil|net|ev).*",
+            "printenv": r"-.*",
+        }.items()
+        for name in names.split()
     }
 )
-
-_VERSIONED_NAMES = """
-    python python3 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 node npm npx
-    pip pip3 pipx uv cargo rustc rustup go gcc g++ clang clang++ cc c++ make cmake ninja meson
-    ruby gem java javac kotlinc scala docker podman kubectl helm git bash zsh sh rg fd
-    jq tsc deno bun perl php ruff mypy pyright black isort pylint nox
-    hatch pre-commit lua julia R ghc swift sed awk grep find tar curl wget rsync
-    tmux vim nvim emacs nano gh psql sqlite3 mysql redis-cli openssl gpg lldb gdb eslint prettier
-"""
-_VERSIONED = frozenset(_VERSIONED_NAMES.split())
-"""Programs that print their version without running files of the folder they are in.
-
-pytest, tox, flake8, poetry and their like load plugins of the project first.
-"""
+"""Programs that only look, but for these options: they write, run or fetch, or read lists."""
 
 TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))
 )
 """Files of a folder that decide which program runs under a name."""
-
-_VERSION_QUESTIONS = frozenset(
-    """
-    python -V|python3 -V|node -v|npm -v|npx -v|cargo -V|rustc -V|rustc -vV|go version|gcc -v
-    perl -v|php -v|java -version|javac -version|ssh -V|curl -V|rg -V|jq -V|uv version|npm version
-    pip -V|pip3 -V|deno -V|psql -V|docker -v|tmux -V|tsc -v|helm version
-    """.replace("\n", "|")
-    .replace("    ", "")
-    .split("|")
-)
-_PIP_LISTS = HarmlessOptions("", "", "format user local not-required")
-_QUERIES: Mapping[str, HarmlessOptions] = MappingProxyType(
-    {
-        **{
-            f"npm {verb}": HarmlessOptions("agl", "", "depth all json long global parseable")
-            for verb in ("ls", "list")
-        },
-        **{f"{pip} list": _PIP_LISTS for pip in ("pip", "pip3")},
-        **{f"{pip} freeze": _PIP_LISTS for pip in ("pip", "pip3")},
-        **{f"{pip} show": HarmlessOptions("f", "", "files verbose") for pip in ("pip", "pip3")},
-        **{
-            f"{engine} {verb}": HarmlessOptions(letters, "fn", longs)
-            for engine in ("docker", "podman")
-            for verb, letters, longs in (
-                ("ps", "alqs", "all latest quiet size no-trunc filter format last"),
-                ("images", "aq", "all quiet no-trunc digests filter format"),
-                ("version", "", "format"),
-                ("port", "", ""),
-            )
-        },
-        "go env": HarmlessOptions("", "", "json"),
-        "rustup show": HarmlessOptions(most=1),
-        "npm root": HarmlessOptions("g"),
-        "npm prefix": HarmlessOptions("g"),
-        "npm bin": HarmlessOptions("g"),
-    }
-)

@@ -1,152 +1,90 @@
 """What the options of grep, rg and diff say of the files they print lines of."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 
 from agent_tui.permissions.shell.words import CommandPart
 from agent_tui.tools.files.protected import is_secret_name
 
-_GREP_LONGS = """
-    regexp file max-count after-context before-context context include exclude exclude-from
-    exclude-dir binary-files devices directories label
-"""
-_RG_LONGS = """
-    regexp max-count after-context before-context context glob iglob type type-not sort sortr
-    color colors max-depth max-columns max-filesize replace engine threads
-"""
-_DIFF_LONGS = "exclude width ignore-matching-lines label"
-_NAMES_ONLY = frozenset(
-    {"L", "l", "c", "q", "files-with-matches", "files-without-match", "count", "quiet", "files"}
+_GREPS = ("grep", "egrep", "fgrep")
+_TAKES_VALUE = re.compile(
+    r"-[^-]*[efABCmdDxXgtTjMEUIWSFL]"
+    r"|--(?:re(?!c)|file|fro|exc|inc|max|con|af|be|lab|gl|igl|ty|ig.*-m|wi|bin.*-|dev|dir|enc|so|thr)"
+    r"[^=]*"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """The options of a program that have a value: letters, and long ones."""
-
-    letters: str
-    longs: tuple[str, ...]
-
-
-_GREP = _Values("efmABCdD", tuple(_GREP_LONGS.split()))
-_VALUES: Mapping[str, _Values] = MappingProxyType(
-    {
-        **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
-        "rg": _Values("efmABCgtTrEdjM", tuple(_RG_LONGS.split())),
-        "diff": _Values("UCIxWFLSXD", tuple(_DIFF_LONGS.split())),
-    }
+"""Options whose value is the next word, or may be: too many do no harm here."""
+_RECURSIVE = re.compile(r"-[^-]*[rRd].*|--(?:r|deref|dir).*")
+_FOLLOWS = re.compile(r"-[^-e]*[RL].*|--(?:deref|fol).*")
+_RG_TAKES_HIDDEN = re.compile(
+    r"-[^-e]*[u.].*|--(?:hid|unr).*|(?:-g|-t|--(?:gl|igl|ty)[\w-]*[ =])[^!].*", re.DOTALL
 )
+_PLAIN_TYPE = re.compile(
+    r"(?:-t ?|--type[ =])(?:py|rust|js|ts|go|java|c|cpp|md|html|css|ruby|php)"
+    r"|(?:-g ?|--glob[ =])!.*"
+)
+"""What brings in no hidden file that may hold keys."""
+_PRINTS_NAMES = re.compile(
+    r"-[rRnliwEFHhoscqvI]*[lcq][rRnliwEFHhoscqvI]*|--(?:files-with\w*|count|quiet|brief|files)"
+)
+_WITH_PATTERN = re.compile(r"-[^-]*[ef].*|--(?:reg|file=).*", re.DOTALL)
+_NARROW = re.compile(r"(?:--include[= ]|-g ?|--glob[= ])([\w./*-]*\*\.\w+)")
 
 
 def searches_hidden_files(part: CommandPart) -> bool | None:
     """Whether `part` prints lines of whole folders, hidden files too; None if it prints none."""
-    if part.name not in _VALUES:
+    options = list(_options(_values(part)))
+    if part.name not in (*_GREPS, "rg", "diff") or _any(_PRINTS_NAMES, options):
         return None
-    options, _ = _read(part)
-    anywhere = {name for word in part.arguments for name in _names_in(word.value or "")}
     if part.name == "rg":
-        return _rg_searches_hidden(options, anywhere)
-    if part.name == "diff":
-        is_quiet = any(name in ("q", "brief") for name, _ in options)
-        return True if anywhere & {"r", "recursive"} and not is_quiet else None
-    is_recursive = anywhere & set("rRd") or any(
-        _may_mean(name, long)
-        for name in anywhere
-        for long in ("recursive", "dereference-recursive", "directories")
-    )
-    included = [value for name, value in options if _may_mean(name, "include")]
-    is_harmless = not is_recursive or _prints_names(options) or _are_narrow(included)
-    return None if is_harmless else True
+        others = [option for option in options if not _PLAIN_TYPE.fullmatch(option)]
+        return None if _is_narrow(options) else _any(_RG_TAKES_HIDDEN, others)
+    if not _any(_RECURSIVE, options) or (part.name in _GREPS and _is_narrow(options)):
+        return None
+    return True
 
 
 def follows_links(part: CommandPart) -> bool:
     """Whether a search of whole folders goes where links lead."""
-    anywhere = {name for word in part.arguments for name in _names_in(word.value or "")}
-    match part.name:
-        case "diff":
-            return not any(_may_mean(name, "no-dereference") for name in anywhere)
-        case "rg":
-            return bool(anywhere & {"L", "follow"})
-        case _:
-            return "R" in anywhere or any(_may_mean(n, "dereference-recursive") for n in anywhere)
+    values = _values(part)
+    return (part.name == "diff" and "--no-dereference" not in values) or _any(_FOLLOWS, values)
 
 
 def searches_where_it_is(part: CommandPart) -> bool:
     """Whether grep or rg is given no file or folder to search."""
-    options, others = _read(part)
-    has_pattern = any(
-        name in ("e", "f") or _may_mean(name, "regexp") or _may_mean(name, "file")
-        for name, _ in options
-    )
-    return len(others) <= (0 if has_pattern else 1)
+    values = _values(part)
+    options = list(_options(values))
+    told = " ".join(options).split(" ")
+    others = [value for value in values if value != "--" and value not in told]
+    return len(others) <= (0 if _any(_WITH_PATTERN, options) else 1)
 
 
 def prints_names_of_matches(part: CommandPart) -> bool:
     """Whether grep is told to print names or counts, whatever files it is given."""
-    return part.name == "grep" and _prints_names(_read(part)[0])
+    return part.name == "grep" and _any(_PRINTS_NAMES, list(_options(_values(part))))
 
 
-def _rg_searches_hidden(options: Sequence[tuple[str, str]], anywhere: set[str]) -> bool | None:
-    globs = [value for name, value in options if name in ("g", "glob", "iglob")]
-    types = [value for name, value in options if name in ("t", "type")]
-    told = [option for option in options if option[0] != "L"]  # follows links, other than grep's
-    if _prints_names(told) or _are_narrow(globs) or (types and "all" not in types):
-        return None
-    # A glob that files must match takes in hidden ones, and so does the type "all".
-    chosen = types or any(not glob.startswith("!") for glob in globs)
-    return bool(chosen or anywhere & {"hidden", "unrestricted", "u"})
+def _values(part: CommandPart) -> list[str]:
+    return [word.value or "" for word in part.arguments]
 
 
-def _prints_names(options: Sequence[tuple[str, str]]) -> bool:
-    return any(name in _NAMES_ONLY for name, _ in options)
+def _options(values: Sequence[str]) -> Iterator[str]:
+    """The options among `values`, each with the value in the next word: ``-e x``."""
+    rest = list(values)
+    while rest and rest[0] != "--":
+        option = rest.pop(0)
+        if option.startswith("-"):
+            yield f"{option} {rest.pop(0)}" if rest and _TAKES_VALUE.fullmatch(option) else option
 
 
-def _names_in(value: str) -> set[str]:
-    """The options a word may hold, were it not the value of another."""
-    if value.startswith("--"):
-        return {value[2:].partition("=")[0]}
-    return set(value[1:].partition("e")[0]) if value.startswith("-") else set()
+def _any(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
+    return any(map(pattern.fullmatch, values))
 
 
-def _read(part: CommandPart) -> tuple[list[tuple[str, str]], list[str]]:
-    """The options of `part` as the program reads them, with their values, and its other words."""
-    known = _VALUES[part.name]
-    options: list[tuple[str, str]] = []
-    others: list[str] = []
-    rest = [word.value or "" for word in part.arguments]
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
-            return options, [*others, *rest]
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            takes_next = (
-                not equals and name != "binary" and any(_may_mean(name, o) for o in known.longs)
-            )
-            options.append((name, rest.pop(0) if takes_next and rest else value))
-        elif word.startswith("-") and len(word) > 1:
-            letters = list(word[1:])
-            while letters and letters[0] not in known.letters:
-                options.append((letters.pop(0), ""))
-            if letters:
-                attached = "".join(letters[1:])
-                options.append((letters[0], attached or (rest.pop(0) if rest else "")))
-        else:
-            others.append(word)
-    return options, others
-
-
-def _may_mean(name: str, option: str) -> bool:
-    """Whether a long option, perhaps shortened, is `option`; no letter is."""
-    return len(name) > 1 and option.startswith(name)
-
-
-def _are_narrow(patterns: Sequence[str]) -> bool:
-    """Whether every file pattern is like ``*.py``, and there is one."""
-    return bool(patterns) and all(
-        re.fullmatch(r"[\w./*-]*\*\.\w+", text)
-        and not any(is_secret_name(text.replace("*", filled)) for filled in ("x", ""))
-        for text in patterns
+def _is_narrow(options: Sequence[str]) -> bool:
+    """Whether only files like ``*.py`` are searched, none of which holds keys by its name."""
+    given = [option for option in options if option.startswith(("--include", "-g", "--glob"))]
+    found = [_NARROW.fullmatch(option) for option in given]
+    return bool(found) and all(
+        match and not any(is_secret_name(match[1].replace("*", part)) for part in ("x", ""))
+        for match in found
     )

@@ -28,9 +28,8 @@ from agent_tui.permissions.shell.checks import (
     node_text,
     only_looks_up,
 )
-from agent_tui.permissions.shell.guesses import WordGuesser, set_by_builtins
 from agent_tui.permissions.shell.words import (
-    NO_VARIABLES,
+    KNOWN_VARIABLES,
     SAFE_VARIABLE,
     CommandPart,
     Word,
@@ -41,7 +40,6 @@ from agent_tui.permissions.shell.wrappers import unwrap
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 _MAX_PIPED = 4
-_GIVEN = re.compile(r"([A-Za-z_]\w*)=")
 _MAX_PATTERN_CHARS = 1_000
 """Comparing names with a pattern takes time by the square of its length."""
 _WRITER_AT = {"redirected_statement": 0, "negated_command": -1, "list": -1, "pipeline": -1}
@@ -113,7 +111,7 @@ _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirec
 class _Splitter:
     """Walks one syntax tree."""
 
-    def __init__(self, command: str, depth: int, guess: WordGuesser | None = None) -> None:
+    def __init__(self, command: str, depth: int) -> None:
         check_characters(command)
         if depth > _MAX_WRAPPERS:
             raise UnparsableError("too many nested commands")
@@ -121,11 +119,10 @@ class _Splitter:
         self._depth = depth
         self._commands: list[CommandPart] = []
         self._redirections: list[Redirection] = []
-        self._variables: Mapping[str, Word] = NO_VARIABLES
+        self._variables: Mapping[str, Word] = KNOWN_VARIABLES
         self._set_often: frozenset[str] = frozenset()
         self._statement: Node | None = None  # the one begun last
         self._repeated_bytes = 0
-        self._guess = guess or WordGuesser()
 
     def split(self) -> ShellParts:
         import tree_sitter_bash  # native code that only judging commands needs
@@ -133,8 +130,6 @@ class _Splitter:
         root = Parser(Language(tree_sitter_bash.language())).parse(self._source).root_node
         check_syntax(root, self._source)
         check_coverage(root, self._source)
-        if b"$" in self._source:
-            self._guess.note_all((*self._assigned(root), *set_by_builtins(self._text(root))))
         if b"for" in self._source or b"=" in self._source:
             self._set_often = self._names_set_elsewhere(root)
         try:
@@ -152,7 +147,7 @@ class _Splitter:
         word = word_of(node, self._source, self._variables)
         if word.is_pattern and len(word.source) > _MAX_PATTERN_CHARS:
             raise UnparsableError("a file pattern is too long")
-        return word if word.value is not None else replace(word, guesses=self._guess(word.source))
+        return word
 
     def _walk(self, node: Node, level: int) -> None:
         if level > _MAX_DEPTH:
@@ -327,7 +322,7 @@ class _Splitter:
         for inner in found.commands:
             self._add_unwrapped(inner, wrappers + 1)
         for script in found.scripts:
-            nested = _Splitter(script, self._depth + 1, self._guess).split()
+            nested = _Splitter(script, self._depth + 1).split()
             outer = found.outer
             self._commands.extend(
                 replace(
@@ -366,24 +361,6 @@ class _Splitter:
             self._walk(body, level + 1)
         self._variables = outer
         return True
-
-    def _assigned(self, root: Node) -> Iterator[tuple[str, str]]:
-        """Names and the texts that are assigned to them, also as words of a loop."""
-        for node in _descendants(root):
-            if node.type == "variable_assignment" and len(node.children) > 1:
-                name, value = self._text(node.children[0]), self._text(node.children[-1])
-                adds = any(child.type == "+=" for child in node.children)
-                yield name, f"${{{name}}}{value}" if adds else value
-            elif node.type == "command" and node.children:
-                yield "_", self._text(node.children[-1])  # what $_ is behind it
-                for word in map(self._text, node.children[1:]):
-                    if given := _GIVEN.match(word):  # env A=1 sh -c ...
-                        yield given[1], word[given.end() :]
-            elif node.type == "for_statement":
-                name = node.child_by_field_name("variable")
-                for value in node.children:
-                    if name is not None and value.type in _WORD_TYPES:
-                        yield self._text(name), self._text(value)
 
     def _names_set_elsewhere(self, root: Node) -> frozenset[str]:
         """Variables that something else than one assignment or loop may set, too.

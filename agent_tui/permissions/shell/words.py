@@ -29,8 +29,7 @@ class Word:
 
     `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
     `has_tilde`: the shell puts the home folder in place of its first character.
-    `may_split`: the file names it stands for are split at spaces. `guesses` are what a word
-    without a value may come to: never a reason to allow something. `splits_blanks`: it stands for a
+    `may_split`: the file names it stands for are split at spaces. `splits_blanks`: it stands for a
     list of file names, of which those with blanks come apart.
     """
 
@@ -39,13 +38,7 @@ class Word:
     is_pattern: bool = False
     has_tilde: bool = False
     may_split: bool = False
-    guesses: tuple[str, ...] = ()
     splits_blanks: bool = False
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """What the program may get."""
-        return self.guesses if self.value is None else (self.value,)
 
     @property
     def is_plain(self) -> bool:
@@ -89,6 +82,12 @@ class CommandPart:
         return self.words[1:]
 
 
+KNOWN_VARIABLES: Mapping[str, Word] = MappingProxyType(
+    {"HOME": Word("~", "~", has_tilde=True), "PWD": Word(".", ".")}
+)
+"""What the shell has set itself. ``$PWD`` is any folder that the command may be in."""
+
+
 def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIABLES) -> Word:
     """The word a node of the syntax tree stands for.
 
@@ -103,6 +102,8 @@ def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIAB
             return _unquoted(text)
         case "raw_string":
             return Word(text, text[1:-1])
+        case "ansi_c_string" if "\\" not in text:
+            return Word(text, text[2:-1])
         case "string":
             return _quoted(node, text, source, variables)
         case "concatenation":

@@ -22,7 +22,6 @@ _PASSES: Mapping[str, re.Pattern[str]] = MappingProxyType(
 """Programs that print lines of what they read, with these options."""
 _WHOLE_LINES = re.compile(r"-[rtpxo]*[0dIi].*|--(?:null|delimiter|replace).*", re.DOTALL)
 """Options with which xargs does not split what it reads at blanks."""
-_PRINTED_ENDS = re.compile(r"\\0|\\n|\s+")
 SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
 _STATE_CHANGER_NAMES = """
@@ -136,7 +135,7 @@ def _takes_next(option: str, options_with_value: str) -> bool:
 def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     """The command xargs runs, with what it reads put where it goes."""
     values = [word.value or "" for word in part.arguments[: -len(words)]]
-    read = _listed_by(part.piped_from) if part.piped_from is not None else _read_from_text(part)
+    read = _listed_by(part.piped_from) if part.piped_from is not None else Word("...", None)
     if read.is_pattern and not any(map(_WHOLE_LINES.fullmatch, values)):
         read = replace(read, splits_blanks=True)
     for option, after in pairwise((*values, "")):
@@ -150,18 +149,13 @@ def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     return [*words, read]
 
 
-def _read_from_text(part: CommandPart) -> Word:
-    """What xargs finds in a here-document or here-string; in any file where it has none."""
-    return Word("...", None, guesses=tuple(re.findall(r"[^\s'\"<]+", part.input)))
-
-
 def _put(found: Word, mark: str, word: Word) -> Word:
     """`word` with what was found in place of `mark`; without a value where it is only a part."""
     if word.value == mark:
         return replace(found, source=mark)
     if mark not in word.source:
         return word
-    return Word(word.source, None, guesses=tuple(word.source.replace(mark, g) for g in found.texts))
+    return Word(word.source, None)
 
 
 def _listed_by(lister: CommandPart) -> Word:
@@ -172,9 +166,6 @@ def _listed_by(lister: CommandPart) -> Word:
     values = [word.value for word in lister.arguments]
     if lister.piped_from is not None and passes_lines_on(lister):
         return _listed_by(lister.piped_from)
-    if name in ("echo", "printf"):
-        printed = (text for word in lister.arguments for text in word.texts)
-        return Word("...", None, guesses=tuple(t for p in printed for t in _PRINTED_ENDS.split(p)))
     if name == "find" and (found := _found_by(lister.arguments)) is not None:
         return found
     if name == "git" and values[:1] == ["ls-files"]:
@@ -292,16 +283,17 @@ _PLAIN_WRAPPERS = frozenset({"time", "timeout", "nice", "nohup", "command", "std
 """Wrappers that give the command inside no more power than it has alone."""
 _PLAIN_OPTIONS = frozenset({"-p", "-k", "-s", "-n", "-i", "-oL", "-eL", "--preserve-status"})
 
+_PLAIN_NAMES = """
+    nohup setsid command builtin chroot unshare taskset chrt numactl setarch fakeroot firejail
+    rlwrap valgrind perf catchsegv unbuffer
+"""
 _WRAPPERS: Mapping[str, str] = MappingProxyType(
     {
+        **dict.fromkeys(_PLAIN_NAMES.split(), ""),
+        **dict.fromkeys(("timeout", "gtimeout"), "-k -s --kill-after --signal"),
         "time": "-f -o",
-        "timeout": "-k -s --kill-after --signal",
         "nice": "-n",
         "ionice": "-c -n -p",
-        "nohup": "",
-        "setsid": "",
-        "command": "",
-        "builtin": "",
         "exec": "-a",
         "env": "-u -C --unset --chdir",
         "stdbuf": "-i -o -e",
@@ -312,25 +304,11 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "strace": "-e -o -p",
         "ltrace": "-e -o",
         "flock": "-w -E",
-        "chroot": "",
-        "unshare": "",
         "nsenter": "-t",
-        "taskset": "",
         "caffeinate": "-t -w",
-        "chrt": "",
-        "numactl": "",
-        "setarch": "",
-        "fakeroot": "",
-        "firejail": "",
-        "rlwrap": "",
-        "valgrind": "",
-        "perf": "",
-        "catchsegv": "",
-        "unbuffer": "",
         "xvfb-run": "-n -s -e -f -p -w",
         "ssh-agent": "-a -t -E -P",
         "runuser": "-u -g -G -s",
-        "gtimeout": "-k -s --kill-after --signal",
     }
 )
 """Wrappers and their options that take a word of their own."""

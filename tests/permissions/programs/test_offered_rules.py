@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.programs.offered_rules import rules_for_part
-from agent_tui.permissions.programs.power_options import exceeds_rule
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.tools.base import Intent
@@ -110,8 +109,6 @@ def test_without_a_sensible_prefix_the_part_itself_is_the_rule(command: str):
         "bash -lc 'make all'",
         "eval 'make all'",
         "sudo -s",
-        "psql db",
-        "ssh host",
         "python <<E\nprint(1)\nE",
         "echo 1 | psql -h x db",
         "make $TARGET",
@@ -140,15 +137,10 @@ def test_of_a_compound_command_the_asking_parts_are_offered():
     assert _judged(again, *verdict.part_rules[1:]).decision == "ask"
 
 
-def test_a_part_that_an_open_rule_would_not_cover_there_is_offered_as_it_stands():
-    assert _judged("cd /elsewhere && make all").part_rules == ("bash(make all)",)
-
-
 @pytest.mark.parametrize(
     "command",
     [
         "pytest -q && eval $X",
-        "pytest -q && python tally.py $X",
         "make all < commands && patch -p1 < x",
         "rm -rf / && make all",
         "ls",
@@ -216,7 +208,7 @@ def _allowing(rules: Sequence[str], command: str) -> list[str]:
         for text in rules
         if (rule := parse_rule(text, "allow")).tool == "bash"
         for part in parts
-        if rule.matches_part(part) == "yes" and not exceeds_rule(rule, part)
+        if rule.matches_part(part) == "yes"
     ]
 
 
@@ -244,45 +236,6 @@ def test_most_everyday_compound_commands_can_be_allowed_by_rules():
             assert _judged(command, *rules).decision == "allow"
 
 
-@pytest.mark.parametrize(
-    ("accepted", "other"),
-    [
-        ("pytest -q", "pytest -p evil"),
-        ("pytest -q", "pytest --rootdir=x"),
-        ("pytest -q", "pytest -c x.ini"),
-        ("uv run pytest", "uv run pytest -p evil"),
-        ("python -m mypy .", "python -m mypy --python-executable=./x"),
-        ("uv run ruff check", "uv run ruff check --config x"),
-        ("npx eslint .", "npx eslint --rulesdir x"),
-        ("make all", "make all install"),
-        ("make all", "make all X='$(shell evil)'"),
-        ("make all", "make all SHELL::=./x"),
-        ("just build", "just build -c evil"),
-        ("cargo test", "cargo test --manifest-path x/Cargo.toml"),
-        ("jest", "jest --runner ./x"),
-        ("npx vitest run", "npx vitest run --execArgv=-rx"),
-        ("npx tsc --noEmit", "npx tsc -p x"),
-        ("prettier --check .", "prettier --plug ./x"),
-        ("bun test", "bun test --preload ./x"),
-        ("dotnet build", "dotnet build -p:PreBuildEvent=evil"),
-        ("gradle build", "gradle build publish"),
-        ("mvn test", "mvn test exec:exec"),
-    ],
-)
-def test_an_accepted_prefix_lets_no_option_or_goal_decide_more(accepted: str, other: str):
-    rules = _judged(f"true; {accepted}").part_rules
-    assert rules
-    assert _judged(other, *rules).decision == "ask"
-
-
 @pytest.mark.parametrize("command", ["uv run " * 500 + "pytest", "npx " * 3000 + "tsc"])
 def test_very_many_runners_break_nothing(command: str):
     assert _judged(command).fault is None
-
-
-@pytest.mark.parametrize(
-    "command",
-    ['set -- -rf ~; rm "$@"', 'f() { rm "$@"; }; f -rf /'],
-)
-def test_rm_of_words_that_may_hold_the_option_asks_in_full(command: str):
-    assert _judged(command, mode="full").decision == "ask"

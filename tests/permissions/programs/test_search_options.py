@@ -44,7 +44,6 @@ def test_printing_lines_of_whole_folders_takes_in_hidden_files(command: str):
     [
         "grep x f",
         "grep -n x f",
-        "grep -e r x f",
         "grep -rl x",
         "grep -rc x",
         "grep -r --count x",
@@ -52,7 +51,6 @@ def test_printing_lines_of_whole_folders_takes_in_hidden_files(command: str):
         "grep -r --include '*.py' x",
         "rg -l --hidden x",
         "rg -g '*.py' --hidden x",
-        "rg -t py --hidden x",
         "diff a b",
         "diff -rq a b",
         "diff -r --brief a b",

@@ -85,7 +85,8 @@ def test_a_variable_of_a_loop_is_put_into_the_words_that_name_it():
 
 
 @pytest.mark.parametrize(
-    "word", ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a'", "$((1))", "~someone", ">(a)"]
+    "word",
+    ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a\\\\n'", "$((1))", "~a", ">(a)"],
 )
 def test_words_only_the_run_will_tell_have_no_value(word: str):
     assert split_command(f"echo {word}").commands[0].words[1].value is None

@@ -1,13 +1,11 @@
-"""Which scripts of sed, awk, jq, find and test only look."""
+"""Which scripts of sed, find and test only look."""
 
 import pytest
 
 from agent_tui.permissions.shell.scripts import (
-    awk_only_prints,
     condition_only_looks,
     find_only_lists,
     find_roots_start,
-    jq_only_prints,
     sed_only_prints,
 )
 
@@ -18,28 +16,13 @@ from agent_tui.permissions.shell.scripts import (
         "p",
         "1,5p",
         "/a/,/b/p",
-        "/a/Ip",
         "$p",
-        "1~2p",
         "/a/,+3d",
         "/x/!d",
-        "1 ! d",
         "s/a/b/",
-        "s/a/b/g;p",
         "s|a/b|c|2",
         "s/\\//x/",
-        "y/ab/cd/",
-        "/a/{ p; d }",
-        "/a/{p}",
-        "/a/{;p}",
-        "/a/{\np\n}",
         "1q",
-        "5q1",
-        "a text",
-        "i  text\np",
-        " ; p",
-        "p }",
-        "p x",
     ],
 )
 def test_a_sed_script_that_prints_is_known(script: str):
@@ -104,94 +87,6 @@ def test_a_sed_script_that_may_write_run_or_be_misread_is_not(script: str):
 )
 def test_the_options_of_sed_count(arguments: list[str], is_so: bool):
     assert sed_only_prints(arguments) is is_so
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "{ print $1 }",
-        "NR > 1",
-        "NR > 1 { print }",
-        "/a|b>c/ { print }",
-        '$1 ~ /system(/ { print "a > b" }',
-        '{ print "a | b" }',
-        '{ print "a\\"|b" }',
-        "/a\\/|b/ { print }",
-        "a || b",
-        "{ x = a / b; print x }",
-        "{ x[1] / 2 }",
-        "{ print length($0) / 2 }",
-        "{ if (x > 1) print }",
-        '{ x += split($0, a) } END { printf "%d", x }',
-    ],
-)
-def test_an_awk_script_that_prints_is_known(script: str):
-    assert awk_only_prints([script, "f"])
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        '{ print > "f" }',
-        '{ printf "x" >> "f" }',
-        '{ print | "sh" }',
-        '"ls" |& getline',
-        "{ getline }",
-        'BEGIN { system("x") }',
-        "BEGIN { ARGV[1] = 1 }",
-        "{ print ENVIRON[1] }",
-        "function f() { }",
-        "{ f(1) }",
-        "@load x",
-        '{ print "a }',
-        "/a",
-        "/[a/ { print }",
-        "/a\nb/",
-        "{ x } # y",
-        "{ print \\x }",
-        "{ print /a/ 1 }",
-        "{ return /a > b/ }",
-        "{ x) /a/ b }",
-    ],
-)
-def test_an_awk_script_that_may_write_run_or_be_misread_is_not(script: str):
-    assert not awk_only_prints([script, "f"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_so"),
-    [
-        (["-F", ":", "{ print }", "f"], True),
-        (["-F:", "-vx=1", "{ print }", "f"], True),
-        (["-v", "x=1", "{ print }"], True),
-        (["{ print }"], True),
-        (["-F"], False),
-        (["-f", "x"], False),
-        (["-i", "inplace", "{ print }"], False),
-        (["{ print }", "-f"], False),
-        (["{ print }", "/inet/tcp/0/h/1"], False),
-        ([], False),
-        (["-F", ":"], False),
-    ],
-)
-def test_the_arguments_of_awk_count(arguments: list[str], is_so: bool):
-    assert awk_only_prints(arguments) is is_so
-
-
-@pytest.mark.parametrize(
-    ("script", "is_so"),
-    [
-        (".a[] | .b", True),
-        (".environment", True),
-        ("env.HOME", False),
-        ("$ENV.HOME", False),
-        ("$ #x\n ENV", False),
-        ("input_filename", False),
-        ('include "x"; .', False),
-    ],
-)
-def test_jq_may_not_look_beyond_its_input(script: str, is_so: bool):
-    assert jq_only_prints(["-r", script]) is is_so
 
 
 @pytest.mark.parametrize(
