@@ -240,7 +240,7 @@ class CommandJudge:
         """A file that `part` names and commands in the sandbox cannot read."""
         whys = (
             self._guard.why_unseen(path)
-            for word in _naming_words(part, reads_only=True)
+            for word in _naming_words(part)
             for base in bases
             for path in self._words.named(base, word)
         )
