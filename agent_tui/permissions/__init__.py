@@ -6,8 +6,8 @@ through the files.
 * `engine` decides: a tool's `Intent` goes in, a `Verdict` (allow, ask, deny) comes out.
 * `command_judge` looks at each part of a shell command and says what is known of it.
 * `shell/` takes the text apart: `parts` (the commands of a script), `words` (what each word is
-  known to be), `wrappers` (``env``, ``xargs``, ``bash -c``), `scripts` (``sed``, ``find``,
-  ``test``) and `checks` (text that is refused, because bash could read it otherwise).
+  known to be), `wrappers` (``env``, ``xargs``, ``bash -c``), `scripts` (``sed``, ``find``) and
+  `checks` (text that is refused, because bash could read it otherwise).
 * `programs/` knows single programs: which only look (`read_only`, `git`, `search_options`), which
   lose work or change the machine (`destruction`, `machine`, `dangers`).
 * `rules` reads and matches rules, and keeps those of a project in a file.

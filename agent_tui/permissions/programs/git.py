@@ -57,12 +57,12 @@ def git_only_reads(arguments: Sequence[str]) -> bool:
         return len([other for other in others if not other.startswith("-")]) == 1 and not (
             {"-d", "--delete", "-m"} & set(others)
         )
-    return (
+    return bool(
         verb in _READERS
         or " ".join(rest) in _ALONE
         or (verb == "reflog" and others[0].startswith("-"))
         or " ".join(rest[:2]) in _PAIRS
-        or (verb == "config" and len(others) == 1 and not others[0].startswith("-"))
+        or (verb == "config" and len(others) == 1 and re.fullmatch(r"\w[\w-]*\..+", others[0]))
     )
 
 

@@ -25,7 +25,7 @@ _UNIQ = re.compile(
 )
 _PS_WORD = re.compile(
     r"aux|-[eAfFlLupoH]+|\d+|--sort=-?[\w%]+"
-    r"|(?:(?:p?pid|user|cmd|comm|args|e?time|stat|rss|vsz|%cpu|%mem|tty)=?,?)+"
+    r"|-\w*o (?:(?:p?pid|user|cmd|comm|args|e?time|stat|rss|vsz|%cpu|%mem|tty)=?,?)+"
 )
 _AWK = re.compile(
     r"(?:/[^/\\\[\n]*/ ?|NR ?[<>=]=? ?\d+(?:(?: ?&& ?|, ?)NR ?[<>=]=? ?\d+)? ?)?"
@@ -223,8 +223,11 @@ def _alone(arguments: Sequence[str]) -> bool:
 
 
 def _ps(arguments: Sequence[str]) -> bool:
-    """No ``e`` without a dash, which shows environments."""
-    return all(map(_PS_WORD.fullmatch, arguments))
+    """No ``e`` without a dash, which shows environments; names of fields are behind ``-o``."""
+    return all(
+        _PS_WORD.fullmatch(word) or _PS_WORD.fullmatch(f"{before} {word}")
+        for before, word in pairwise(("", *arguments))
+    )
 
 
 def _file_of_archive(arguments: Sequence[str]) -> bool:

@@ -68,6 +68,8 @@ def test_looking_is_known(command: str):
         "tag -d v1",
         "tag -l -d v1",
         "tag v1 -l -f",
+        "config name",
+        "config edit",
         "config user.name me",
         "config --unset user.name",
         "config --get user.name --edit",
