@@ -26,14 +26,15 @@ _FORBIDDEN: Final = re.compile(
 )
 _RENAMED: Final = "Branch is renamed, but update of config-file failed"
 _DENIED: Final = re.compile(
-    r"(?<![\w.~-])(?P<path>/[^\s:'\"’]+)['\"’]?: permission denied|permission denied: '(?P<named>/[^']+)'",
+    r"(?<![\w.~-])(?P<path>/[^\s:'\"’]+)['\"’]?: permission denied"
+    r"|permission denied: '(?P<named>/[^']+)'",
     re.IGNORECASE,
 )
 _NETWORK: Final = "commands in the sandbox reach only this machine and hosts that are allowed"
 _WRITES: Final = "commands in the sandbox write only in the working folders"
 _CAUSES: Final = (
     (_GIT_CONFIG, "git's settings and signing keys cannot be used in the sandbox"),
-    (_NOT_WRITABLE, f"{_WRITES} and /tmp"),
+    (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
 )
