@@ -570,13 +570,12 @@ class Sandbox:
         """
         folders = (before.workspace, *self._around.added)
         covers = self._covers(cwd)
+        hidden = frozenset(before.hidden)
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
         # They come and go, so they are no part of the plan that a wall is stood up by.
         sockets = [
-            path
-            for path in sockets_of_others(before.gate)
-            if not any(hidden in path.parents for hidden in before.hidden)
+            path for path in sockets_of_others(before.gate) if hidden.isdisjoint(path.parents)
         ]
         return plan_for(
             folders,
