@@ -7,6 +7,7 @@ first seen, and those that references came to point to while no command ran: by 
 pull, fetch or commit.
 """
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
