@@ -142,6 +142,7 @@ class BashTool:
             if not context.is_persons:
                 known = await asyncio.to_thread(files.known_as_they_are)
             before = await self.changes.snapshot(context.cwd, context.environ)
+        refusals = 0 if wall is None else wall.refusals
         command = ShellCommand(keeper, _order(arguments, context, environ), context.emit)
         try:
             jobs = await _wait(command, arguments, context)
@@ -166,7 +167,10 @@ class BashTool:
         )
         is_error = bool(result.exit_code != 0 or result.excess)
         is_error = is_error and not (jobs and result.exit_code is None)
-        hints = [] if wall is None else _hints(wall, keeper, context, result, is_error=is_error)
+        hints: list[str] = []
+        if wall is not None:
+            is_told = wall.refusals > refusals
+            hints = _hints(wall, keeper, context, result if is_error else None, is_told=is_told)
         output = ToolOutput(
             result.for_model(details.summary, hints),
             details,
@@ -200,18 +204,26 @@ def _hints(
     wall: Sandbox,
     keeper: ProcessKeeper,
     context: ToolContext,
-    result: ShellResult,
+    failed: ShellResult | None,
     *,
-    is_error: bool,
+    is_told: bool,
 ) -> list[str]:
-    """What the model is to know of the wall after a command in it."""
+    """What the model is to know of the wall after a command in it.
+
+    Args:
+        wall: Where it ran.
+        keeper: Started it.
+        context: Of the call.
+        failed: Its result, if it failed.
+        is_told: Whether a connection was refused, which is told beside.
+    """
     home = os.fspath(wall.home)
     hints = [stray_hint(strays, home)] if (strays := wall.strays()) else []
-    if is_error and keeper.is_over:
+    if failed is not None and keeper.is_over:
         hints.append(_WALL_FELL)
-    elif is_error and (hint := wall_hint(result.text, home, wall.hidden_names(context.cwd))):
-        hints.append(hint)
-    return hints
+    elif failed is not None:
+        hints.append(wall_hint(failed.text, wall.view(context.cwd), is_network_told=is_told))
+    return list(filter(None, hints))
 
 
 async def _wait(

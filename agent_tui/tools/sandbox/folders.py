@@ -26,10 +26,12 @@ class StandIns:
 
     Args:
         parent: Where they are made.
+        unmissed: Names in the home folder under which tools keep what they can make again.
     """
 
-    def __init__(self, parent: Path) -> None:
+    def __init__(self, parent: Path, unmissed: frozenset[str] = frozenset()) -> None:
         self._parent = parent
+        self._unmissed = unmissed
         self._base: Path | None = None
         self._finish: weakref.finalize[..., StandIns] | None = None
         self._told: set[str] = set()
@@ -54,7 +56,7 @@ class StandIns:
             with suppress(OSError):
                 names = (path.name for path in (self._base / "home").iterdir())
                 found = {name for name in names if not name.startswith(".")}
-        fresh = sorted(found - self._told)
+        fresh = sorted(found - self._told - self._unmissed)
         self._told |= found
         return fresh
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 _ASK: Final = "if it has to, run it again with outside: true and why, which asks the user"
@@ -19,34 +20,71 @@ _NOT_WRITABLE: Final = re.compile(r"read-only file ?system|EROFS|os error 30\b",
 _BUSY: Final = re.compile(r"device or resource busy|EBUSY", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(
     r"operation not permitted|EPERM|docker\.sock|docker daemon|must be setuid root"
-    r"|effective uid is not 0|system has not been booted with systemd|PTRACE_TRACEME",
+    r"|effective uid is not 0|no new privileges|are you root"
+    r"|system has not been booted with systemd|PTRACE_TRACEME",
     re.IGNORECASE,
+)
+_RENAMED: Final = "Branch is renamed, but update of config-file failed"
+_DENIED: Final = re.compile(
+    r"(?<![\w.~-])(?P<path>/[^\s:'\"’]+)['\"’]?: permission denied"
+    r"|permission denied: '(?P<named>/[^']+)'",
+    re.IGNORECASE,
+)
+_NETWORK: Final = "commands in the sandbox reach only this machine and hosts that are allowed"
+_WRITES: Final = "commands in the sandbox write only in the working folders"
+_CAUSES: Final = (
+    (_GIT_CONFIG, "git's settings and signing keys cannot be used in the sandbox"),
+    (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
+    (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
+    (_FORBIDDEN, "the sandbox does not let commands do this"),
 )
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
 
 
-def wall_hint(output: str, home: str, hidden: Sequence[str] = ()) -> str:
+@dataclass(frozen=True, slots=True)
+class WallView:
+    """What commands of a wall see, as far as it explains why one failed.
+
+    Args:
+        home: The home folder, most of which is not there.
+        hidden: Names of files of the folders worked in that cannot be read.
+        stand_in: What programs take for the home folder, where nothing can be laid over it; such
+            a wall has no ``/tmp`` either, and denies instead of showing nothing.
+    """
+
+    home: str
+    hidden: Sequence[str] = ()
+    stand_in: str = ""
+
+
+def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> str:
     """One line for the model, with the way to ask; empty if the wall is not the likely cause.
 
     Args:
         output: What a command that failed printed.
-        home: The home folder, most of which is not there.
-        hidden: Names of files of the folders worked in that cannot be read.
+        view: The wall's.
+        is_network_told: Whether a refused connection is told anyway, with what would allow it.
     """
-    for said, cause in (
-        (_NO_NETWORK, "commands in the sandbox reach only this machine and hosts that are allowed"),
-        (_GIT_CONFIG, "git's settings and signing keys cannot be used in the sandbox"),
-        (_NOT_WRITABLE, "commands in the sandbox write only in the working folders and /tmp"),
-        (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
-        (_FORBIDDEN, "the sandbox does not let commands do this"),
-    ):
+    if _RENAMED in output:
+        return "the branch has its new name; only what git's settings say of the old one is left"
+    if _NO_NETWORK.search(output):
+        return "" if is_network_told else f"{_NETWORK}; {_ASK}"
+    for said, cause in _CAUSES:
         if said.search(output):
             return f"{cause}; {_ASK}"
-    for line in output.splitlines():
-        if any(name in line for name in hidden) and "permission denied" in line.casefold():
-            return f"the sandbox hides this file, as it may hold keys; {_ASK}"
-        if home in line and re.search(_MISSING, line, re.IGNORECASE):
-            return f"of {home}, only programs and the working folders exist in the sandbox; {_ASK}"
+    return next(filter(None, (_hint_of_line(line, view) for line in output.splitlines())), "")
+
+
+def _hint_of_line(line: str, view: WallView) -> str:
+    if any(name in line for name in view.hidden) and "permission denied" in line.casefold():
+        return f"the sandbox hides this file, as it may hold keys; {_ASK}"
+    homes = (home for home in (view.home, view.stand_in) if home)
+    if any(home in line for home in homes) and re.search(_MISSING, line, re.IGNORECASE):
+        return f"of {view.home}, only programs and the working folders exist in the sandbox; {_ASK}"
+    if view.stand_in and (denied := _DENIED.search(line)):
+        if (denied["path"] or denied["named"]).startswith("/tmp/"):
+            return "there is no /tmp in the sandbox; write temporary files in $TMPDIR"
+        return f"{_WRITES} and $TMPDIR; {_ASK}"
     return ""
 
 

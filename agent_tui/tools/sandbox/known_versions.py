@@ -24,7 +24,7 @@ _MOST_LISTED: Final = 5_000
 _PATIENCE_S: Final = 3.0
 """The history of one file is looked through, only when a command changed it."""
 
-_RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
+RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 
 
 @dataclass(slots=True)
@@ -55,21 +55,24 @@ class KnownVersions:
         self._keeper, self._environ = keeper, environ
         self._roots = tuple(roots)
         self._tops: tuple[Path, ...] = ()
-        self._stamps: dict[Path, _RefsStamp] = {}
+        self._stamps: dict[Path, RefsStamp] = {}
         self._index_stamps: tuple[int, ...] = ()
         self.references: dict[str, References] = {}
 
-    async def note(self, *, are_persons: bool) -> None:
+    def moved(self) -> dict[Path, RefsStamp]:
+        """The repositories in which a reference may have moved since they were noted. Blocking."""
+        self._tops = _tops_of(self._roots)
+        stamps = {top: _refs_stamp(top) for top in self._tops}
+        return {top: stamp for top, stamp in stamps.items() if self._stamps.get(top) != stamp}
+
+    async def note(self, moved: Mapping[Path, RefsStamp], *, are_persons: bool) -> None:
         """Take up where references point now.
 
         Args:
+            moved: Where to look.
             are_persons: No command ran since the last time, so that what moved is the person's.
         """
-        self._tops = await asyncio.to_thread(_tops_of, self._roots)
-        for top in self._tops:
-            stamp = await asyncio.to_thread(_refs_stamp, top)
-            if self._stamps.get(top) == stamp:
-                continue
+        for top, stamp in moved.items():
             known = self.references.get(str(top))
             try:
                 now = await self._refs(top)
@@ -77,8 +80,8 @@ class KnownVersions:
                 continue
             known = known or References()
             if are_persons:
-                moved = {id for name, id in now.items() if known.last.get(name) != id}
-                known.trusted = list(dict.fromkeys((*moved, *known.trusted)))[:_MOST_REFS]
+                fresh = {id for name, id in now.items() if known.last.get(name) != id}
+                known.trusted = list(dict.fromkeys((*fresh, *known.trusted)))[:_MOST_REFS]
             known.last = now
             self.references[str(top)] = known
             self._stamps[top] = stamp
@@ -178,7 +181,7 @@ def _index_stamp(top: Path) -> int:
         return 0
 
 
-def _refs_stamp(top: Path) -> _RefsStamp:
+def _refs_stamp(top: Path) -> RefsStamp:
     """Changes when a reference does: the ``ctime`` of all files that hold one."""
     return tuple(sorted(_refs_files(top)))
 

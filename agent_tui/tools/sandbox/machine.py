@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ _SOCKET_VARIABLES: Final = (
 _SEARCHED: Final = (("/etc", 9), ("/var", 3))
 """Where services keep keys, and how deep: root alone could read them, and may be who we are."""
 
+_SOCKET_NAME: Final = re.compile(rb" (/.*)$", re.MULTILINE)
 _MOST_HIDDEN: Final = 200
 
 
@@ -38,15 +40,14 @@ def sockets_of_others(own: Path) -> tuple[Path, ...]:
     A socket can be connected to on a read-only mount, too, and from another network.
     """
     try:
-        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
+        table = Path("/proc/net/unix").read_bytes()
     except OSError:
         return ()
-    fields = (line.split(maxsplit=7) for line in lines)
-    named = {Path(os.fsdecode(words[7])) for words in fields if words[7:]}
+    named = {Path(os.fsdecode(name)) for name in _SOCKET_NAME.findall(table)}
     found: list[Path] = []
     for path in sorted(named):
         with suppress(OSError):  # in a folder that nobody here may enter
-            if path.is_absolute() and path.is_socket() and own not in path.parents:
+            if path.is_socket() and own not in path.parents:
                 found.append(path.resolve())
     return tuple(path for path in found if _is_reached_without_capabilities(path))
 

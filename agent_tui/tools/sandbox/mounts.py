@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -69,6 +70,7 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
     return tuple(kept.values())
 
 
+@lru_cache(maxsize=4)
 def islands_of(plan: SandboxPlan) -> tuple[Mount, ...]:
     """The mounts that fall off when what they cover is replaced outside."""
     return tuple(mount for mount in mounts_of(plan) if mount.kind in _ISLANDS)
@@ -99,8 +101,12 @@ def mounted_in(pid: int) -> frozenset[Path]:
     Raises:
         OSError: There is no such process.
     """
-    lines = Path(f"/proc/{pid}/mountinfo").read_bytes().splitlines()
-    paths = (line.split(b" ", 5)[4] for line in lines)
+    return _mount_points(Path(f"/proc/{pid}/mountinfo").read_bytes())
+
+
+@lru_cache(maxsize=4)
+def _mount_points(table: bytes) -> frozenset[Path]:
+    paths = (line.split(b" ", 5)[4] for line in table.splitlines())
     return frozenset(
         Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), path)))
         for path in paths

@@ -1,6 +1,7 @@
 """What commands inside the wall see and may change: pure data, the same for each backend."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -119,4 +120,8 @@ def plan_for(
 
 
 def _present(paths: Iterable[Path]) -> tuple[Path, ...]:
-    return tuple(sorted({path.resolve() for path in paths if path.exists()}))
+    found: set[Path] = set()
+    for path in paths:
+        with suppress(OSError, RuntimeError):
+            found.add(path.resolve(strict=True))
+    return tuple(sorted(found))

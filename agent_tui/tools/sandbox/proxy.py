@@ -107,6 +107,7 @@ class NetworkGate:
         decide: Says which; refuses all until somebody else is asked.
         tell_refusal: Called with each refusal: what was wanted, and why not.
         port: Where commands reach the gate, on the loopback inside a wall.
+        refusals: How many connections were not allowed.
     """
 
     def __init__(
@@ -125,6 +126,7 @@ class NetworkGate:
         """
         self.decide: Decide = _refuse_all
         self.tell_refusal: Callable[[Target, str], None] = _tell_nobody
+        self.refusals = 0
         self.port = _LEAST_PORT + secrets.randbelow(_PORTS)
         self._may_be_private = may_be_private
         self._resolve = resolve
@@ -240,6 +242,7 @@ class NetworkGate:
             record.refusal = why = str(refusal).removesuffix(".")
             if refusal.status != HTTPStatus.FORBIDDEN:
                 raise
+            self.refusals += 1
             self.tell_refusal(request.target, why)
             refused = f"network access to {request.target.shown} was not allowed"
             raise _Refusal(refusal.status, f"{refused}: {why}. {_ADVICE}") from refusal

@@ -24,6 +24,7 @@ from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
 from agent_tui.tools.sandbox.backends import backend_here
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
 from agent_tui.tools.sandbox.folders import StandIns
+from agent_tui.tools.sandbox.hints import WallView
 from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
 from agent_tui.tools.sandbox.landlock import landlock_argv, link_home
 from agent_tui.tools.sandbox.machine import (
@@ -51,8 +52,15 @@ _GATE_WITHIN_S: Final = 5.0
 _GIT_SETTINGS: Final = (("branch.autoSetupMerge", "false"),)
 """Else ``git switch -c x origin/x`` and ``git worktree add`` fail, as they write git's config."""
 
-_INSIDE: Final[Mapping[str, str]] = {"TMPDIR": "/tmp", "UV_LINK_MODE": "copy"}
-"""Caches are mounts of their own, and no file is linked from one mount into another."""
+_INSIDE: Final[Mapping[str, str]] = {
+    "TMPDIR": "/tmp",
+    "UV_LINK_MODE": "copy",
+    "NO_UPDATE_NOTIFIER": "1",
+    "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
+"""Caches are mounts of their own, and no file is linked from one mount into another. To look for
+a newer version of a tool is not worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
@@ -179,7 +187,8 @@ class Sandbox:
         self._border: Border | None = None
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
-        self._stand_ins = StandIns(around.scratch_parent)
+        caches = frozenset(Path(name).parts[0] for name in around.caches if Path(name).parts)
+        self._stand_ins = StandIns(around.scratch_parent, caches)
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
@@ -325,15 +334,23 @@ class Sandbox:
         """What commands newly put into the stand-in for the home folder, hidden files aside."""
         return self._stand_ins.strays()
 
-    def hidden_names(self, cwd: Path) -> list[str]:
-        """The names of files of the folders worked in that commands cannot read."""
+    @property
+    def refusals(self) -> int:
+        """How many connections of commands were not allowed."""
+        return 0 if self.parts.gate is None else self.parts.gate.refusals
+
+    def view(self, cwd: Path) -> WallView:
+        """What commands in `cwd` see that explains why one failed."""
         walls = [wall for (folder, _), wall in self._walls.items() if folder == cwd]
-        return [
+        is_landlock = self.state(cwd).backend == "landlock"
+        stand_in = os.fspath(walls[0].plan.home_stand_in) if walls and is_landlock else ""
+        hidden = [
             path.name
             for wall in walls
             for path, mount in wall.islands.items()
             if mount.kind == "hidden" and any(root in path.parents for root in wall.plan.writable)
         ]
+        return WallView(os.fspath(self.home), hidden, stand_in)
 
     async def close_walls(self) -> None:
         """End all that is inside, and what it kept in ``/tmp``: another conversation begins."""
@@ -553,13 +570,12 @@ class Sandbox:
         """
         folders = (before.workspace, *self._around.added)
         covers = self._covers(cwd)
+        hidden = frozenset(before.hidden)
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
         # They come and go, so they are no part of the plan that a wall is stood up by.
         sockets = [
-            path
-            for path in sockets_of_others(before.gate)
-            if not any(hidden in path.parents for hidden in before.hidden)
+            path for path in sockets_of_others(before.gate) if hidden.isdisjoint(path.parents)
         ]
         return plan_for(
             folders,

@@ -37,7 +37,7 @@ from agent_tui.tools.sandbox.git_controls import (
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
-from agent_tui.tools.sandbox.known_versions import KnownVersions, blob_id
+from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp, blob_id
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -102,6 +102,21 @@ class _Change:
     before: str = ""
     files: tuple[tuple[Path, str], ...] = ()
     is_control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What commands did: `moved` is where references of git may have."""
+
+    look: Look
+    changes: Sequence[_Change]
+    moved: Mapping[Path, RefsStamp]
+    has_new_index: bool
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it has to be looked into."""
+        return bool(self.changes or self.moved or self.has_new_index)
 
 
 class ObeyedWatch:
@@ -184,11 +199,11 @@ class ObeyedWatch:
         """
         async with self._turn:
             with _told():
-                is_unsure = await asyncio.to_thread(self._take_up)
-                if is_unsure or self._running:
+                is_persons, moved = await asyncio.to_thread(self._begin)
+                if not is_persons:
                     await self._settle()
-                else:
-                    await self._versions.note(are_persons=True)
+                elif moved:
+                    await self._versions.note(moved, are_persons=True)
                     await asyncio.to_thread(self._rebase)
             self._running += 1
 
@@ -235,6 +250,17 @@ class ObeyedWatch:
         """No command runs any more, and none will."""
         self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
+
+    def _begin(self) -> tuple[bool, Mapping[Path, RefsStamp]]:
+        """Whether what is in place is the person's, and where git has to tell more.
+
+        Where it has not, all is taken up: each change of threads costs a command some 0.1 ms.
+        """
+        is_persons = not (self._take_up() or self._running)
+        moved = self._versions.moved()
+        if is_persons and not moved:
+            self._rebase()
+        return is_persons, moved
 
     def _take_up(self) -> bool:
         """Read what is kept on disk; whether something of it may not be the person's."""
@@ -311,7 +337,8 @@ class ObeyedWatch:
         return self._own_copies / str(number) / node.relative_to(at)
 
     def _make_alike(self, node: Path, copy: Path) -> None:
-        make_private_dir(copy)
+        if not copy.is_dir():
+            make_private_dir(copy)
         wanted = self._digests_below(node) or {}
         self._synced[node] = wanted
         if self._digests_below(copy) == wanted:
@@ -333,9 +360,12 @@ class ObeyedWatch:
 
     async def _settle(self) -> list[Path]:
         """Let through and lay aside what commands did; then what is in place is in order."""
-        await self._versions.note(are_persons=False)
-        look, changes = await asyncio.to_thread(self._changes)
+        done = await asyncio.to_thread(self._look_for_changes)
         brought: list[Path] = []
+        if not done.is_any:
+            return brought
+        await self._versions.note(done.moved, are_persons=False)
+        changes = done.changes
         for change in changes:
             if await self._may_stay(change):
                 if change.source != change.path:
@@ -343,11 +373,20 @@ class ObeyedWatch:
             elif change.files[:1] != ((change.path, ""),):  # what was deleted in a copy is back
                 with suppress(FileNotFoundError):  # another program was quicker
                     self._pending.append(await asyncio.to_thread(self._put_aside, change))
-        if self._versions.has_new_index():
+        if done.has_new_index:
             brought += await self._check_out_mounted()
-        known = None if changes or brought else look
+        known = None if changes or brought else done.look
         await asyncio.to_thread(partial(self._rebase, look=known, by_commands=True))
         return brought
+
+    def _look_for_changes(self) -> _Done:
+        """What commands did; where it is nothing, what is in place is taken up at once."""
+        moved = self._versions.moved()
+        look, changes = self._changes()
+        done = _Done(look, changes, moved, has_new_index=self._versions.has_new_index())
+        if not done.is_any:
+            self._rebase(look=look, by_commands=True)
+        return done
 
     def _changes(self) -> tuple[Look, list[_Change]]:
         before = set(self.found.gits)
@@ -521,8 +560,11 @@ def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
 
 def _mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
     """What of `look` is mounted read-only, links followed."""
-    nodes = [node for node, way in look.ways.items() if way == "mounted" or node.is_symlink()]
-    yield from _inside(nodes, roots)
+    for node, way in look.ways.items():
+        if node.is_symlink():
+            yield from _inside([node], roots)
+        elif way == "mounted":  # a walk follows no links, so none is on the way
+            yield node
 
 
 def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:

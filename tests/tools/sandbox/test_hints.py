@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.tools.sandbox.hints import stray_hint, wall_hint
+from agent_tui.tools.sandbox.hints import WallView, stray_hint, wall_hint
 
 HOME = "/home/ada"
 
@@ -20,12 +20,15 @@ HOME = "/home/ada"
         ("cat: /home/ada/notes.md: No such file or directory", "of /home/ada, only"),
         ("cat: notes.md: No such file or directory", ""),
         ("cat: other: Permission denied", ""),
+        ("E: Unable to acquire the dpkg frontend lock, are you root?", "does not let"),
+        ('sudo: The "no new privileges" flag is set', "does not let"),
+        ("bash: line 1: /tmp/x: Permission denied", ""),
         ("AssertionError", ""),
         ("", ""),
     ],
 )
 def test_a_failure_is_explained_only_where_the_sandbox_is_the_likely_cause(output: str, said: str):
-    hint = wall_hint(f"before\n{output}\nafter", HOME, [".env"])
+    hint = wall_hint(f"before\n{output}\nafter", WallView(HOME, [".env"]))
     assert said in hint
     assert bool(said) == bool(hint)
     assert ("outside: true" in hint) == bool(said)
@@ -34,3 +37,27 @@ def test_a_failure_is_explained_only_where_the_sandbox_is_the_likely_cause(outpu
 
 def test_what_will_be_gone_is_said():
     assert "notes.md, x" in stray_hint(["notes.md", "x"], HOME)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("bash: line 1: /tmp/x: Permission denied", "temporary files in $TMPDIR"),
+        ("touch: cannot touch '/etc/x': Permission denied", "only in the working folders"),
+        ("PermissionError: [Errno 13] Permission denied: '/etc/x'", "only in the working folders"),
+        ("ls: cannot access '/cache/home/.ssh': No such file or directory", "of /home/ada, only"),
+        ("/bin/sh: 1: ./run: Permission denied", ""),
+    ],
+)
+def test_a_wall_that_denies_instead_of_hiding_is_explained(output: str, said: str):
+    hint = wall_hint(output, WallView(HOME, stand_in="/cache/home"))
+    assert said in hint
+    assert bool(said) == bool(hint)
+
+
+def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it():
+    output = "ERROR: No matching distribution found for x"
+    assert wall_hint(output, WallView(HOME), is_network_told=True) == ""
+    assert "outside: true" not in wall_hint(
+        "fatal: Branch is renamed, but update of config-file failed", WallView(HOME)
+    )

@@ -174,7 +174,7 @@ async def test_a_hidden_file_stays_hidden_when_an_editor_replaces_it(tmp_path: P
     secret.write_text("canary")
     sandbox = make_sandbox(tmp_path, parts=hiding(secret))
     assert "canary" not in (await run_inside(sandbox, work, "cat .env"))[1]
-    assert sandbox.hidden_names(work) == [".env"]
+    assert sandbox.view(work).hidden == [".env"]
     (work / "saved").write_text("canary again")
     (work / "saved").replace(secret)
     code, printed = await run_inside(sandbox, work, "cat .env")
