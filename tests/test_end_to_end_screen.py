@@ -107,7 +107,7 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
         child = here.app.runtime.conversation.log.header.id
         assert "or 'world'" in (here.app.runtime.conversation.cwd / "greet.py").read_text()
 
-    async with screen("-c") as here:
+    async with screen("-r", child) as here:  # -c is for conversations of one's own
         assert not here.app.query_one(TourView).display
         await here.until(lambda: here.app.runtime.conversation.log.header.id == child)
         await here.until_shown("what now?")

@@ -74,14 +74,15 @@ def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, 
 
 
 @pytest.mark.thorough
-def test_a_stopped_tour_goes_on_with_continue_from_the_same_folder(demo, environ, tmp_path):
+def test_a_stopped_tour_goes_on_where_it_is_resumed(demo, environ, tmp_path):
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")
         program.send("what a curious prompt\r")
         program.wait_for("a plan")
         os.kill(program.process.pid, signal.SIGTERM)
         program.wait_until_end()
-    again = [sys.executable, "-m", "agent_tui", "-c"]
+    (session,) = tmp_path.rglob("sessions/**/*.jsonl")
+    again = [sys.executable, "-m", "agent_tui", "-r", str(session)]
     with PtyProgram(again, environ=environ, cwd=tmp_path) as program:
         program.wait_for("curious")
 
