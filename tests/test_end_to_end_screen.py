@@ -54,7 +54,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
     )
     async with screen(*on(server), "--permission-mode", "accept-edits") as here:
         await here.send("write greet.py")
-        await here.until_shown("It **greets** now.")
+        await here.until_shown("It greets now.")
         await here.until_idle()
         assert (workspace / "greet.py").read_text() == "print('hello')\n"
         assert len(server.chats) == 4

@@ -40,7 +40,7 @@ from agent_tui.ui.transcript import (
     UserBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.plain import plain_text
+from agent_tui.ui.transcript.plain import plain_texts
 from tests.support import hostile_mcp_server
 from tests.support.mcp_servers import Stage as Servers
 from tests.support.runtime import Stage
@@ -114,7 +114,7 @@ async def test_every_kind_of_block_on_every_page_of_the_chat(tmp_path: Path):
             shown += assert_harmless(ui)
         for text in MARKUP:
             assert text in shown
-        printed = "\n".join(plain_text(block) for block in chat.blocks[:-2])
+        printed = "\n".join(plain_texts(chat.blocks[:-2], 150, newest_first=False))
         assert what_is_left(printed) == set()
 
 

@@ -12,9 +12,12 @@ from agent_tui.ui.first_run.model_options import (
     option_lines,
 )
 from agent_tui.ui.options import KeyChoice
+from tests.ui.app_support import ways_to_a_model
 
 OFFER = OFFERS[0]
 KEY = KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet"))
+NOTHING = ways_to_a_model()
+WITH_KEY = ways_to_a_model((KEY,))
 
 
 def served(name: str, via: str = "Ollama at 127.0.0.1:11434", state: str = "") -> FoundModel:
@@ -32,12 +35,13 @@ def pulled(name: str) -> FoundModel:
 def test_what_works_at_once_comes_first_and_the_tour_last():
     mine, other = pulled("qwen"), served("coder")
     keyed = FoundModel(KEY.model, ModelInfo(KEY.model.name, 200_000, 64_000), KEY.env_name)
-    assert first_run_options((mine, other, keyed), (KEY,), OFFER) == (
+    assert first_run_options((mine, other, keyed), WITH_KEY, OFFER) == (
         keyed,
         other,
         mine,
         KEY,
         "other provider",
+        "own server",
         OFFER,
         "tour",
     )
@@ -45,17 +49,19 @@ def test_what_works_at_once_comes_first_and_the_tour_last():
 
 def test_the_built_in_model_is_not_offered_twice():
     mine = pulled(OFFER.name)
-    assert first_run_options((mine,), (), OFFER) == (mine, "other provider", "tour")
+    options = first_run_options((mine,), NOTHING, OFFER)
+    assert options == (mine, "other provider", "own server", "tour")
 
 
 def test_a_served_model_of_the_same_name_is_not_the_built_in_one():
-    assert OFFER in first_run_options((served(OFFER.name),), (), OFFER)
+    assert OFFER in first_run_options((served(OFFER.name),), NOTHING, OFFER)
 
 
 def test_of_many_models_at_one_place_the_loaded_ones_are_shown():
     many = [served(f"model-{n}") for n in range(7)]
     many[5] = replace(many[5], state="loaded")
-    options = first_run_options((*many, served("small", "LM Studio at 127.0.0.1:1234")), (), None)
+    small = served("small", "LM Studio at 127.0.0.1:1234")
+    options = first_run_options((*many, small), NOTHING, None)
     assert [option.ref.model_id for option in options if isinstance(option, FoundModel)] == [
         "model-5",
         "model-0",
@@ -66,7 +72,7 @@ def test_of_many_models_at_one_place_the_loaded_ones_are_shown():
 
 
 def test_each_way_says_what_it_means():
-    options = first_run_options((served("coder", state="loaded"), pulled("qwen")), (KEY,), OFFER)
+    options = first_run_options((served("coder", state="loaded"), pulled("qwen")), WITH_KEY, OFFER)
     text = "\n".join(line.plain for line in option_lines(options, 74, are_numbered=True))
     assert "Ollama :11434 · loaded · 32.8k tokens" in text
     assert "this machine · 98.4 MB · about 8.2k tokens" in text
@@ -76,9 +82,9 @@ def test_each_way_says_what_it_means():
 
 
 def test_digits_end_with_nine_and_can_be_left_out():
-    options = first_run_options([served(f"m{n}", f"server {n}") for n in range(12)], (), None)
+    options = first_run_options([served(f"m{n}", f"server {n}") for n in range(12)], NOTHING, None)
     digits = [line.plain[:1] for line in option_lines(options, 80, are_numbered=True)]
-    assert digits == [*"123456789", " ", " ", " ", " ", " "]
+    assert digits == [*"123456789", *" " * (len(options) - 9)]
     assert {line.plain[:1] for line in option_lines(options, 80, are_numbered=False)} == {" "}
 
 
@@ -103,7 +109,7 @@ def test_markup_in_a_name_is_only_text():
 
 @given(st.integers(30, 120))
 def test_no_detail_is_wider_than_the_list(width: int):
-    options = first_run_options((served("coder"),), (KEY,), OFFER)
+    options = first_run_options((served("coder"),), WITH_KEY, OFFER)
     for line in option_lines(options, width, are_numbered=True):
         for row in line.plain.splitlines()[1:]:
             assert len(row) <= width
