@@ -31,7 +31,7 @@ class Conversation:
     base: Path
     backend: Backend
     added: tuple[Path, ...] = ()
-    path: str = os.defpath
+    path: str = ""
     sandbox: Sandbox = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,8 +48,8 @@ class Conversation:
 
     def begin(self) -> None:
         """Another conversation in the same folder."""
-        path = self.path if self.backend == "bubblewrap" else f"{self.base / 'bin'}"
-        if self.path != os.defpath:
+        path = os.defpath if self.backend == "bubblewrap" else f"{self.base}/bin"
+        if self.path:
             path = f"{self.path}:{path}"
         self.environ = {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8"}
         settings = Settings(sandbox="on")

@@ -18,6 +18,7 @@ from typing import Final
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
+from agent_tui.program_lookup import distrust_programs_in, find_program
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
@@ -183,17 +184,24 @@ class Sandbox:
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
+        self.expect(*around.added, *(around.home / name for name in around.caches))
 
     @property
     def home(self) -> Path:
         """The person's home folder."""
         return self._around.home
 
+    def expect(self, *folders: Path) -> None:
+        """Commands may write `folders`: we ourselves run no program that lies there."""
+        if self.mode != "off":
+            distrust_programs_in(folders)
+
     def state(self, cwd: Path) -> SandboxState:
         """Which wall commands in `cwd` run in. Blocking when first asked."""
         if self.mode == "off":
             return SandboxState("none")
         if cwd not in self._states:
+            self.expect(cwd)
             self._states[cwd] = self._tried(cwd)
         return self._states[cwd]
 
@@ -371,7 +379,7 @@ class Sandbox:
 
     def _tried_with(self, plan: SandboxPlan) -> SandboxState:
         def bubblewrap_problem() -> str:
-            bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
+            bwrap = find_program("bwrap", self._around.environ.get("PATH"))
             if bwrap is None:
                 return "bubblewrap (bwrap) is not installed"
             said = self._run_in(bwrap_argv(bwrap, plan))
@@ -388,7 +396,7 @@ class Sandbox:
         """Why nothing runs behind `argv`; empty where it does."""
         try:
             tried = subprocess.run(
-                [*argv, "true"],
+                [*argv, "/bin/sh", "-c", ":"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_PROBE_S,
@@ -441,7 +449,7 @@ class Sandbox:
 
     async def _in_bubblewrap(self, plan: SandboxPlan) -> tuple[ProcessKeeper, int]:
         """A keeper inside bubblewrap, and the first process there as it is known outside."""
-        bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH")) or "bwrap"
+        bwrap = find_program("bwrap", self._around.environ.get("PATH")) or "bwrap"
         reading, writing = os.pipe()
         handles = [writing]
         try:

@@ -204,14 +204,10 @@ async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
     talk.work, talk.added = outer / "project", (outer,)
     await talk.restart()
     await talk.says(f"cd {outer}; mv project was; ln -s {talk.base}/outside project; kill -9 -1")
-    await asyncio.gather(
-        talk.says(f"echo x > {talk.base}/outside/x"), return_exceptions=True
-    )
+    await asyncio.gather(talk.says(f"echo x > {talk.base}/outside/x"), return_exceptions=True)
     assert not (talk.base / "outside/x").exists()
     await talk.restart()
-    await asyncio.gather(
-        talk.says(f"echo x > {talk.base}/outside/x"), return_exceptions=True
-    )
+    await asyncio.gather(talk.says(f"echo x > {talk.base}/outside/x"), return_exceptions=True)
     assert not (talk.base / "outside/x").exists()
 
 
