@@ -20,12 +20,12 @@ def distrust_programs_in(folders: Iterable[Path]) -> None:
 def trusted_path(path: str | None) -> str:
     """`path`, as ``PATH`` has it, without folders that commands may write, and relative ones."""
     entries = (path or os.defpath).split(os.pathsep)
-    return os.pathsep.join(filter(_is_trusted, entries)) or os.defpath
+    return os.pathsep.join(filter(is_trusted, entries)) or os.defpath
 
 
 def trusted_first(path: str) -> str:
     """`path` with the folders last that commands may write."""
-    return os.pathsep.join(sorted(path.split(os.pathsep), key=lambda entry: not _is_trusted(entry)))
+    return os.pathsep.join(sorted(path.split(os.pathsep), key=lambda entry: not is_trusted(entry)))
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
@@ -49,6 +49,7 @@ def found_command(command: Sequence[str]) -> list[str]:
     return [program, *command[1:]]
 
 
-def _is_trusted(entry: str) -> bool:
+def is_trusted(entry: str) -> bool:
+    """Whether the folder `entry` is absolute, and commands may not write it."""
     real = os.path.realpath(entry) + os.sep
     return entry.startswith(os.sep) and not any(real.startswith(folder) for folder in _written)

@@ -1,13 +1,16 @@
 """A conversation's commands as the program runs them: the sandbox of the command line, and bash."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.config import Settings
+from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.files.memory import FileMemory
@@ -16,6 +19,7 @@ from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.plan import Backend
 from agent_tui.tools.sandbox.sandbox import Sandbox
 
+_FALL = "kill -9 $PPID $(cut -d' ' -f4 /proc/$PPID/stat)"
 KEY = "decoy-of-a-key"
 
 
@@ -78,6 +82,13 @@ class Conversation:
     async def says(self, command: str, **more: object) -> str:
         """What a command of the model prints."""
         return (await self.bash(command, **more)).for_model
+
+    async def fall(self) -> None:
+        """Have a command end the keeper, and so the wall; the next command gets a new one."""
+        for _ in range(2):
+            with suppress(ToolError):
+                await self.says(_FALL)
+                await asyncio.sleep(0.3)
 
     async def restart(self) -> None:
         """End the conversation, and begin another one."""

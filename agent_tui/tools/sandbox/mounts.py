@@ -148,9 +148,15 @@ def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
 
 
 def _folders_around(plan: SandboxPlan) -> Iterator[Path]:
-    """The folders between those that may be written and what is covered in them."""
-    for path in (*plan.read_only, *(path for path, _ in plan.copies)):
+    """The folders between those that may be written and what is covered in them.
+
+    So is one that may be written in another: a link in its place would have the next wall lead
+    elsewhere.
+    """
+    for path in (*plan.read_only, *(path for path, _ in plan.copies), *plan.writable):
         roots = [root for root in plan.writable if root in path.parents]
         if roots:
             outermost = min(roots, key=lambda root: len(root.parts))
+            if path in plan.writable:
+                yield path
             yield from (folder for folder in path.parents if outermost in folder.parents)

@@ -184,6 +184,7 @@ class Sandbox:
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
+        self._real: dict[Path, tuple[Path, ...]] = {}
         self.expect(*around.added, *(around.home / name for name in around.caches))
 
     @property
@@ -202,6 +203,7 @@ class Sandbox:
             return SandboxState("none")
         if cwd not in self._states:
             self.expect(cwd)
+            self._real[cwd] = tuple(each.resolve() for each in (cwd, *self._around.added))
             self._states[cwd] = self._tried(cwd)
         return self._states[cwd]
 
@@ -287,7 +289,7 @@ class Sandbox:
         if not self.state(cwd).is_on or not any(path.is_relative_to(home) for home in homes):
             return True
         if cwd not in self._shown:
-            folders = (cwd.resolve(), *self._around.added)
+            folders = self._real[cwd]
             view = what_runs(homes, folders, self._around.environ)
             nowhere = WallFolders(self.home, self.home, self.home)
             runs = self._runs(view)
@@ -529,18 +531,21 @@ class Sandbox:
 
     def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
         """The plan of a new wall, whose stand-in for the home folder is made ready. Blocking."""
-        workspace, homes = cwd.resolve(), self._homes()
-        view = what_runs(homes, (workspace, *self._around.added), self._around.environ)
+        folders, homes = self._real[cwd], self._homes()
+        for folder in folders:
+            if folder.resolve() != folder:
+                raise _fell(f"{folder} was replaced by a link")
+        workspace = folders[0]
+        view = what_runs(homes, folders, self._around.environ)
         for path in (cwd, *self._around.added, *(self.home / name for name in self._around.caches)):
             view.add(path)
-        folders = (workspace, *self._around.added)
         covers = self._covers(cwd)
         own = self._stand_ins.of_wall()
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ)
         furnish(own.home_stand_in, home, view, settings)
         plan = plan_for(
-            (workspace, *self._around.added),
+            folders,
             self._border_here(),
             own,
             readable=self._runs(view),
@@ -559,7 +564,7 @@ class Sandbox:
 
         No copy can be laid in it: what would have one is read-only.
         """
-        folders = (before.workspace, *self._around.added)
+        folders = self._real[cwd]
         covers = self._covers(cwd)
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
