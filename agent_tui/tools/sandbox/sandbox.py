@@ -203,7 +203,7 @@ class Sandbox:
             return SandboxState("none")
         if cwd not in self._states:
             self.expect(cwd)
-            self._real[cwd] = tuple(each.resolve() for each in (cwd, *self._around.added))
+            self._folders(cwd)
             self._states[cwd] = self._tried(cwd)
         return self._states[cwd]
 
@@ -289,7 +289,7 @@ class Sandbox:
         if not self.state(cwd).is_on or not any(path.is_relative_to(home) for home in homes):
             return True
         if cwd not in self._shown:
-            folders = self._real[cwd]
+            folders = self._folders(cwd)
             view = what_runs(homes, folders, self._around.environ)
             nowhere = WallFolders(self.home, self.home, self.home)
             runs = self._runs(view)
@@ -531,7 +531,7 @@ class Sandbox:
 
     def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
         """The plan of a new wall, whose stand-in for the home folder is made ready. Blocking."""
-        folders, homes = self._real[cwd], self._homes()
+        folders, homes = self._folders(cwd), self._homes()
         for folder in folders:
             if folder.resolve() != folder:
                 raise _fell(f"{folder} was replaced by a link")
@@ -564,7 +564,7 @@ class Sandbox:
 
         No copy can be laid in it: what would have one is read-only.
         """
-        folders = self._real[cwd]
+        folders = self._folders(cwd)
         covers = self._covers(cwd)
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
@@ -600,6 +600,12 @@ class Sandbox:
             hidden = (*self._around.own_folders, *hidden_of_machine(self._around.environ), *others)
             self._border = Border(self.home, self._around.caches, hidden)
         return self._border
+
+    def _folders(self, cwd: Path) -> tuple[Path, ...]:
+        """Those worked in, without links as it was before any command ran."""
+        if cwd not in self._real:
+            self._real[cwd] = tuple(each.resolve() for each in (cwd, *self._around.added))
+        return self._real[cwd]
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()
