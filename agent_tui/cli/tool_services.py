@@ -92,7 +92,11 @@ def _watch_folder(cwd: Path) -> Path:
 
 
 def unseen_by_commands(sandbox: Sandbox, workspace: Path) -> Callable[[Path], bool]:
-    """Tells what commands in `workspace` cannot read, but for the outputs the model is told of."""
+    """Tells what commands in `workspace` cannot read, but for the outputs the model is told of.
+
+    From now on, we run no program that lies there.
+    """
+    sandbox.expect(workspace)
     outputs = (paths.user_cache_dir() / "outputs").resolve()
     return lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
 

@@ -14,6 +14,7 @@ from agent_tui.messages import Job, ToolDetails
 from agent_tui.tools.base import Intent, Place, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.jobs.table import MAX_RUNNING
+from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
 from agent_tui.tools.sandbox.hints import stray_hint, wall_hint
@@ -131,6 +132,8 @@ class BashTool:
     ) -> tuple[ToolOutput, ShellCommand]:
         """The result of a command, and the command, which may go on as a job."""
         keeper, environ = self.keeper, context.environ
+        if self._place(arguments, context) == "outside":
+            environ = outside_environ(environ)
         if wall is not None:
             keeper = await wall.keeper(context.cwd, is_read_only=not context.may_write)
             is_read_only = not context.may_write

@@ -1,13 +1,13 @@
 """Running one hook: JSON in, words out, bounded in time and size, and nothing left behind."""
 
 import asyncio
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.processes.environment import shell_environ
+from agent_tui.program_lookup import find_program
+from agent_tui.tools.processes.environment import outside_environ, shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, ProcessKeeper, TalkingChild
 
 _MAX_BYTES = 1_000_000
@@ -52,10 +52,10 @@ async def run_command(
         environ: Its environment; variables that steer a shell are left out.
         timeout_s: When it is stopped.
     """
-    shell = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
+    shell = find_program("bash", environ.get("PATH")) or "/bin/sh"
     try:
         async with keeper.talking_child(
-            [shell, "-c", command], cwd=cwd, environ=shell_environ(environ)
+            [shell, "-c", command], cwd=cwd, environ=shell_environ(outside_environ(environ))
         ) as child:
             child.stdin.write(given.encode("utf-8", "replace"))
             child.stdin.close()

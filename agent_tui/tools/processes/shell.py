@@ -2,13 +2,13 @@
 
 import asyncio
 import codecs
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.program_lookup import find_program
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.environment import shell_environ
 from agent_tui.tools.processes.keeper import READ_BYTES, Child, ProcessKeeper
@@ -204,7 +204,7 @@ class ShellCommand:
 
     async def _run(self, keeper: ProcessKeeper) -> None:
         order = self.order
-        shell = shutil.which("bash", path=order.environ.get("PATH")) or "/bin/sh"
+        shell = find_program("bash", order.environ.get("PATH")) or "/bin/sh"
         try:
             async with keeper.child_group(
                 [shell, "-c", order.command],

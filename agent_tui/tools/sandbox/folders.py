@@ -17,10 +17,14 @@ _SHORT: Final = "/tmp"
 
 _GATE: Final = "agent-tui-gate-"
 _GATES: Final = "gates"
+_HOME: Final = "home-"
 
 
 class StandIns:
     """Made when first needed, and removed at the conversation's end or with this object.
+
+    Walls share one for ``/tmp``, but each has a new one for the home folder: we write settings into
+    it, and a command in another wall may have left links there.
 
     What a program that was killed has left is removed by the next: the kernel gives its lock back.
 
@@ -37,24 +41,25 @@ class StandIns:
         self._told: set[str] = set()
 
     def of_wall(self) -> WallFolders:
-        """Those of a new wall: each has a gate of its own.
+        """Those of a new wall.
 
         Raises:
             OSError: They cannot be made.
         """
         base = self._base = self._base or self._make()
-        for name in ("home", "tmp", _GATES):
+        for name in ("tmp", _GATES):
             (base / name).mkdir(mode=0o700, exist_ok=True)
+        home = Path(tempfile.mkdtemp(prefix=_HOME, dir=base))
         gate = Path(tempfile.mkdtemp(prefix=_GATE, dir=_SHORT))
         (base / _GATES / gate.name).touch()
-        return WallFolders(base / "home", base / "tmp", gate)
+        return WallFolders(home, base / "tmp", gate)
 
     def strays(self) -> list[str]:
-        """What is new in the stand-in for the home folder since the last look, unless hidden."""
+        """What is new in the stand-ins for the home folder since the last look, unless hidden."""
         found: set[str] = set()
         if self._base is not None:
             with suppress(OSError):
-                names = (path.name for path in (self._base / "home").iterdir())
+                names = (path.name for path in self._base.glob(f"{_HOME}*/*"))
                 found = {name for name in names if not name.startswith(".")}
         fresh = sorted(found - self._told - self._unmissed)
         self._told |= found

@@ -5,10 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.regular_files import open_regular_file
+
 _OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
 """Files of a git folder that say what runs, or where git looks."""
 
 _MOST_WORKTREES = 200
+_MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def git_place(folder: Path) -> GitPlace | None:
 def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     is_linked = git.parent.name == "worktrees"
     common = git.parent.parent if is_linked else git
-    trees = {tree: _named(tree / "gitdir", tree) for tree in _folders(common / "worktrees")}
+    trees = {tree: _worktree(tree) for tree in _folders(common / "worktrees")}
     # One that lies in the folder may be removed there, and then all of it has to go.
     others = [tree for tree, file in trees.items() if not (file and folder in file.parents)]
     repositories = [common, *dict.fromkeys([git, *others]), *_modules(common)]
@@ -66,10 +69,19 @@ def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     )
 
 
+def _worktree(tree: Path) -> Path | None:
+    """The ``.git`` file of a linked worktree, which names `tree`.
+
+    A command may have made `tree` so that another file is shown to it.
+    """
+    file = _named(tree / "gitdir", tree)
+    return file if file and _named(file, file.parent) == tree.resolve() else None
+
+
 def _named(file: Path, base: Path) -> Path | None:
     """The path that a file of git holds, relative to `base`; None where it holds none."""
     try:
-        named = file.read_text("utf-8", "surrogateescape").removeprefix("gitdir:").strip()
+        named = _text(file).removeprefix("gitdir:").strip()
         return (base / named).resolve(strict=True) if named else None
     except (OSError, RuntimeError, ValueError):
         return None
@@ -78,11 +90,16 @@ def _named(file: Path, base: Path) -> Path | None:
 def _submodule(git: Path) -> Path | None:
     """The ``.git`` file of a submodule, as its git folder names it."""
     try:
-        lines = (git / "config").read_text("utf-8", "surrogateescape").splitlines()
+        lines = _text(git / "config").splitlines()
     except OSError:
         return None
     named = [line.partition("=")[2] for line in lines if line.split("=")[0].strip() == "worktree"]
     return (git / named[-1].strip()).resolve() / ".git" if named else None
+
+
+def _text(file: Path) -> str:
+    with open_regular_file(file) as opened:
+        return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
 
 
 def _modules(git: Path) -> Iterator[Path]:

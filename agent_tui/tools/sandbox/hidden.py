@@ -8,9 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from agent_tui.regular_files import open_regular_file
 from agent_tui.tools.git.command import git_argv
 from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.sandbox.beneath import MOST_BYTES
 from agent_tui.tools.sandbox.git_controls import repositories_of
+from agent_tui.tools.sandbox.known_versions import blob_id
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 
 _PATIENCE_S: Final = 5.0
@@ -59,7 +62,7 @@ class HiddenFiles:
                 self._made.add(path)  # not only moved there
         self._known = now
         hidden = [path for path in now if path not in self._made and not self.may_show(path)]
-        tracked = self._tracked_of(tuple(sorted(hidden))) if hidden else frozenset[Path]()
+        tracked = self._tracked_of(now, tuple(sorted(hidden))) if hidden else frozenset[Path]()
         self.paths = tuple(path for path in hidden if path not in tracked)[:_MOST_HIDDEN]
 
     def hint(self, command: str, printed: str) -> str:
@@ -75,9 +78,12 @@ class HiddenFiles:
                 )
         return ""
 
-    def _tracked_of(self, paths: tuple[Path, ...]) -> frozenset[Path]:
+    def _tracked_of(
+        self, stamps: Mapping[Path, _Stamp], paths: tuple[Path, ...]
+    ) -> frozenset[Path]:
         tops = {top for path in paths if (top := _top_of(path)) is not None}
-        key = paths, tuple((top, _index_stamp(top)) for top in sorted(tops))
+        indexes = tuple((top, _index_stamp(top)) for top in sorted(tops))
+        key = tuple((path, stamps[path]) for path in paths), indexes
         if self._tracked[0] != key:
             self._tracked = key, frozenset(_tracked(paths, tops, self._environ))
         return self._tracked[1]
@@ -90,8 +96,8 @@ def hidden_paths(
 ) -> list[Path]:
     """``.env`` and key files in `roots` that commands are not to see. Blocking.
 
-    Found by one bounded walk (see `project_walk`), 500 at most. Not hidden is what git tracks: it
-    is in the repository's history anyway, and a commit would take the hidden file for an empty one.
+    Found by one bounded walk (see `project_walk`), 500 at most. Not hidden is what git has just as
+    it is: commands can read that anyway, and a commit would fail for the hidden file.
 
     Args:
         roots: The folders worked in.
@@ -128,7 +134,7 @@ def _tracked(
         names = [os.fspath(path.relative_to(top)) for path in paths if _top_of(path) == top]
         with suppress(OSError, subprocess.SubprocessError):
             listed = subprocess.run(
-                git_argv("--literal-pathspecs", "ls-files", "-z", "--", *names),
+                git_argv("--literal-pathspecs", "ls-files", "-s", "-z", "--", *names),
                 cwd=top,
                 env=git_environ(environ),
                 stdin=subprocess.DEVNULL,
@@ -136,4 +142,15 @@ def _tracked(
                 timeout=_PATIENCE_S,
                 check=True,
             ).stdout
-            yield from (top / os.fsdecode(name) for name in listed.split(b"\0") if name)
+            for entry in filter(None, listed.split(b"\0")):
+                about, _, name = entry.partition(b"\t")
+                id = about.split()[1].decode("ascii")
+                if _has_content(path := top / os.fsdecode(name), id):
+                    yield path
+
+
+def _has_content(path: Path, id: str) -> bool:
+    """Whether `path` holds what git has under `id`, which a command may have put into the index."""
+    with open_regular_file(path, follow_links=False) as file:
+        content = file.read(MOST_BYTES)
+    return blob_id(content, like=id) == id

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from agent_tui.program_lookup import is_trusted
+from agent_tui.regular_files import open_regular_file
 from agent_tui.secret_text import has_key, has_password_in_address
 from agent_tui.tools.processes.environment import git_environ
 
@@ -53,6 +55,7 @@ _NPM_KEYS: Final = frozenset(
 _COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", ".condarc")
 """Settings that are taken whole, unless something in them looks like a secret."""
 
+_MOST_BYTES: Final = 1_000_000
 _SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
 
 
@@ -83,6 +86,8 @@ def what_runs(
 ) -> HomeView:
     """What of `homes` programs need: toolchains, this program, the environments of `folders`.
 
+    Nothing that commands could write decides of it, but which toolchain an environment is from.
+
     Args:
         homes: Without links.
         folders: Those worked in, whose virtual environments have their interpreter elsewhere.
@@ -97,6 +102,8 @@ def what_runs(
     roots += [Path(sys.prefix), Path(sys.base_prefix)]
     interpreters = [home for root in (*roots, *_environments(folders)) for home in _homes_of(root)]
     for programs in (*on_path, *(root / "bin" for root in roots), *interpreters):
+        if not is_trusted(os.fspath(programs)):
+            continue  # it is there anyway
         for part in _installation(programs, view):
             view.add(part)
         for target in _linked_programs(programs, view):
@@ -202,14 +209,26 @@ def _environments(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _homes_of(environment: Path) -> Iterator[Path]:
-    """Where a virtual environment has its interpreter from: the folders of the programs."""
+    """Where a virtual environment has its interpreter from: the folders of the programs.
+
+    A command may have made the environment, so only what has an interpreter is one.
+    """
     for line in _read(environment / "pyvenv.cfg").splitlines():
         key, _, value = line.partition("=")
         if key.strip() == "home" and value.strip():
-            yield Path(value.strip())
-            python = Path(os.path.realpath(environment / "bin/python"))
-            if python.name.startswith("python"):
-                yield python.parent
+            named, python = map(os.path.realpath, (value.strip(), environment / "bin/python"))
+            yield from filter(_has_interpreter, {Path(named), Path(python).parent})
+
+
+def _has_interpreter(folder: Path) -> bool:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return any(
+            entry.name.startswith("python")
+            and entry.is_file(follow_symlinks=False)
+            and os.access(entry.path, os.X_OK)
+            for entry in entries
+        )
+    return False
 
 
 def _git_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -286,6 +305,7 @@ def _looks_secret(text: str) -> bool:
 def _read(file: Path) -> str:
     """The text of a settings file; empty where there is none."""
     try:
-        return file.read_text("utf-8", "surrogateescape") if file.is_file() else ""
+        with open_regular_file(file) as opened:
+            return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
         return ""

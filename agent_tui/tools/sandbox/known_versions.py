@@ -22,7 +22,7 @@ from agent_tui.tools.sandbox.git_controls import repositories_of
 _MOST_REFS: Final = 2_000
 _MOST_LISTED: Final = 5_000
 _PATIENCE_S: Final = 3.0
-"""The history of one file is looked through, only when a command changed it."""
+"""The history of one file is looked through only when a command changed it."""
 
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -74,9 +74,11 @@ class KnownVersions:
         """
         for top, stamp in moved.items():
             known = self.references.get(str(top))
+            self._stamps[top] = stamp  # whatever git says, it is not asked again for this
             try:
-                now = await self._refs(top)
-            except GitSilentError:
+                async with asyncio.timeout(_PATIENCE_S):
+                    now = await self._refs(top)
+            except (GitSilentError, TimeoutError):
                 continue
             known = known or References()
             if are_persons:
@@ -84,7 +86,6 @@ class KnownVersions:
                 known.trusted = list(dict.fromkeys((*fresh, *known.trusted)))[:_MOST_REFS]
             known.last = now
             self.references[str(top)] = known
-            self._stamps[top] = stamp
 
     def has_new_index(self) -> bool:
         """Whether the index of a work tree changed since this was last asked. Blocking."""

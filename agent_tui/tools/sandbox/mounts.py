@@ -34,7 +34,8 @@ class Mount:
 
     A stand-in is the folder `source`; all others show what is there outside, or nothing of it.
     A pinned folder is as writable as before: the kernel renames no mount point, but it renames a
-    folder that holds one, and another could then be put in its place.
+    folder that holds one. Another could then be put in its place, or the one that holds a hidden
+    file be moved to where nobody looks.
     """
 
     kind: MountKind
@@ -154,9 +155,16 @@ def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
 
 
 def _folders_around(plan: SandboxPlan) -> Iterator[Path]:
-    """The folders between those that may be written and what is covered in them."""
-    for path in (*plan.read_only, *(path for path, _ in plan.copies)):
+    """The folders between those that may be written and what is covered in them.
+
+    So is one that may be written in another: a link in its place would have the next wall lead
+    elsewhere.
+    """
+    covered = (*plan.read_only, *plan.hidden, *(path for path, _ in plan.copies))
+    for path in (*covered, *plan.writable):
         roots = [root for root in plan.writable if root in path.parents]
         if roots:
             outermost = min(roots, key=lambda root: len(root.parts))
+            if path in plan.writable:
+                yield path
             yield from (folder for folder in path.parents if outermost in folder.parents)

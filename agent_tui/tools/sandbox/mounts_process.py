@@ -18,7 +18,7 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC = 1, 2, 4, 32,
 _MS_FLAGS = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
 """What a mount may not lose as it is made read-only, from ``statvfs`` to ``mount``."""
 
-_MNT_DETACH = 2
+_MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -55,7 +55,7 @@ def _enter(pid: int) -> None:
 def _lay(kind: str, path: str) -> None:
     match kind:
         case "lifted":
-            _check(_libc.umount2(os.fsencode(path), _MNT_DETACH), path)
+            _check(_libc.umount2(os.fsencode(path), _MNT_DETACH | _UMOUNT_NOFOLLOW), path)
         case "hidden" if Path(path).is_dir():
             _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY)
         case "hidden":

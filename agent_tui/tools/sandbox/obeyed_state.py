@@ -64,6 +64,7 @@ class KeptState(BaseModel):
     seen: dict[str, tuple[str, ...]] = {}
     trusted: dict[str, tuple[str, ...]] = {}
     last: dict[str, dict[str, str]] = {}
+    first: tuple[str, ...] = ()
 
 
 class Contents:
@@ -195,7 +196,10 @@ def write_state(file: Path, state: KeptState) -> None:
 
 
 def state_of(
-    look: Look, seen: Mapping[Path, tuple[str, ...]], references: Mapping[str, References]
+    look: Look,
+    seen: Mapping[Path, tuple[str, ...]],
+    references: Mapping[str, References],
+    first: Sequence[str],
 ) -> KeptState:
     """What to keep of a moment at which all is in order."""
     return KeptState(
@@ -208,6 +212,7 @@ def state_of(
             name_of(Path(top)): {name_of(Path(ref)): id for ref, id in each.last.items()}
             for top, each in references.items()
         },
+        first=tuple(name_of(Path(path)) for path in first),
     )
 
 

@@ -59,29 +59,36 @@ class _Folder:
 class ProjectWalk:
     """Walks through `roots`, and remembers what folders held that have not changed since.
 
-    The folders nearest to a root come first. Links are not followed.
+    The folders nearest to a root come first, and those that held something before: new ones, if
+    there are very many, do not have them left out. Links are not followed.
+
+    Attributes:
+        first: The folders that held something at the last look.
     """
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self._known: dict[str, _Folder] = {}
+        self.first: tuple[str, ...] = ()
 
     def look(self) -> Found:
         """All there is now. Blocking."""
-        found, seen = Found(), dict[str, _Folder]()
+        found, seen, first = Found(), dict[str, _Folder](), list[str]()
         for path, folder in self._folders():
             seen[path] = folder
             if folder.obeyed or folder.gits or folder.secrets:
+                first.append(path)
                 here = Path(path)
                 found.obeyed.update((here / name, who) for name, who in folder.obeyed)
                 found.gits.extend(here / name for name in folder.gits)
                 found.secrets.extend(here / name for name in folder.secrets)
-        self._known = seen
+        self._known, self.first = seen, tuple(first)
         return found
 
     def _folders(self) -> Iterator[tuple[str, _Folder]]:
         pending = list(map(os.fspath, self.roots))
-        roots = set(pending)
+        pending += [path for path in self.first if path not in pending and self._holds(path)]
+        listed = set(pending)
         for path in pending:
             try:
                 folder = self._read(path)
@@ -89,8 +96,13 @@ class ProjectWalk:
                 continue
             yield path, folder
             for name in folder.folders[: MOST_FOLDERS - len(pending)]:
-                if (below := f"{path}/{name}") not in roots:
+                if (below := f"{path}/{name}") not in listed:
                     pending.append(below)
+
+    def _holds(self, path: str) -> bool:
+        return os.path.realpath(path) == path and any(
+            root in Path(path).parents for root in self.roots
+        )
 
     def _read(self, path: str) -> _Folder:
         began_ns = time.time_ns()
@@ -108,7 +120,8 @@ class ProjectWalk:
 def _sorted_out(folder: str, here: dict[str, bool], stamp: _Stamp, *, is_settled: bool) -> _Folder:
     obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(folder, name))}
     gits = [name for name in here if name.lower() == ".git"]
-    if here.get("objects") and here.get("refs") and "HEAD" in here:
+    # Git takes links for these folders, and looks for them where a `commondir` leads.
+    if "HEAD" in here and ({"objects", "refs"} <= here.keys() or "commondir" in here):
         gits.append(".")
     skipped = _OF_ENVIRONMENT if "pyvenv.cfg" in here else frozenset[str]()
     return _Folder(

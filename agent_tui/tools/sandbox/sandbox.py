@@ -18,6 +18,7 @@ from typing import Final
 
 from agent_tui.config import SandboxMode, Settings
 from agent_tui.errors import ToolError
+from agent_tui.program_lookup import distrust_programs_in, find_program
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import Child, Confinement, ProcessKeeper
@@ -192,17 +193,26 @@ class Sandbox:
         self._watches: dict[Path, ObeyedWatch] = {}
         self._shown: dict[Path, tuple[Path, ...]] = {}
         self._looks: set[asyncio.Future[Settled]] = set()
+        self._real: dict[Path, tuple[Path, ...]] = {}
+        self.expect(*around.added, *(around.home / name for name in around.caches))
 
     @property
     def home(self) -> Path:
         """The person's home folder."""
         return self._around.home
 
+    def expect(self, *folders: Path) -> None:
+        """Commands may write `folders`: we ourselves run no program that lies there."""
+        if self.mode != "off":
+            distrust_programs_in(folders)
+
     def state(self, cwd: Path) -> SandboxState:
         """Which wall commands in `cwd` run in. Blocking when first asked."""
         if self.mode == "off":
             return SandboxState("none")
         if cwd not in self._states:
+            self.expect(cwd)
+            self._folders(cwd)
             self._states[cwd] = self._tried(cwd)
         return self._states[cwd]
 
@@ -288,7 +298,7 @@ class Sandbox:
         if not self.state(cwd).is_on or not any(path.is_relative_to(home) for home in homes):
             return True
         if cwd not in self._shown:
-            folders = (cwd.resolve(), *self._around.added)
+            folders = self._folders(cwd)
             view = what_runs(homes, folders, self._around.environ)
             nowhere = WallFolders(self.home, self.home, self.home)
             runs = self._runs(view)
@@ -388,7 +398,7 @@ class Sandbox:
 
     def _tried_with(self, plan: SandboxPlan) -> SandboxState:
         def bubblewrap_problem() -> str:
-            bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH"))
+            bwrap = find_program("bwrap", self._around.environ.get("PATH"))
             if bwrap is None:
                 return "bubblewrap (bwrap) is not installed"
             said = self._run_in(bwrap_argv(bwrap, plan))
@@ -405,7 +415,7 @@ class Sandbox:
         """Why nothing runs behind `argv`; empty where it does."""
         try:
             tried = subprocess.run(
-                [*argv, "true"],
+                [*argv, "/bin/sh", "-c", ":"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_PROBE_S,
@@ -458,7 +468,7 @@ class Sandbox:
 
     async def _in_bubblewrap(self, plan: SandboxPlan) -> tuple[ProcessKeeper, int]:
         """A keeper inside bubblewrap, and the first process there as it is known outside."""
-        bwrap = shutil.which("bwrap", path=self._around.environ.get("PATH")) or "bwrap"
+        bwrap = find_program("bwrap", self._around.environ.get("PATH")) or "bwrap"
         reading, writing = os.pipe()
         handles = [writing]
         try:
@@ -538,18 +548,21 @@ class Sandbox:
 
     def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
         """The plan of a new wall, whose stand-in for the home folder is made ready. Blocking."""
-        workspace, homes = cwd.resolve(), self._homes()
-        view = what_runs(homes, (workspace, *self._around.added), self._around.environ)
+        folders, homes = self._folders(cwd), self._homes()
+        for folder in folders:
+            if folder.resolve() != folder:
+                raise _fell(f"{folder} was replaced by a link")
+        workspace = folders[0]
+        view = what_runs(homes, folders, self._around.environ)
         for path in (cwd, *self._around.added, *(self.home / name for name in self._around.caches)):
             view.add(path)
-        folders = (workspace, *self._around.added)
         covers = self._covers(cwd)
         own = self._stand_ins.of_wall()
         home = self.home.resolve()
         settings = tool_settings(self.home, workspace, self._around.environ)
         furnish(own.home_stand_in, home, view, settings)
         plan = plan_for(
-            (workspace, *self._around.added),
+            folders,
             self._border_here(),
             own,
             readable=self._runs(view),
@@ -568,7 +581,7 @@ class Sandbox:
 
         No copy can be laid in it: what would have one is read-only.
         """
-        folders = (before.workspace, *self._around.added)
+        folders = self._folders(cwd)
         covers = self._covers(cwd)
         hidden = frozenset(before.hidden)
         laid = {path for path, _ in before.copies} & mounted
@@ -603,6 +616,12 @@ class Sandbox:
             hidden = (*self._around.own_folders, *hidden_of_machine(self._around.environ), *others)
             self._border = Border(self.home, self._around.caches, hidden)
         return self._border
+
+    def _folders(self, cwd: Path) -> tuple[Path, ...]:
+        """Those worked in, without links as it was before any command ran."""
+        if cwd not in self._real:
+            self._real[cwd] = tuple(each.resolve() for each in (cwd, *self._around.added))
+        return self._real[cwd]
 
     def _homes(self) -> tuple[Path, ...]:
         account = home_of_account()

@@ -283,6 +283,7 @@ class ObeyedWatch:
         )
         self._seen = {path_of(name): digests for name, digests in state.seen.items()}
         self._versions.references = references_of(state)
+        self._walk.first = tuple(str(path_of(name)) for name in state.first)
 
     def _stamp_of_state(self) -> tuple[int, int]:
         try:
@@ -305,7 +306,7 @@ class ObeyedWatch:
         if only is not None:
             look = _with_part(self._baseline, look, only)
         self._seen = with_seen(self._seen, look)
-        state = state_of(look, self._seen, self._versions.references)
+        state = state_of(look, self._seen, self._versions.references, self._walk.first)
         if state != self._state or self._stamp_of_state() != self._state_stamp:
             write_state(self._state_file, state)
             self._state, self._state_stamp = state, self._stamp_of_state()

@@ -1,7 +1,6 @@
 """The image on the clipboard, by the programs that can get it there."""
 
 import hashlib
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.atomic_files import replace_private_file
+from agent_tui.program_lookup import find_program, found_command
 
 _TIMEOUT_S = 3.0
 _MAX_BYTES = 50_000_000
@@ -21,7 +21,7 @@ Fetch: TypeAlias = Callable[[Sequence[str]], bytes]
 def clipboard_image(
     folder: Path,
     environ: Mapping[str, str],
-    which: Callable[[str], str | None] = shutil.which,
+    which: Callable[[str], str | None] = find_program,
     fetch: "Fetch | None" = None,
 ) -> Path | None:
     """A file below `folder` with the image that is on the clipboard; None if there is none.
@@ -53,7 +53,7 @@ def image_commands(environ: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def _output(command: Sequence[str]) -> bytes:
     try:
         done = subprocess.run(
-            command,
+            found_command(command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

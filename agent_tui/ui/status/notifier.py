@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, assert_never
 from agent_tui.config import NotifySetting
 from agent_tui.durations import elapsed
 from agent_tui.events import AgentEvent, ApprovalRequested, TurnFinished, TurnStarted
+from agent_tui.program_lookup import found_command
 from agent_tui.safe_text import safe_text
 
 LONG_TURN_S = 10.0
@@ -86,7 +87,11 @@ def _tmux_facts() -> str:
     command = ("tmux", "display-message", "-p", wanted)
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TMUX_TIMEOUT_S, check=False
+            found_command(command),
+            capture_output=True,
+            text=True,
+            timeout=_TMUX_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line
+from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_BYTES = 16_000
@@ -81,7 +82,11 @@ class StatusScript:
             async with (
                 asyncio.timeout(self.longest_s),
                 self.keeper.child_group(
-                    argv, cwd=self.folder, environ=self.environ, stdin=stdin, keeps_stderr=False
+                    argv,
+                    cwd=self.folder,
+                    environ=outside_environ(self.environ),
+                    stdin=stdin,
+                    keeps_stderr=False,
                 ) as child,
                 aclosing(child.read_until_exit()) as chunks,
             ):

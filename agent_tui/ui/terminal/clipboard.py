@@ -1,11 +1,11 @@
 """Copying to the clipboard by the ways that really work here, and saying truly which they were."""
 
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agent_tui.program_lookup import find_program, found_command
 from agent_tui.safe_text import strip_control_characters
 
 _TIMEOUT_S = 2.0
@@ -59,7 +59,7 @@ def copy_text(
     text: str,
     environ: Mapping[str, str],
     by_terminal: Callable[[str], None],
-    which: Callable[[str], str | None] = shutil.which,
+    which: Callable[[str], str | None] = find_program,
     run: "Run | None" = None,
 ) -> str:
     """Copy `text` and return a line that says how: ``Copied 120 characters to …``.
@@ -106,7 +106,7 @@ def _takes_no_copies(environ: Mapping[str, str]) -> str:
 def _run(command: tuple[str, ...], text: str) -> str | None:
     try:
         done = subprocess.run(
-            command,
+            found_command(command),
             input=text.encode("utf-8", "replace"),
             stdout=subprocess.PIPE if command == _TMUX_PASSES_ON else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -6,7 +6,8 @@ from agent_tui.tools.sandbox.folders import StandIns
 def test_they_go_at_the_conversations_end_whatever_commands_closed(tmp_path: Path):
     stand_ins = StandIns(tmp_path)
     one, two = stand_ins.of_wall(), stand_ins.of_wall()
-    assert (one.scratch, one.home_stand_in) == (two.scratch, two.home_stand_in)
+    assert one.scratch == two.scratch
+    assert one.home_stand_in != two.home_stand_in
     assert one.gate != two.gate
     (one.home_stand_in / "src").mkdir()
     (one.home_stand_in / "src/x").touch()

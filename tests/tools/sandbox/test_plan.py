@@ -61,6 +61,7 @@ def test_of_home_only_what_is_named_is_there_and_the_deeper_path_decides():
         other: "readable",
         HOME / ".npm": "writable",
         WORKSPACE: "writable",
+        GIT: "pinned",
         WORKSPACE / ".env": "hidden",
         Path("/run"): "hidden",
     }

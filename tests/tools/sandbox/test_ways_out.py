@@ -1,0 +1,272 @@
+"""Ways out of the sandbox that need more than one command, each tried through the program.
+
+What a command leaves behind decides nothing of the walls and the programs that come after it.
+"""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.sandbox.plan import Backend
+from tests.support.conversation_wall import KEY, Conversation
+from tests.support.sandbox import needs_bwrap, needs_landlock
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("bubblewrap", marks=needs_bwrap),
+        pytest.param("landlock", marks=needs_landlock),
+    ]
+)
+async def talk(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Conversation]:
+    """A conversation behind each wall."""
+    backend: Backend = request.param
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "own"))
+    made = Conversation(tmp_path, backend)
+    yield made
+    await made.sandbox.close_walls()
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    argv = ["git", *identity, *words]
+    return subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+async def test_the_wall_is_the_one_to_be_tried(talk: Conversation):
+    assert talk.sandbox.state(talk.work).backend == talk.backend
+    assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa; echo ok")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir x; echo 'home = {home}/.ssh' > x/pyvenv.cfg",
+        "mkdir -p x/bin; echo 'home = /usr/bin' > x/pyvenv.cfg; ln -s {home}/.ssh/python3 x/bin/python",
+        "mkdir -p .git/worktrees/x; echo {home}/.ssh/id_rsa > .git/worktrees/x/gitdir",
+        "mkdir -p .git/worktrees/x; echo {home}/.ssh > .git/worktrees/x/gitdir",
+    ],
+)
+async def test_nothing_in_the_workspace_has_a_key_shown(talk: Conversation, command: str):
+    git(talk.work, "init", "-q")
+    await talk.says(command.format(home=talk.home))
+    await talk.restart()
+    assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa")
+    assert not talk.sandbox.shows(talk.work, talk.home / ".ssh/id_rsa")
+
+
+async def test_links_in_a_folder_on_path_have_no_key_shown(talk: Conversation):
+    talk.path = f"{talk.work}/.venv/bin"
+    (talk.work / ".venv/bin").mkdir(parents=True)
+    await talk.restart()
+    await talk.says(f"ln -s {talk.home}/.ssh/id_rsa .venv/bin/x")
+    await talk.restart()
+    assert KEY not in await talk.says(f"cat {talk.home}/.ssh/id_rsa")
+
+
+async def test_no_program_of_the_workspace_is_run_outside(talk: Conversation):
+    git(talk.work, "init", "-q")
+    (talk.work / ".env").write_text("A=1")
+    (talk.work / ".venv/bin").mkdir(parents=True)
+    talk.path = f"{talk.work}/.venv/bin"
+    await talk.restart()
+    marker = talk.base / "ran-outside"
+    for name in ("git", "bwrap", "rg", "bash", "true"):
+        await talk.says(
+            f"cd .venv/bin; printf '#!/bin/sh\\n: > {marker}\\n' > {name}; /bin/chmod +x {name}"
+        )
+    await talk.says("echo x >> AGENTS.md; exit 3")
+    await talk.restart()
+    await talk.says("/bin/true")
+    await talk.says("/bin/true", outside=True, why="to try")
+    assert not marker.exists()
+
+
+async def test_a_file_with_keys_stays_hidden_whatever_the_index_says(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it hides no such file")
+    git(talk.work, "init", "-q")
+    (talk.work / ".env").write_text(KEY)
+    assert KEY not in await talk.says("cat .env")
+    await talk.says(
+        "id=$(echo x | git hash-object -w --stdin);"
+        "git update-index --add --cacheinfo 100644,$id,.env; git -c user.name=n"
+        " -c user.email=n commit -qm x"
+    )
+    assert KEY not in await talk.says("cat .env")
+    await talk.restart()
+    assert KEY not in await talk.says("cat .env")
+
+
+async def test_a_file_with_keys_stays_hidden_where_nobody_looks(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it hides no such file")
+    (talk.work / "sub").mkdir()
+    (talk.work / "sub/.env").write_text(KEY)
+    assert KEY not in await talk.says("cat sub/.env")
+    await talk.says("mkdir node_modules; mv sub node_modules/sub")
+    assert KEY not in await talk.says("cat node_modules/sub/.env")
+    await talk.fall()
+    assert KEY not in await talk.says("cat node_modules/sub/.env")
+
+
+async def test_a_file_with_keys_stays_hidden_among_very_many_folders(talk: Conversation):
+    if talk.backend == "landlock":
+        pytest.skip("it hides no such file")
+    (talk.work / "sub").mkdir()
+    (talk.work / "sub/.env").write_text(KEY)
+    assert KEY not in await talk.says("cat sub/.env")
+    await talk.says("i=0; while [ $i -lt 4100 ]; do i=$((i+1)); echo !$i; done | xargs mkdir")
+    assert KEY not in await talk.says("cat sub/.env")
+    assert KEY not in await talk.says("cat sub/.env")
+
+
+async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: Conversation):
+    (talk.home / ".gitconfig").write_text("[user]\n\tname = N\n")
+    (talk.home / ".npmrc").write_text("fund=false\n")
+    (talk.home / ".bashrc").write_text("as it was")
+    (talk.home / "notes").mkdir()
+    await talk.says(
+        f"rm -f ~/.gitconfig ~/.npmrc; ln -s {talk.home}/.bashrc ~/.gitconfig;"
+        f"ln -s {talk.base}/made ~/.npmrc"
+    )
+    await talk.fall()
+    said = await talk.says("echo up")
+    assert (talk.home / ".bashrc").read_text() == "as it was"
+    assert not (talk.base / "made").exists()
+    assert "up" in said
+
+
+async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git_obeys(
+    talk: Conversation,
+):
+    git(talk.work, "init", "-q")
+    (talk.work / ".vscode").mkdir()
+    (talk.work / ".vscode/tasks.json").write_text("{}")
+    (talk.work / "mise.toml").write_text("a = 1")
+    await talk.bash(
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30;"
+        " do printf '[core]\\n\\tfsmonitor = ./evil\\n' >> .git/config; echo evil >> mise.toml;"
+        " sleep 0.1; done",
+        background=True,
+    )
+    git(talk.work, "config", "user.name", "me")  # renames a new file over it
+    (talk.work / "new").write_text("a = 2\n")
+    (talk.work / "new").replace(talk.work / "mise.toml")
+    await asyncio.sleep(0.4)
+    await talk.says("true")
+    await asyncio.sleep(2.5)
+    await talk.says("true")
+    config = (talk.work / ".git/config").read_text()
+    assert "evil" not in config
+    assert "evil" not in (talk.work / "mise.toml").read_text()
+    assert "name = me" in config
+
+
+@pytest.mark.parametrize(
+    "place", [".git/packed-refs", ".git/HEAD", ".git/worktrees/x/gitdir", ".git/refs/heads/x"]
+)
+async def test_a_pipe_in_the_repository_holds_nothing_up(talk: Conversation, place: str):
+    git(talk.work, "init", "-q")
+    (talk.work / "AGENTS.md").write_text("x")
+    git(talk.work, "add", ".")
+    git(talk.work, "commit", "-qm", "x")
+    async with asyncio.timeout(40):
+        await talk.says(f"mkdir -p .git/worktrees/x; rm -f {place}; mkfifo {place}")
+        assert "up" in await talk.says("echo y > AGENTS.md; echo up")
+        await talk.fall()
+        assert "up" in await talk.says("echo up")
+
+
+async def test_a_stopped_keeper_is_replaced(talk: Conversation):
+    await talk.says("true")
+    await asyncio.gather(
+        talk.says("kill -STOP -1 & kill -STOP $(ps -e -o pid= 2>/dev/null) ; true", timeout=2),
+        return_exceptions=True,
+    )
+    for _ in range(2):
+        answer = (await asyncio.gather(talk.says("echo up"), return_exceptions=True))[0]
+        if "up" in str(answer):
+            break
+    assert "up" in str(answer)
+
+
+async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
+    outer = talk.base / "outer"
+    (outer / "project").mkdir(parents=True)
+    (talk.base / "outside").mkdir()
+    talk.work, talk.added = outer / "project", (outer,)
+    await talk.restart()
+    await talk.says(f"cd {outer}; mv project was; ln -s {talk.base}/outside project")
+    await asyncio.gather(talk.fall(), return_exceptions=True)
+    await asyncio.gather(talk.says(f"echo x > {talk.base}/outside/x"), return_exceptions=True)
+    assert not (talk.base / "outside/x").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir x y; cp -r .git/objects .git/refs y/; printf '[core]\\n\\tfsmonitor=./e\\n' > y/config;"
+        " echo ref: refs/heads/main > x/HEAD; echo ../y > x/commondir",
+        "mkdir x y; mkdir y/objects y/refs; echo ref: refs/heads/main > x/HEAD;"
+        " ln -s ../y/objects ../y/refs x/; printf '[core]\\n\\tfsmonitor=./e\\n' > x/config",
+    ],
+)
+async def test_a_repository_in_pieces_is_found(talk: Conversation, command: str):
+    git(talk.work, "init", "-q")
+    await talk.says(command)
+    said = subprocess.run(
+        ["git", "config", "core.fsmonitor"], cwd=talk.work / "x", capture_output=True, text=True
+    )
+    assert "./e" not in said.stdout
+
+
+async def test_what_the_persons_configuration_leads_to_is_not_changed(talk: Conversation):
+    git(talk.work, "init", "-q")
+    (talk.work / "tools/hooks").mkdir(parents=True)
+    (talk.work / "tools/hooks/pre-commit").write_text("exit 0\n")
+    (talk.work / "tools/gitconfig").write_text("[alias]\n\tst = status\n")
+    git(talk.work, "config", "core.hooksPath", "tools/hooks")
+    git(talk.work, "config", "include.path", "../tools/gitconfig")
+    await talk.says(
+        "echo evil >> tools/hooks/pre-commit; echo evil > tools/hooks/pre-push;"
+        "printf '[core]\\n\\tfsmonitor=./evil\\n' >> tools/gitconfig"
+    )
+    assert "evil" not in (talk.work / "tools/hooks/pre-commit").read_text()
+    assert not (talk.work / "tools/hooks/pre-push").exists()
+    assert "evil" not in (talk.work / "tools/gitconfig").read_text()
+
+
+async def test_very_many_repositories_bring_no_wall_down(talk: Conversation):
+    await talk.says(
+        "git init -q t; rm -rf t/.git/hooks/*; i=0; while [ $i -lt 1500 ]; do i=$((i+1));"
+        " mkdir r$i; cp -r t/.git r$i/; done"
+    )
+    await talk.restart()
+    assert "up" in await talk.says("echo up")
+
+
+async def test_git_verifies_no_signature_with_a_program_of_the_repository(talk: Conversation):
+    git(talk.work, "init", "-q")
+    (talk.work / "AGENTS.md").write_text("one\n")
+    (talk.work / "evil").write_text(f"#!/bin/sh\n: > {talk.base}/ran\n")
+    (talk.work / "evil").chmod(0o755)
+    git(talk.work, "add", ".")
+    git(talk.work, "commit", "-qm", "one")
+    head, _, text = git(talk.work, "cat-file", "commit", "HEAD").partition("\n\n")
+    signature = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
+    commit = ["git", "hash-object", "-t", "commit", "-w", "--stdin"]
+    made = subprocess.run(
+        commit, cwd=talk.work, input=(head + signature + text).encode(), capture_output=True
+    )
+    git(talk.work, "update-ref", "HEAD", made.stdout.decode().strip())
+    git(talk.work, "config", "log.showSignature", "true")
+    git(talk.work, "config", "gpg.program", str(talk.work / "evil"))
+    await talk.says("echo two > AGENTS.md")
+    assert not (talk.base / "ran").exists()
