@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -15,14 +16,16 @@ from agent_tui.tools.sandbox.plan import WallFolders
 _SHORT: Final = "/tmp"
 """Where the gate's sockets are: their names may have 107 bytes."""
 
-_GATE: Final = "agent-tui-gate-"
-_GATES: Final = "gates"
+_GATE: Final = "agent-tui-net-"
+_YOUNG_S: Final = 60.0
+"""How old a gate without a lock has to be: between making one and locking it nothing is sure."""
 
 
 class StandIns:
     """Made when first needed, and removed at the conversation's end or with this object.
 
-    What a program that was killed has left is removed by the next: the kernel gives its lock back.
+    What a program that was killed has left is removed by the next: each is locked as long as its
+    program lives, and then the kernel gives the lock back.
 
     Args:
         parent: Where they are made.
@@ -33,6 +36,7 @@ class StandIns:
         self._parent = parent
         self._unmissed = unmissed
         self._base: Path | None = None
+        self._gates: dict[Path, int] = {}
         self._finish: weakref.finalize[..., StandIns] | None = None
         self._told: set[str] = set()
 
@@ -43,10 +47,12 @@ class StandIns:
             OSError: They cannot be made.
         """
         base = self._base = self._base or self._make()
-        for name in ("home", "tmp", _GATES):
+        for name in ("home", "tmp"):
             (base / name).mkdir(mode=0o700, exist_ok=True)
+        for gone in [gate for gate in self._gates if not gate.exists()]:
+            os.close(self._gates.pop(gone))
         gate = Path(tempfile.mkdtemp(prefix=_GATE, dir=_SHORT))
-        (base / _GATES / gate.name).touch()
+        self._gates[gate] = _locked(gate)
         return WallFolders(base / "home", base / "tmp", gate)
 
     def strays(self) -> list[str]:
@@ -75,35 +81,57 @@ class StandIns:
             base = Path(tempfile.mkdtemp(prefix="wall-", dir=parent))
         except OSError:  # a read-only home; one in the system's folder does as well
             base = Path(tempfile.mkdtemp(prefix="agent-tui-"))
-        lock = os.open(base, os.O_RDONLY)
-        with suppress(OSError):
-            lock_descriptor(lock)
-        self._finish = weakref.finalize(self, _remove, base, lock)
+        for gate in Path(_SHORT).glob(f"{_GATE}*"):
+            _remove_left_gate(gate)
+        self._finish = weakref.finalize(self, _remove_all, base, _locked(base), self._gates)
         return base
+
+
+def _locked(folder: Path) -> int:
+    lock = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):
+        lock_descriptor(lock)
+    return lock
+
+
+def _lock_of_nobody(folder: Path) -> int | None:
+    """The lock on `folder`, if the program that made it is no more."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with suppress(OSError):
+        if lock_descriptor(lock):
+            return lock
+    os.close(lock)
+    return None
 
 
 def _remove_left(base: Path) -> None:
     """Remove the folders of a program that is no more."""
-    with suppress(OSError):
-        lock = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            is_left = lock_descriptor(lock)
-        except OSError:
-            is_left = False
-        if is_left:
-            _remove(base, lock)
-        else:
-            os.close(lock)
+    if (lock := _lock_of_nobody(base)) is not None:
+        _remove(base, lock)
 
 
-def _remove(base: Path, lock: int) -> None:
-    """Remove `base` with what in it is closed for writing, and the gates that it names."""
+def _remove_left_gate(gate: Path) -> None:
+    """Remove a gate of a program that is no more, if it is ours."""
     with suppress(OSError):
-        for name in [path.name for path in (base / _GATES).iterdir()]:
-            if name.startswith(_GATE):
-                shutil.rmtree(Path(_SHORT, name), ignore_errors=True)
-    for place, _, _ in os.walk(base):
+        status = gate.lstat()
+        is_ours = status.st_uid == os.geteuid() and status.st_mtime < time.time() - _YOUNG_S
+        if is_ours and (lock := _lock_of_nobody(gate)) is not None:
+            _remove(gate, lock)
+
+
+def _remove_all(base: Path, lock: int, gates: dict[Path, int]) -> None:
+    while gates:
+        _remove(*gates.popitem())
+    _remove(base, lock)
+
+
+def _remove(folder: Path, lock: int) -> None:
+    """Remove `folder`, with what in it is closed for writing."""
+    for place, _, _ in os.walk(folder):
         with suppress(OSError):
             Path(place).chmod(0o700)
-    shutil.rmtree(base, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     os.close(lock)
