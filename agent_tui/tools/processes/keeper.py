@@ -390,7 +390,8 @@ async def _running(
                 started = await _answer(answers)
         except TimeoutError as error:
             raise ToolError(_WALL_FELL) from error
-        if not started and start_within_s is not None:
+        is_told = "pid" in started or "error" in started
+        if not is_told and start_within_s is not None:
             raise ToolError(_WALL_FELL)
         if "pid" not in started:
             raise _cannot_start(order, started.get("error", _KEEPER_ENDED))

@@ -50,13 +50,13 @@ async def exit_code(keeper: ProcessKeeper) -> int | None:
         "[]\n",
         '{"exit_code": 0}\n',
         '{"pid": "1"}\n',
-        '{"pid": 1' + " " * 200_000,
+        '{"pid": 1' + " " * 100_000,
         "[" * 100_000 + "\n",
         "\xff\xfe\n",
     ],
 )
 async def test_what_no_keeper_says_is_an_error_for_the_model(answer: str):
-    with pytest.raises(ToolError, match=r"has ended|cannot be started"):
+    with pytest.raises(ToolError, match="has ended"):
         await exit_code(impostor(answer))
 
 

@@ -44,14 +44,16 @@ async def test_of_home_there_is_only_the_workspace_and_it_alone_can_be_written(
         (tmp_path / "home" / name).write_text("canary\n")
     command = (
         "find ~ -mindepth 1; cat ~/.ssh/id_rsa ~/notes.md; touch here /tmp/there ~/.tool ~/lost;"
-        "touch /x /usr/x /etc/x; ls /run; wc -c < /etc/shadow; ls -d /proc/[0-9]* | wc -l"
+        "touch /x /usr/x /etc/x; ls /run; wc -c < /etc/shadow; cat /proc/[0-9]*/cmdline"
     )
     sandbox = make_sandbox(tmp_path)
-    _, printed = await run_inside(sandbox, work, command)
+    with subprocess.Popen(nap(61_986).split()) as outside:
+        _, printed = await run_inside(sandbox, work, command)
+        outside.kill()
+    assert nap(61_986).split()[1] not in printed
     assert "canary" not in printed
     assert "other" not in printed
     assert printed.count("Read-only file system") == 3
-    assert int(printed.split()[-1]) < 8
     assert sorted(path.name for path in work.iterdir()) == ["here"]
     assert not {".tool", "lost"} & {path.name for path in (tmp_path / "home").iterdir()}
     assert not Path("/tmp/there").exists()
@@ -242,19 +244,23 @@ async def test_a_wall_that_cannot_stand_runs_nothing(tmp_path: Path, work: Path)
 async def test_a_stopped_keeper_does_not_hold_up_for_ever(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in ("_CONFINED_START_S", "_GONE_WITHIN_S"):
-        monkeypatch.setattr(f"agent_tui.tools.processes.keeper.{name}", 0.3)
     sandbox = make_sandbox(tmp_path)
+    keeper = await sandbox.keeper(work)
     stop_all = (
         "for p in $(ls -d /proc/[0-9]*); do [ $p = /proc/$$ ] || kill -STOP ${p#/proc/}; done"
     )
-    hostile = asyncio.create_task(run_inside(sandbox, work, f"{stop_all}; touch done; sleep 60"))
-    while not (work / "done").exists():
-        await asyncio.sleep(0.02)
-    with pytest.raises(ToolError, match="has ended"):
-        await run_inside(sandbox, work, "echo on")
-    await sandbox.close_walls()
-    assert (await hostile)[0] == -9
+    hostile = ["/bin/sh", "-c", f"read go; {stop_all}; touch done; sleep 60"]
+    async with keeper.child_group(hostile, cwd=work, environ={}, stdin=b"go") as child:
+        while not (work / "done").exists():
+            await asyncio.sleep(0.02)
+        monkeypatch.setattr("agent_tui.tools.processes.keeper._GONE_WITHIN_S", 0.3)
+        monkeypatch.setattr(keeper, "_start_within_s", 0.3)
+        with pytest.raises(ToolError, match="has ended"):
+            await run_inside(sandbox, work, "echo on")
+        await sandbox.close_walls()
+        async for _ in child.read_until_gone():
+            pass
+        assert child.exit_code == -9
 
 
 async def test_a_command_is_ended_with_all_it_started(tmp_path: Path, work: Path):
