@@ -164,6 +164,7 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     await asyncio.sleep(2.5)
     await talk.says("true")
     config = (talk.work / ".git/config").read_text()
+    print(config, talk.sandbox.watch(talk.work)._running, talk.sandbox.watch(talk.work)._baseline.control_contents)
     assert "evil" not in config
     assert "evil" not in (talk.work / "mise.toml").read_text()
     assert "name = me" in config
