@@ -136,6 +136,12 @@ _ELSEWHERE = {
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",
     "agent_tui/tools/registry.py": "a file of the package",
+    "agent_tui/tools/sandbox/busy_marker.py": "made by the program",
+    "agent_tui/tools/sandbox/landlock_launcher.py": "/proc",
+    "agent_tui/tools/sandbox/machine.py": "/proc",
+    "agent_tui/tools/sandbox/mounts.py": "/proc",
+    "agent_tui/tools/sandbox/obeyed_state.py": "made by the program, where no command writes",
+    "agent_tui/tools/sandbox/ports.py": "/proc",
 }
 
 

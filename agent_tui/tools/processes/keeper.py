@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,8 +150,8 @@ class ProcessKeeper:
     ) -> None:
         self._most_processes = most_processes
         self._confinement = confinement
+        self._fall = None if confinement is None else self._kill
         self._process: subprocess.Popen[bytes] | None = None
-        self._start_within_s = None if confinement is None else _CONFINED_START_S
         self._control: socket.socket | None = None
         self._finish: weakref.finalize[..., ProcessKeeper] | None = None
 
@@ -213,7 +213,7 @@ class ProcessKeeper:
                     given.append(_fill(handles.enter_context(TemporaryFile()), stdin))
                 lifeline = self._lifeline(given, order)
                 handles.close()
-                async with _running(lifeline, order, self._start_within_s) as process:
+                async with _running(lifeline, order, self._fall) as process:
                     yield Child(output, process)
             finally:
                 transport.close()
@@ -247,12 +247,17 @@ class ProcessKeeper:
             ours.callback(_drop_unsent, stdin)
             lifeline = self._lifeline(given, order)
             handles.close()
-            async with _running(lifeline, order, self._start_within_s) as process:
+            async with _running(lifeline, order, self._fall) as process:
                 try:
                     yield TalkingChild(stdin, readers[0], readers[1], process.ending)
                 finally:
                     stdin.close()
                     await asyncio.wait((process.ending,), timeout=_GOODBYE_S)
+
+    def _kill(self) -> None:
+        """End the wall: a command may have stopped what starts the others."""
+        if self._process is not None:
+            self._process.kill()
 
     def _order(
         self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, keeps_stderr: bool
@@ -371,9 +376,15 @@ class _Process:
 
 @asynccontextmanager
 async def _running(
-    lifeline: socket.socket, order: Order, start_within_s: float | None
+    lifeline: socket.socket, order: Order, fall: Callable[[], None] | None
 ) -> AsyncGenerator[_Process, None]:
-    """Have `order` carried out. On the way out all of it is ended."""
+    """Have `order` carried out. On the way out all of it is ended.
+
+    Args:
+        lifeline: To a guardian.
+        order: What to start.
+        fall: Ends the wall around the guardian, who says nothing; None where there is no wall.
+    """
     try:
         answers, orders = await asyncio.open_connection(sock=lifeline)
     except BaseException:
@@ -386,12 +397,14 @@ async def _running(
     try:
         orders.write(json.dumps(order).encode() + b"\n")
         try:
-            async with asyncio.timeout(start_within_s):  # `wait_for` may swallow a cancellation
+            within_s = None if fall is None else _CONFINED_START_S
+            async with asyncio.timeout(within_s):  # `wait_for` may swallow a cancellation
                 started = await _answer(answers)
-        except TimeoutError as error:
-            raise ToolError(_WALL_FELL) from error
+        except TimeoutError:
+            started = {}
         is_told = "pid" in started or "error" in started
-        if not is_told and start_within_s is not None:
+        if not is_told and fall is not None:
+            fall()
             raise ToolError(_WALL_FELL)
         if "pid" not in started:
             raise _cannot_start(order, started.get("error", _KEEPER_ENDED))

@@ -1,11 +1,11 @@
 """The words that have bubblewrap stand up a wall: pure."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, assert_never
 
-from agent_tui.tools.sandbox.mounts import Mount, mounts_of
+from agent_tui.tools.sandbox.mounts import ISLANDS, Mount, mounts_of
 from agent_tui.tools.sandbox.plan import SandboxPlan
 
 _READ_ONLY_OF_PROC: Final = tuple(
@@ -16,6 +16,7 @@ _HIDDEN_OF_PROC: Final = tuple(Path(f"/proc/{name}") for name in ("kcore", "keys
 
 The kernel lets its uid 0 write there, in a user namespace, too.
 """
+_MOST_ISLANDS: Final = 500
 _NEEDED_OF_RUN: Final = Path("/run/current-system")
 """Where NixOS has its programs."""
 
@@ -39,11 +40,23 @@ def bwrap_argv(
         words += ["--ro-bind-try", name, name]
     for path in _HIDDEN_OF_PROC:
         words += ["--ro-bind", "/dev/null", str(path)] if path.exists() else []
-    for mount in mounts_of(plan):
+    for mount in _at_first(mounts_of(plan)):
         words += _words(mount, is_read_only=plan.is_read_only and mount.path != plan.gate)
         if mount.path == _NEEDED_OF_RUN.parent:
             words += ["--ro-bind-try", str(_NEEDED_OF_RUN), str(_NEEDED_OF_RUN)]
     return (*words, "--chdir", str(plan.workspace), "--")
+
+
+def _at_first(mounts: Iterable[Mount]) -> Iterator[Mount]:
+    """Without islands beyond the 500th, which are laid as soon as the wall stands.
+
+    bubblewrap takes 9,000 words, and a command may make as many repositories as it likes.
+    """
+    islands = 0
+    for mount in mounts:
+        islands += mount.kind in ISLANDS
+        if islands <= _MOST_ISLANDS or mount.kind not in ISLANDS:
+            yield mount
 
 
 def _words(mount: Mount, *, is_read_only: bool) -> Iterator[str]:

@@ -90,13 +90,16 @@ def covers_of(entry: Path) -> Iterator[Path]:
                     yield git / name
 
 
-def why_obeyed(path: Path, kind: ControlKind, roots: Iterable[Path]) -> str:
+def why_obeyed(
+    path: Path, kind: ControlKind, roots: Iterable[Path], before: bytes | None = None
+) -> str:
     """What git would do because of `path`; empty where it is as git itself makes it.
 
     Args:
         path: The file.
         kind: What it is for.
         roots: Where repositories may be.
+        before: What was there; its settings are the person's.
     """
     match kind:
         case "hook":
@@ -113,39 +116,57 @@ def why_obeyed(path: Path, kind: ControlKind, roots: Iterable[Path]) -> str:
         case "attributes":
             return "git would run drivers for files" if _names_drivers(path) else ""
         case "config":
-            return next(iter(foreign_settings(path)), "")
+            return next(iter(foreign_settings(path, before)), "")
         case _:
             assert_never(kind)
 
 
-def foreign_settings(config: Path) -> list[str]:
-    """The lines of `config` that git itself does not write and that could run a program."""
+def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
+    """The lines of `config` that git itself does not write and that could run a program.
+
+    Not those that it had `before`.
+    """
     try:
         if config.is_symlink():
             return ["git would look elsewhere"]
+        known = _known_lines(before)
         return [
             doubt
-            for name, doubt in odd_settings(config)
-            if name not in _MADE_BY_GIT or (name == "core.worktree" and _is_top(config))
+            for name, doubt, line in _odd_lines(config)
+            if line not in known
+            and (name not in _MADE_BY_GIT or (name == "core.worktree" and _is_top(config)))
         ]
     except (OSError, UnicodeDecodeError):
         return ["it cannot be read"]
 
 
-def plain_settings(config: Path) -> str:
-    """The lines of `config` that run nothing; empty where it cannot be read."""
-    kept: list[str] = []
-    section = ""
+def plain_settings(config: Path, before: bytes | None = None) -> str:
+    """The lines of `config` that run nothing or were there `before`; where unreadable, `before`."""
     try:
         with open_regular_file(config, follow_links=False) as file:
-            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")
+            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
-        return ""
+        return (before or b"").decode("utf-8", "surrogateescape")
+    known = _known_lines(before)
+    return "\n".join(
+        line
+        for name, section, line in _lines(text)
+        if (name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT))
+        or (section, line.strip()) in known
+    )
+
+
+def _known_lines(before: bytes | None) -> set[tuple[str, str]]:
+    text = (before or b"").decode("utf-8", "surrogateescape")
+    return {(section, line.strip()) for _, section, line in _lines(text)}
+
+
+def _lines(text: str) -> Iterator[tuple[str | None, str, str]]:
+    """Each line's setting, as `_setting_of` tells, its section and the line itself."""
+    section = ""
     for line in text.split("\n"):
         name, section = _setting_of(line.strip(), section)
-        if name is not None and (not name or _is_plain(name) or name in _MADE_BY_GIT):
-            kept.append(line)
-    return "\n".join(kept)
+        yield name, section, line
 
 
 def odd_settings(config: Path) -> Iterator[tuple[str, str]]:
@@ -157,16 +178,21 @@ def odd_settings(config: Path) -> Iterator[tuple[str, str]]:
         OSError: It cannot be read.
         UnicodeDecodeError: It is no text.
     """
+    for name, doubt, _ in _odd_lines(config):
+        yield name, doubt
+
+
+def _odd_lines(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
     with open_regular_file(config) as file:
         content = file.read(MAX_CONFIG_BYTES + 1)
     if len(content) > MAX_CONFIG_BYTES:
-        yield "", f"{config} is too long to check"
-    section = ""
-    for number, whole in enumerate(content.decode("utf-8").split("\n"), start=1):
-        name, section = _setting_of(whole.strip(), section)
+        yield "", f"{config} is too long to check", ("", "")
+    lines = _lines(content.decode("utf-8"))
+    for number, (name, section, line) in enumerate(lines, start=1):
         if name is None or (name and not _is_plain(name)):
             shown = name or (f"the section {section}" if section else "this line")
-            yield shown, f"{config}:{number}: {shown} could run a program"
+            doubt = f"{config}:{number}: {shown} could run a program"
+            yield shown, doubt, (section, line.strip())
 
 
 def _setting_of(line: str, section: str) -> tuple[str | None, str]:

@@ -23,7 +23,7 @@ _WEIGHTS: Final[dict[MountKind, int]] = {
     "read-only": 4,
     "hidden": 5,
 }
-_ISLANDS: Final = frozenset(("pinned", "read-only", "hidden"))
+ISLANDS: Final = frozenset(("pinned", "read-only", "hidden"))
 _ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 _PATIENCE_S: Final = 10.0
 
@@ -74,7 +74,7 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
 @lru_cache(maxsize=4)
 def islands_of(plan: SandboxPlan) -> tuple[Mount, ...]:
     """The mounts that fall off when what they cover is replaced outside."""
-    return tuple(mount for mount in mounts_of(plan) if mount.kind in _ISLANDS)
+    return tuple(mount for mount in mounts_of(plan) if mount.kind in ISLANDS)
 
 
 def close_ways(plan: SandboxPlan) -> None:

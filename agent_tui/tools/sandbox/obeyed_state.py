@@ -41,7 +41,7 @@ class Look:
     Args:
         nodes: The uppermost files and folders that are obeyed, and by whom.
         ways: How each is kept.
-        contents: Of each file that is compared or copied, and each link: a digest.
+        contents: Of each file, but in folders that are mounted, and each link: a digest.
         controls: What git obeys.
         control_contents: The digest of each.
     """
@@ -135,7 +135,7 @@ def look_at(found: Found, contents: Contents, *, has_mounts: bool) -> Look:
         look.nodes[node] = who
         files = files_of(node)
         look.ways[node] = way = way_of(node, files, has_mounts=has_mounts)
-        if way != "mounted":
+        if way != "mounted" or not node.is_dir():
             for path in files or ():
                 look.contents[path] = contents.digest_of(path)
     for entry in found.gits:

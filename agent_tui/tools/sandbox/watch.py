@@ -26,6 +26,7 @@ from pathlib import Path
 
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import read_regular_file
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.busy_marker import BusyMarker
@@ -412,7 +413,7 @@ class ObeyedWatch:
         for path, digest in look.contents.items():
             node = next((n for n in (path, *path.parents) if n in look.nodes), path)
             before = self._baseline.contents.get(path, "")
-            is_compared = node in self._baseline.nodes and look.ways.get(node) == "compared"
+            is_compared = node in self._baseline.nodes and look.ways.get(node) != "copied"
             if is_compared and digest and digest != before:
                 who = _obeys(look.nodes[node])
                 yield _Change(path, path, who, before, ((path, digest),))
@@ -434,10 +435,10 @@ class ObeyedWatch:
     def _changed_controls(self, look: Look) -> Iterator[_Change]:
         for path, kind in look.controls.items():
             before = self._baseline.control_contents.get(path, "")
-            is_held = any(place in self.covers.read_only for place in (path, path.parent))
-            if is_held or look.control_contents[path] == before:
+            if look.control_contents[path] == before:
                 continue
-            if why := why_obeyed(path, kind, self._roots):
+            # Of what is mounted, too: the mount falls off when the person's git replaces the file.
+            if why := why_obeyed(path, kind, self._roots, self._contents.bytes_of(before)):
                 yield _Change(path, path, why, before, is_control=True)
 
     async def _may_stay(self, change: _Change) -> bool:
@@ -474,11 +475,13 @@ class ObeyedWatch:
         if change.source != change.path:
             return self._keep_of_copy(change)
         before = self._contents.of(change.before)
+        is_config = change.is_control and change.path.name in ("config", "config.worktree")
+        if is_config and not change.path.is_symlink():
+            was, mode = before or (None, 0o644)
+            plain = plain_settings(change.path, was).encode("utf-8", "surrogateescape")
+            return self._store.take_back(change.path, change.who, plain, mode)
         if before is not None:
             return self._store.take_back(change.path, change.who, *before)
-        if change.is_control and change.path.name == "config" and not change.path.is_symlink():
-            plain = plain_settings(change.path).encode()
-            return self._store.take_back(change.path, change.who, plain, 0o644)
         held = self._store.move(change.path, change.who)
         if change.before.startswith(LINK):
             target = os.fsdecode(bytes.fromhex(change.before.removeprefix(LINK)))
@@ -599,7 +602,7 @@ def _obeys(who: str) -> str:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes() if path.stat().st_size <= MOST_BYTES else None
+        return read_regular_file(path) if path.stat().st_size <= MOST_BYTES else None
     except OSError:
         return None
 

@@ -48,7 +48,8 @@ async def test_the_wall_is_the_one_to_be_tried(talk: Conversation):
     "command",
     [
         "mkdir x; echo 'home = {home}/.ssh' > x/pyvenv.cfg",
-        "mkdir -p x/bin; echo 'home = /usr/bin' > x/pyvenv.cfg; ln -s {home}/.ssh/python3 x/bin/python",
+        "mkdir -p x/bin; echo 'home = /usr/bin' > x/pyvenv.cfg; "
+        "ln -s {home}/.ssh/python3 x/bin/python",
         "mkdir -p .git/worktrees/x; echo {home}/.ssh/id_rsa > .git/worktrees/x/gitdir",
         "mkdir -p .git/worktrees/x; echo {home}/.ssh > .git/worktrees/x/gitdir",
     ],
@@ -164,6 +165,11 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     await asyncio.sleep(2.5)
     await talk.says("true")
     config = (talk.work / ".git/config").read_text()
+    print(
+        config,
+        talk.sandbox.watch(talk.work)._running,
+        talk.sandbox.watch(talk.work)._baseline.control_contents,
+    )
     assert "evil" not in config
     assert "evil" not in (talk.work / "mise.toml").read_text()
     assert "name = me" in config
@@ -212,7 +218,8 @@ async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
 @pytest.mark.parametrize(
     "command",
     [
-        "mkdir x y; cp -r .git/objects .git/refs y/; printf '[core]\\n\\tfsmonitor=./e\\n' > y/config;"
+        "mkdir x y; cp -r .git/objects .git/refs y/; "
+        "printf '[core]\\n\\tfsmonitor=./e\\n' > y/config;"
         " echo ref: refs/heads/main > x/HEAD; echo ../y > x/commondir",
         "mkdir x y; mkdir y/objects y/refs; echo ref: refs/heads/main > x/HEAD;"
         " ln -s ../y/objects ../y/refs x/; printf '[core]\\n\\tfsmonitor=./e\\n' > x/config",
