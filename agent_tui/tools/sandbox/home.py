@@ -109,8 +109,13 @@ def what_runs(
         for target in _linked_programs(programs, view):
             for part in (*_installation(target.parent, view), target):
                 view.add(part)
-    view.add(Path(__file__).resolve().parents[2])
+    view.add(own_program()[0])
     return view
+
+
+def own_program() -> tuple[Path, ...]:
+    """Where this program and its interpreter are, which may be in ``/tmp``."""
+    return Path(__file__).resolve().parents[2], Path(sys.prefix), Path(sys.base_prefix)
 
 
 def furnish(stand_in: Path, home: Path, view: HomeView, settings: Mapping[str, str]) -> None:

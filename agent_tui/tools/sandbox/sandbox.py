@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from agent_tui.tools.sandbox.backends import backend_here
 from agent_tui.tools.sandbox.bubblewrap import bwrap_argv
 from agent_tui.tools.sandbox.folders import StandIns
 from agent_tui.tools.sandbox.hints import WallView
-from agent_tui.tools.sandbox.home import HomeView, furnish, tool_settings, what_runs
+from agent_tui.tools.sandbox.home import HomeView, furnish, own_program, tool_settings, what_runs
 from agent_tui.tools.sandbox.landlock import landlock_argv, link_home
 from agent_tui.tools.sandbox.machine import (
     hidden_of_machine,
@@ -188,6 +189,7 @@ class Sandbox:
         self._border: Border | None = None
         self._walls: dict[tuple[Path, bool], _Wall] = {}
         self._turn = asyncio.Lock()
+        self._trying = threading.Lock()
         caches = frozenset(Path(name).parts[0] for name in around.caches if Path(name).parts)
         self._stand_ins = StandIns(around.scratch_parent, caches)
         self._watches: dict[Path, ObeyedWatch] = {}
@@ -211,9 +213,11 @@ class Sandbox:
         if self.mode == "off":
             return SandboxState("none")
         if cwd not in self._states:
-            self.expect(cwd)
-            self._folders(cwd)
-            self._states[cwd] = self._tried(cwd)
+            with self._trying:  # the screen asks in a thread, and the first prompt waits for it
+                if cwd not in self._states:
+                    self.expect(cwd)
+                    self._folders(cwd)
+                    self._states[cwd] = self._tried(cwd)
         return self._states[cwd]
 
     def word(self, cwd: Path) -> str:
@@ -392,7 +396,7 @@ class Sandbox:
                 (cwd, *self._around.added),
                 Border(self.home),
                 WallFolders(Path(folder), Path(folder), Path(folder)),
-                readable=(Path(sys.prefix), Path(sys.base_prefix)),
+                readable=own_program(),
             )
             return self._tried_with(plan)
 
@@ -605,9 +609,10 @@ class Sandbox:
         return Covers() if watch is None else watch.covers
 
     def _runs(self, view: HomeView) -> Iterable[Path]:
-        """What exists of the home folder, without what is this program's own."""
+        """What exists of the home folder and of ``/tmp``, without what is this program's own."""
         own = [folder.resolve() for folder in self._around.own_folders]
-        return (path for path in view.readable if not any(path.is_relative_to(o) for o in own))
+        runs = (*view.readable, *own_program())
+        return (path for path in runs if not any(path.is_relative_to(o) for o in own))
 
     def _border_here(self) -> Border:
         if self._border is None:

@@ -1,5 +1,6 @@
 """`bash` as the model calls it: inside the wall, outside it on request, and as the person."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -58,6 +59,15 @@ async def test_on_without_a_working_bubblewrap_runs_nothing(
     assert sandbox.word(context.cwd) == "no sandbox"
     context.is_persons = True
     assert (await bash(context, sandbox, "echo mine")).for_model == "mine\n[exit code 0]"
+
+
+async def test_who_asks_while_it_is_tried_waits_for_the_one_try(
+    context: ToolContext, tmp_path: Path
+):
+    sandbox = without_bwrap(tmp_path, "auto", "sleep 0.1; exit 1")
+    asking = (asyncio.to_thread(sandbox.state, context.cwd) for _ in range(3))
+    states = await asyncio.gather(*asking)
+    assert len({id(state) for state in states}) == 1
 
 
 async def test_auto_without_bubblewrap_runs_as_ever_and_outside_means_nothing(

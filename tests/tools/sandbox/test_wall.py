@@ -94,6 +94,16 @@ async def test_commands_share_tmp_processes_and_network_until_the_conversation_e
     assert list((tmp_path / "walls").iterdir()) == []
 
 
+async def test_a_program_that_is_installed_in_tmp_is_there(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed/x").write_text("here")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed"))
+    code, printed = await run_inside(make_sandbox(tmp_path), work, f"cat {tmp_path}/installed/x")
+    assert (code, printed) == (0, "here")
+
+
 async def test_nothing_outside_is_reached_by_network(tmp_path: Path, work: Path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
