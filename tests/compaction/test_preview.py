@@ -100,6 +100,7 @@ def test_where_the_tiers_do_not_reach_it_a_summary_would_be_made(counter: TokenC
         talk.reply(f"Answer {number}. " + "I looked closely. " * 60)
     found = preview(talk.path, counter, target=3_000)
     assert used(found) == [SUMMARY_TIER]
+    assert found.compact_tokens is not None
     assert found.tokens_after == found.compact_tokens < found.tokens_before
     assert found.freed == {SUMMARY_TIER: found.tokens_before - found.tokens_after}
 

@@ -1,6 +1,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -682,7 +683,7 @@ def test_a_search_leaves_out_what_is_denied_or_asks_unless_the_search_itself_ask
 
 
 def test_commands_may_see_a_file_with_keys_that_a_rule_names_and_no_other():
-    def may_show(name: str, **rules: tuple[str, ...]) -> bool:
+    def may_show(name: str, **rules: Any) -> bool:
         return _permissions(**rules).may_show(_WORKSPACE / name)
 
     assert may_show(".env", allow=("read(.env)",))

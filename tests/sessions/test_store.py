@@ -261,6 +261,7 @@ def test_a_compacted_session_is_listed_by_the_first_message_of_the_conversation(
         with store.create_child(log, [begun], Carryover()) as log:
             pass
         assert prompts(store) == ["fix the bug"] * len(store.list())
+    assert log.path is not None
     with SessionLog.open(log.path) as log:
         log.append(entry(user("and now the tests")))
     assert len(store.list()) == 3

@@ -102,4 +102,6 @@ async def test_what_a_script_leaves_is_not_noted(stage: Stage):
     runtime.conversation.permissions.mode = "plan"
     await runtime.aclose()
     assert runtime.services.store.left_last(stage.workspace) == path
-    assert "permission_mode" not in runtime.conversation.log.path.read_text()
+    written = runtime.conversation.log.path
+    assert written is not None
+    assert "permission_mode" not in written.read_text()

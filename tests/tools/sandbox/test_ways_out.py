@@ -165,11 +165,6 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     await asyncio.sleep(2.5)
     await talk.says("true")
     config = (talk.work / ".git/config").read_text()
-    print(
-        config,
-        talk.sandbox.watch(talk.work)._running,
-        talk.sandbox.watch(talk.work)._baseline.control_contents,
-    )
     assert "evil" not in config
     assert "evil" not in (talk.work / "mise.toml").read_text()
     assert "name = me" in config
@@ -196,6 +191,7 @@ async def test_a_stopped_keeper_is_replaced(talk: Conversation):
         talk.says("kill -STOP -1 & kill -STOP $(ps -e -o pid= 2>/dev/null) ; true", timeout=2),
         return_exceptions=True,
     )
+    answer: object = ""
     for _ in range(2):
         answer = (await asyncio.gather(talk.says("echo up"), return_exceptions=True))[0]
         if "up" in str(answer):
