@@ -164,10 +164,24 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     await asyncio.sleep(2.5)
     await talk.says("true")
     config = (talk.work / ".git/config").read_text()
-    print(config, talk.sandbox.watch(talk.work)._running, talk.sandbox.watch(talk.work)._baseline.control_contents)
     assert "evil" not in config
     assert "evil" not in (talk.work / "mise.toml").read_text()
     assert "name = me" in config
+
+
+async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_persons(
+    talk: Conversation,
+):
+    git(talk.work, "init", "-q")
+    (talk.work / "AGENTS.md").write_text("mine")
+    loop = "while [ ! -e end ]; do echo evil > AGENTS.md; echo evil > .envrc; done"
+    await talk.bash(loop, background=True)
+    for _ in range(4):
+        await talk.says("true")
+    await talk.says("touch end; sleep 0.3")
+    await talk.says("true")
+    assert (talk.work / "AGENTS.md").read_text() == "mine"
+    assert not (talk.work / ".envrc").exists()
 
 
 @pytest.mark.parametrize(
