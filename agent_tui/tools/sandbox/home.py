@@ -216,8 +216,9 @@ def _homes_of(environment: Path) -> Iterator[Path]:
     for line in _read(environment / "pyvenv.cfg").splitlines():
         key, _, value = line.partition("=")
         if key.strip() == "home" and value.strip():
-            named, python = map(os.path.realpath, (value.strip(), environment / "bin/python"))
-            yield from filter(_has_interpreter, {Path(named), Path(python).parent})
+            named = Path(os.path.realpath(value.strip()))
+            linked = Path(os.path.realpath(environment / "bin/python")).parent
+            yield from filter(_has_interpreter, {named, linked})
 
 
 def _has_interpreter(folder: Path) -> bool:

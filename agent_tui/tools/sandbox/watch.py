@@ -419,8 +419,9 @@ class ObeyedWatch:
     def _changed_controls(self, look: Look) -> Iterator[_Change]:
         for path, kind in look.controls.items():
             before = self._baseline.control_contents.get(path, "")
-            if look.control_contents[path] == before:
-                continue
+            is_ours = any(path.is_relative_to(root) for root in self._roots)
+            if look.control_contents[path] == before or not is_ours:
+                continue  # the `.git` that leads there is held
             # Of what is mounted, too: the mount falls off when the person's git replaces the file.
             if why := why_obeyed(path, kind, self._roots, self._contents.bytes_of(before)):
                 yield _Change(path, path, why, before, is_control=True)

@@ -285,3 +285,16 @@ async def test_git_verifies_no_signature_with_a_program_of_the_repository(talk: 
     git(talk.work, "config", "gpg.program", str(talk.work / "evil"))
     await talk.says("echo two > AGENTS.md")
     assert not (talk.base / "ran").exists()
+
+
+async def test_a_pointer_to_a_repository_elsewhere_is_laid_aside_and_nothing_else(
+    talk: Conversation,
+):
+    (talk.base / "other").mkdir()
+    git(talk.base / "other", "init", "-q")
+    hook = talk.base / "other/.git/hooks/pre-commit"
+    hook.write_text("exit 0")
+    said = await talk.says(f"mkdir sub; echo gitdir: {talk.base}/other/.git > sub/.git; echo done")
+    assert "done" in said and "held back: sub/.git (new)" in said
+    assert hook.exists()
+    assert not (talk.work / "sub/.git").exists()
