@@ -401,7 +401,7 @@ async def _running(
             async with asyncio.timeout(within_s):  # `wait_for` may swallow a cancellation
                 started = await _answer(answers)
         except TimeoutError:
-            started = {}
+            started = KeeperReply()
         if not started and fall is not None:
             fall()
             raise ToolError(_WALL_FELL)

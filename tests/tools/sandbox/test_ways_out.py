@@ -48,7 +48,8 @@ async def test_the_wall_is_the_one_to_be_tried(talk: Conversation):
     "command",
     [
         "mkdir x; echo 'home = {home}/.ssh' > x/pyvenv.cfg",
-        "mkdir -p x/bin; echo 'home = /usr/bin' > x/pyvenv.cfg; ln -s {home}/.ssh/python3 x/bin/python",
+        "mkdir -p x/bin; echo 'home = /usr/bin' > x/pyvenv.cfg;"
+        " ln -s {home}/.ssh/python3 x/bin/python",
         "mkdir -p .git/worktrees/x; echo {home}/.ssh/id_rsa > .git/worktrees/x/gitdir",
         "mkdir -p .git/worktrees/x; echo {home}/.ssh > .git/worktrees/x/gitdir",
     ],
@@ -116,6 +117,7 @@ async def test_a_file_with_keys_stays_hidden_where_nobody_looks(talk: Conversati
     assert KEY not in await talk.says("cat node_modules/sub/.env")
 
 
+@pytest.mark.thorough
 async def test_a_file_with_keys_stays_hidden_among_very_many_folders(talk: Conversation):
     if talk.backend == "landlock":
         pytest.skip("it hides no such file")
@@ -143,6 +145,7 @@ async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: 
     assert "up" in said
 
 
+@pytest.mark.thorough
 async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git_obeys(
     talk: Conversation,
 ):
@@ -169,6 +172,7 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     assert "name = me" in config
 
 
+@pytest.mark.thorough
 async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_persons(
     talk: Conversation,
 ):
@@ -184,6 +188,7 @@ async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_person
     assert not (talk.work / ".envrc").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "place", [".git/packed-refs", ".git/HEAD", ".git/worktrees/x/gitdir", ".git/refs/heads/x"]
 )
@@ -199,12 +204,14 @@ async def test_a_pipe_in_the_repository_holds_nothing_up(talk: Conversation, pla
         assert "up" in await talk.says("echo up")
 
 
+@pytest.mark.thorough
 async def test_a_stopped_keeper_is_replaced(talk: Conversation):
     await talk.says("true")
     await asyncio.gather(
         talk.says("kill -STOP -1 & kill -STOP $(ps -e -o pid= 2>/dev/null) ; true", timeout=2),
         return_exceptions=True,
     )
+    answer: object = ""
     for _ in range(2):
         answer = (await asyncio.gather(talk.says("echo up"), return_exceptions=True))[0]
         if "up" in str(answer):
@@ -227,8 +234,8 @@ async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
 @pytest.mark.parametrize(
     "command",
     [
-        "mkdir x y; cp -r .git/objects .git/refs y/; printf '[core]\\n\\tfsmonitor=./e\\n' > y/config;"
-        " echo ref: refs/heads/main > x/HEAD; echo ../y > x/commondir",
+        "mkdir x y; cp -r .git/objects .git/refs y/;"
+        " printf '[core]\\n\\tfsmonitor=./e\\n' > y/config; echo ref: refs/heads/main > x/HEAD; echo ../y > x/commondir",
         "mkdir x y; mkdir y/objects y/refs; echo ref: refs/heads/main > x/HEAD;"
         " ln -s ../y/objects ../y/refs x/; printf '[core]\\n\\tfsmonitor=./e\\n' > x/config",
     ],
@@ -258,6 +265,7 @@ async def test_what_the_persons_configuration_leads_to_is_not_changed(talk: Conv
     assert "evil" not in (talk.work / "tools/gitconfig").read_text()
 
 
+@pytest.mark.thorough
 async def test_very_many_repositories_bring_no_wall_down(talk: Conversation):
     await talk.says(
         "git init -q t; rm -rf t/.git/hooks/*; i=0; while [ $i -lt 1500 ]; do i=$((i+1));"
@@ -295,6 +303,19 @@ async def test_a_pointer_to_a_repository_elsewhere_is_laid_aside_and_nothing_els
     hook = talk.base / "other/.git/hooks/pre-commit"
     hook.write_text("exit 0")
     said = await talk.says(f"mkdir sub; echo gitdir: {talk.base}/other/.git > sub/.git; echo done")
-    assert "done" in said and "held back: sub/.git (new)" in said
+    assert "done" in said
+    assert "held back: sub/.git (new)" in said
     assert hook.exists()
     assert not (talk.work / "sub/.git").exists()
+
+
+async def test_the_environment_that_this_program_runs_in_is_not_changed(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    if talk.backend == "landlock":
+        pytest.skip("it protects nothing in a folder that may be written")
+    (talk.work / ".venv/bin").mkdir(parents=True)
+    monkeypatch.setattr("sys.prefix", str(talk.work / ".venv"))
+    await talk.says("echo evil > .venv/bin/python; mv .venv was; echo x > fine")
+    assert list((talk.work / ".venv/bin").iterdir()) == []
+    assert (talk.work / "fine").exists()
