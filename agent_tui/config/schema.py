@@ -46,7 +46,7 @@ HookEvent: TypeAlias = Literal[
 
 SANDBOX_CACHES = (
     *(".cache/pip", ".cache/uv", ".cache/pre-commit", ".cache/go-build", ".cache/yarn"),
-    *(".npm", ".local/share/pnpm", ".bun/install/cache", ".cargo/registry", ".cargo/git"),
+    *(".npm", ".local/share/pnpm/store", ".bun/install/cache", ".cargo/registry", ".cargo/git"),
     *("go/pkg", ".m2/repository", ".gradle/caches", ".gradle/wrapper"),
 )
 """Where package managers keep what they downloaded and built."""

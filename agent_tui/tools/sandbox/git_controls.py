@@ -8,6 +8,7 @@ and no other file, and anything else is a doubt.
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, assert_never
 
@@ -41,6 +42,19 @@ _PLAIN: dict[str, frozenset[str]] = {
     "color": frozenset({"ui"}),
     "gc": frozenset({"auto"}),
 }
+_FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
+    ("config", "config"),
+    ("config.worktree", "config"),
+    ("commondir", "pointer"),
+    ("info/attributes", "attributes"),
+)
+_NAMING: Final[dict[str, ControlKind]] = {
+    "core.hookspath": "hook",
+    "include.path": "config",
+    "includeif.path": "config",
+}
+"""Settings that name what else git obeys."""
+
 _MADE_BY_GIT: Final = frozenset(
     (
         *("remote.promisor", "remote.partialclonefilter", "extensions.partialclone"),
@@ -59,19 +73,19 @@ def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
     if entry.is_symlink():
         return
     for git in repositories_of(entry):
-        hooks = git / "hooks"
-        if hooks.is_symlink():
-            yield hooks, "hook"
-        else:
-            for hook in _hooks_in(hooks):
-                yield hook, "hook"
-        for name in ("config", "config.worktree"):
-            if os.path.lexists(git / name):
-                yield git / name, "config"
-        if os.path.lexists(git / "commondir"):
-            yield git / "commondir", "pointer"
-        if os.path.lexists(git / "info" / "attributes"):
-            yield git / "info" / "attributes", "attributes"
+        yield from _controls_in(git)
+        for path, kind in _named_in(git / "config", entry.parent):
+            for each in _hooks_in(path) if kind == "hook" else [path]:
+                yield each, kind
+
+
+def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
+    hooks = git / "hooks"
+    for hook in [hooks] if hooks.is_symlink() else _hooks_in(hooks):
+        yield hook, "hook"
+    for name, kind in _FILES:
+        if os.path.lexists(git / name):
+            yield git / name, kind
 
 
 def covers_of(entry: Path) -> Iterator[Path]:
@@ -88,6 +102,26 @@ def covers_of(entry: Path) -> Iterator[Path]:
             for name in ("hooks", "config", "config.worktree", "commondir", "info/attributes"):
                 if os.path.lexists(git / name):
                     yield git / name
+            yield from (path for path, _ in _named_in(git / "config", entry.parent))
+
+
+def _named_in(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
+    """What `config` names in the work tree at `top`: other settings, and the folder of hooks."""
+    try:
+        with open_regular_file(config, follow_links=False) as file:
+            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
+    except OSError:
+        return
+    for _, section, line in _lines(text):
+        key, _, value = line.partition("=")
+        setting = f"{section}.{key.strip().lower()}"
+        if setting in _NAMING:
+            kind = _NAMING[setting]
+            with suppress(OSError, RuntimeError, ValueError):
+                named = (config.parent if kind == "config" else top) / value.strip().strip('"')
+                path = named.resolve(strict=True)
+                if top in path.parents and path.is_dir() == (kind == "hook"):
+                    yield path, kind
 
 
 def why_obeyed(

@@ -97,7 +97,7 @@ class Contents:
             elif stat.S_ISREG(status.st_mode):
                 with folder_of(path, self._roots) as folder:
                     content, mode = read_at(folder, path.name)
-                digest = self._keep(content, mode)
+                digest = self.keep(content, mode)
         self._known[path] = stamp, digest
         return digest
 
@@ -115,7 +115,8 @@ class Contents:
         kept = self.of(digest)
         return None if kept is None else kept[0]
 
-    def _keep(self, content: bytes, mode: int) -> str:
+    def keep(self, content: bytes, mode: int) -> str:
+        """The digest of a file with this `content`, which is kept."""
         name = hashlib.sha256(content).hexdigest()
         if not (self._folder / name).exists():
             replace_private_file(self._folder / name, content)

@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -605,8 +605,13 @@ class Sandbox:
         )
 
     def _covers(self, cwd: Path) -> Covers:
+        """What is covered in folders worked in, with the environment that this program is in."""
         watch = self._watches.get(cwd)
-        return Covers() if watch is None else watch.covers
+        covers = Covers() if watch is None else watch.covers
+        ours = Path(sys.prefix).resolve()
+        if sys.prefix == sys.base_prefix or not any(f in ours.parents for f in self._folders(cwd)):
+            return covers
+        return replace(covers, read_only=(*covers.read_only, ours))
 
     def _runs(self, view: HomeView) -> Iterable[Path]:
         """What exists of the home folder and of ``/tmp``, without what is this program's own."""

@@ -18,10 +18,10 @@ compares with it.
 import asyncio
 import os
 import shutil
+import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_tui.errors import ToolError
@@ -118,6 +118,21 @@ class _Done:
     def is_any(self) -> bool:
         """Whether it has to be looked into."""
         return bool(self.changes or self.moved or self.has_new_index)
+
+
+@dataclass(slots=True)
+class _Judged:
+    """What was decided about what commands did.
+
+    Args:
+        look: All that there was.
+        aside: What of it was laid aside.
+        ours: What we wrote in the meantime: the digest of each file.
+    """
+
+    look: Look
+    aside: set[Path] = field(default_factory=set[Path])
+    ours: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
 class ObeyedWatch:
@@ -299,19 +314,26 @@ class ObeyedWatch:
         return look_at(self.found, self._contents, has_mounts=self._has_mounts)
 
     def _rebase(
-        self, only: Path | None = None, look: Look | None = None, *, by_commands: bool = False
+        self, only: Path | None = None, look: Look | None = None, judged: _Judged | None = None
     ) -> None:
-        """Take what is in place for what ought to be; of `only` one file or folder if given."""
+        """Take what is in place for what ought to be.
+
+        Args:
+            only: Of this file or folder alone.
+            look: What is in place, if that is known.
+            judged: Commands did it; what they did since is not in order.
+        """
         look = look or self._look()
-        self.hidden.take(self.found.secrets, by_commands=by_commands)
+        self.hidden.take(self.found.secrets, by_commands=judged is not None)
         if only is not None:
             look = _with_part(self._baseline, look, only)
-        self._seen = with_seen(self._seen, look)
-        state = state_of(look, self._seen, self._versions.references, self._walk.first)
+        ordered = look if judged is None else _in_order(look, self._baseline, judged)
+        self._seen = with_seen(self._seen, ordered)
+        state = state_of(ordered, self._seen, self._versions.references, self._walk.first)
         if state != self._state or self._stamp_of_state() != self._state_stamp:
             write_state(self._state_file, state)
             self._state, self._state_stamp = state, self._stamp_of_state()
-        self._baseline = look
+        self._baseline = ordered
         self.covers = Covers(
             tuple(sorted({*_mounted(look, self._roots), *self._git_covers()})),
             tuple(self._copies_of(look)),
@@ -363,7 +385,7 @@ class ObeyedWatch:
     async def _settle(self) -> list[Path]:
         """Let through and lay aside what commands did; then what is in place is in order."""
         done = await asyncio.to_thread(self._look_for_changes)
-        brought: list[Path] = []
+        judged, brought = _Judged(done.look), list[Path]()
         if not done.is_any:
             return brought
         await self._versions.note(done.moved, are_persons=False)
@@ -372,13 +394,15 @@ class ObeyedWatch:
             if await self._may_stay(change):
                 if change.source != change.path:
                     brought += await asyncio.to_thread(self._bring, change)
+                    judged.ours.update(change.files)
             elif change.files[:1] != ((change.path, ""),):  # what was deleted in a copy is back
+                judged.aside.add(change.path)
                 with suppress(FileNotFoundError):  # another program was quicker
-                    self._pending.append(await asyncio.to_thread(self._put_aside, change))
+                    self._pending.append(await asyncio.to_thread(self._put_aside, change, judged))
         if done.has_new_index:
-            brought += await self._check_out_mounted()
+            brought += await self._check_out_mounted(judged)
         known = None if changes or brought else done.look
-        await asyncio.to_thread(partial(self._rebase, look=known, by_commands=True))
+        await asyncio.to_thread(self._rebase, None, known, judged)
         return brought
 
     def _look_for_changes(self) -> _Done:
@@ -387,7 +411,7 @@ class ObeyedWatch:
         look, changes = self._changes()
         done = _Done(look, changes, moved, has_new_index=self._versions.has_new_index())
         if not done.is_any:
-            self._rebase(look=look, by_commands=True)
+            self._rebase(None, look, _Judged(look))
         return done
 
     def _changes(self) -> tuple[Look, list[_Change]]:
@@ -435,8 +459,9 @@ class ObeyedWatch:
     def _changed_controls(self, look: Look) -> Iterator[_Change]:
         for path, kind in look.controls.items():
             before = self._baseline.control_contents.get(path, "")
-            if look.control_contents[path] == before:
-                continue
+            is_ours = any(path.is_relative_to(root) for root in self._roots)
+            if look.control_contents[path] == before or not is_ours:
+                continue  # the `.git` that leads there is held
             # Of what is mounted, too: the mount falls off when the person's git replaces the file.
             if why := why_obeyed(path, kind, self._roots, self._contents.bytes_of(before)):
                 yield _Change(path, path, why, before, is_control=True)
@@ -471,7 +496,7 @@ class ObeyedWatch:
             return []
         return [path]
 
-    def _put_aside(self, change: _Change) -> HeldFile:
+    def _put_aside(self, change: _Change, judged: _Judged) -> HeldFile:
         if change.source != change.path:
             return self._keep_of_copy(change)
         before = self._contents.of(change.before)
@@ -479,6 +504,7 @@ class ObeyedWatch:
         if is_config and not change.path.is_symlink():
             was, mode = before or (None, 0o644)
             plain = plain_settings(change.path, was).encode("utf-8", "surrogateescape")
+            judged.ours[change.path] = self._contents.keep(plain, mode)
             return self._store.take_back(change.path, change.who, plain, mode)
         if before is not None:
             return self._store.take_back(change.path, change.who, *before)
@@ -495,7 +521,7 @@ class ObeyedWatch:
             change.path, change.who, before[0] if before else None, change.source
         )
 
-    async def _check_out_mounted(self) -> list[Path]:
+    async def _check_out_mounted(self, judged: _Judged) -> list[Path]:
         """Put in place the versions that a checkout could not: ``git`` exits with 0 all the same.
 
         That is so where index and commit agree on one version, and another committed one is there.
@@ -514,7 +540,7 @@ class ObeyedWatch:
             if content is None or len(content) > MOST_BYTES or blob_id(now, like=id) not in ids:
                 continue
             if id in ids:
-                await asyncio.to_thread(self._write, node, content)
+                judged.ours[node] = await asyncio.to_thread(self._write, node, content)
                 brought.append(node)
             else:
                 self._refused.add((node, id))
@@ -523,10 +549,12 @@ class ObeyedWatch:
                 self._pending.append(held)
         return brought
 
-    def _write(self, path: Path, content: bytes) -> None:
-        mode = path.lstat().st_mode
+    def _write(self, path: Path, content: bytes) -> str:
+        """Write `content`, and return its digest."""
+        mode = stat.S_IMODE(path.lstat().st_mode)
         with folder_of(path, self._roots) as folder:
             write_at(folder, path.name, content, mode)
+        return self._contents.keep(content, mode & 0o777)
 
 
 @contextmanager
@@ -577,6 +605,42 @@ def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:
             resolved = path.resolve(strict=True)
             if resolved not in roots and any(resolved.is_relative_to(root) for root in roots):
                 yield resolved
+
+
+def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
+    """`now` without what a command that goes on did since `judged.look`: that is yet to be judged.
+
+    Else one that writes the same file again and again would have it taken for the person's.
+    """
+    seen = judged.look
+    stayed = judged.aside.isdisjoint
+
+    def ordered(
+        now: dict[Path, str], was: dict[Path, str], seen: dict[Path, str]
+    ) -> dict[Path, str]:
+        found: dict[Path, str] = {}
+        for path, digest in now.items():
+            allowed = {was.get(path), judged.ours.get(path)}
+            if stayed((path, *path.parents)):
+                allowed.add(seen.get(path))
+            if digest in allowed:
+                found[path] = digest
+            elif path in was:
+                found[path] = was[path]
+        return found
+
+    return replace(
+        now,
+        nodes={
+            node: who
+            for node, who in now.nodes.items()
+            if node in before.nodes or (node in seen.nodes and stayed((node,)))
+        },
+        contents=ordered(now.contents, before.contents, seen.contents),
+        control_contents=ordered(
+            now.control_contents, before.control_contents, seen.control_contents
+        ),
+    )
 
 
 def _with_part(before: Look, now: Look, only: Path) -> Look:

@@ -117,6 +117,7 @@ async def test_a_file_with_keys_stays_hidden_where_nobody_looks(talk: Conversati
     assert KEY not in await talk.says("cat node_modules/sub/.env")
 
 
+@pytest.mark.thorough
 async def test_a_file_with_keys_stays_hidden_among_very_many_folders(talk: Conversation):
     if talk.backend == "landlock":
         pytest.skip("it hides no such file")
@@ -144,6 +145,7 @@ async def test_settings_of_a_new_wall_are_written_into_the_stand_in_alone(talk: 
     assert "up" in said
 
 
+@pytest.mark.thorough
 async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git_obeys(
     talk: Conversation,
 ):
@@ -170,6 +172,23 @@ async def test_a_job_that_waits_for_a_cover_to_fall_off_changes_nothing_that_git
     assert "name = me" in config
 
 
+@pytest.mark.thorough
+async def test_a_job_that_never_ceases_to_write_has_nothing_taken_for_the_persons(
+    talk: Conversation,
+):
+    git(talk.work, "init", "-q")
+    (talk.work / "AGENTS.md").write_text("mine")
+    loop = "while [ ! -e end ]; do echo evil > AGENTS.md; echo evil > .envrc; done"
+    await talk.bash(loop, background=True)
+    for _ in range(4):
+        await talk.says("true")
+    await talk.says("touch end; sleep 0.3")
+    await talk.says("true")
+    assert (talk.work / "AGENTS.md").read_text() == "mine"
+    assert not (talk.work / ".envrc").exists()
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "place", [".git/packed-refs", ".git/HEAD", ".git/worktrees/x/gitdir", ".git/refs/heads/x"]
 )
@@ -185,6 +204,7 @@ async def test_a_pipe_in_the_repository_holds_nothing_up(talk: Conversation, pla
         assert "up" in await talk.says("echo up")
 
 
+@pytest.mark.thorough
 async def test_a_stopped_keeper_is_replaced(talk: Conversation):
     await talk.says("true")
     await asyncio.gather(
@@ -246,6 +266,7 @@ async def test_what_the_persons_configuration_leads_to_is_not_changed(talk: Conv
     assert "evil" not in (talk.work / "tools/gitconfig").read_text()
 
 
+@pytest.mark.thorough
 async def test_very_many_repositories_bring_no_wall_down(talk: Conversation):
     await talk.says(
         "git init -q t; rm -rf t/.git/hooks/*; i=0; while [ $i -lt 1500 ]; do i=$((i+1));"
@@ -273,3 +294,29 @@ async def test_git_verifies_no_signature_with_a_program_of_the_repository(talk: 
     git(talk.work, "config", "gpg.program", str(talk.work / "evil"))
     await talk.says("echo two > AGENTS.md")
     assert not (talk.base / "ran").exists()
+
+
+async def test_a_pointer_to_a_repository_elsewhere_is_laid_aside_and_nothing_else(
+    talk: Conversation,
+):
+    (talk.base / "other").mkdir()
+    git(talk.base / "other", "init", "-q")
+    hook = talk.base / "other/.git/hooks/pre-commit"
+    hook.write_text("exit 0")
+    said = await talk.says(f"mkdir sub; echo gitdir: {talk.base}/other/.git > sub/.git; echo done")
+    assert "done" in said
+    assert "held back: sub/.git (new)" in said
+    assert hook.exists()
+    assert not (talk.work / "sub/.git").exists()
+
+
+async def test_the_environment_that_this_program_runs_in_is_not_changed(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    if talk.backend == "landlock":
+        pytest.skip("it protects nothing in a folder that may be written")
+    (talk.work / ".venv/bin").mkdir(parents=True)
+    monkeypatch.setattr("sys.prefix", str(talk.work / ".venv"))
+    await talk.says("echo evil > .venv/bin/python; mv .venv was; echo x > fine")
+    assert list((talk.work / ".venv/bin").iterdir()) == []
+    assert (talk.work / "fine").exists()
