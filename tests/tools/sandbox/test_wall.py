@@ -264,7 +264,7 @@ async def test_a_stopped_keeper_does_not_hold_up_for_ever(
         while not (work / "done").exists():
             await asyncio.sleep(0.02)
         monkeypatch.setattr("agent_tui.tools.processes.keeper._GONE_WITHIN_S", 0.3)
-        monkeypatch.setattr(keeper, "_start_within_s", 0.3)
+        monkeypatch.setattr("agent_tui.tools.processes.keeper._CONFINED_START_S", 0.3)
         with pytest.raises(ToolError, match="has ended"):
             await run_inside(sandbox, work, "echo on")
         await sandbox.close_walls()
