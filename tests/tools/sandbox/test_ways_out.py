@@ -235,7 +235,8 @@ async def test_a_folder_in_another_leads_nowhere_else(talk: Conversation):
     "command",
     [
         "mkdir x y; cp -r .git/objects .git/refs y/;"
-        " printf '[core]\\n\\tfsmonitor=./e\\n' > y/config; echo ref: refs/heads/main > x/HEAD; echo ../y > x/commondir",
+        " printf '[core]\\n\\tfsmonitor=./e\\n' > y/config;"
+        " echo ref: refs/heads/main > x/HEAD; echo ../y > x/commondir",
         "mkdir x y; mkdir y/objects y/refs; echo ref: refs/heads/main > x/HEAD;"
         " ln -s ../y/objects ../y/refs x/; printf '[core]\\n\\tfsmonitor=./e\\n' > x/config",
     ],
