@@ -1,10 +1,13 @@
 """What holds for every screen above the chat."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from textual.events import Key
 
 from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.ui.questions.early_keys import EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.ui.app_support import running_app
 
@@ -23,3 +26,22 @@ async def test_keys_typed_on_after_an_answer_close_nothing_else(tmp_path: Path):
         assert answers == [1]
         assert len(ui.app.screen_stack) == 1
         assert ui.app.return_value is None
+
+
+async def test_what_was_to_be_done_once_drawn_is_not_done_when_the_screen_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    question = Question("Which?", (), (Choice(1, "read", "r"), Choice(2, "fork", "f")))
+    async with running_app(tmp_path) as ui:
+        answers: list[int | None] = []
+        screen = ChoiceScreen(question, EarlyKeys(ui.app.prompt))
+        ui.app.push_screen(screen, answers.append)
+        await ui.until(lambda: screen.query("#choice"))
+        put_off: list[Callable[[], None]] = []
+        monkeypatch.setattr(screen, "call_after_refresh", put_off.append)
+        screen.on_resize()
+        screen.dismiss(1)
+        await ui.until(lambda: not screen.query("#choice"))
+        (move_above_prompt,) = put_off
+        move_above_prompt()
+        assert answers == [1]

@@ -186,7 +186,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
     def _fit(self, event: FirstRunList.Resized) -> None:
         event.stop()
         self._fill_again()
-        self.call_after_refresh(self._list.scroll_to_highlight)
+        self.when_drawn(self._list.scroll_to_highlight)
 
     def _fill(self) -> None:
         """List the options; digits come once they no longer change under the fingers."""

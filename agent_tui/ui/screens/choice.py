@@ -94,7 +94,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
 
     def _stay_above_prompt(self) -> None:
         if self._early is not None:
-            self.call_after_refresh(self._move_above_prompt, self._early)
+            self.when_drawn(self._move_above_prompt, self._early)
 
     def _move_above_prompt(self, early: EarlyKeys) -> None:
         """Leave the prompt in sight, if there is room for it below all of the question."""

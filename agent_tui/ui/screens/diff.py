@@ -91,7 +91,7 @@ class DiffScreen(PickerScreen[Change]):
 
     def row_highlighted(self, row: PickerRow[Change]) -> None:
         """Show its diff at the side."""
-        self.call_after_refresh(self._show_diff, row.value)
+        self.when_drawn(self._show_diff, row.value)
 
     def _show_diff(self, change: Change) -> None:
         preview = self.query_one("#picker-preview")
@@ -138,7 +138,7 @@ class ChangeScreen(ReadingScreen):
 
     def on_resize(self) -> None:
         """Draw for this width."""
-        self.call_after_refresh(self._draw)
+        self.when_drawn(self._draw)
 
     def _draw(self) -> None:
         width = self.query_one("#page").scrollable_content_region.width

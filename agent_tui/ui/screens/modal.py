@@ -1,11 +1,13 @@
 """What every screen above the chat is built on."""
 
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar
 
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
 ResultT = TypeVar("ResultT")
+ParamsT = ParamSpec("ParamsT")
 
 
 class Modal(ModalScreen[ResultT], Generic[ResultT]):
@@ -20,3 +22,18 @@ class Modal(ModalScreen[ResultT], Generic[ResultT]):
         if not self.is_current:
             return AwaitComplete.nothing()
         return super().dismiss(result)
+
+    def when_drawn(
+        self, act: Callable[ParamsT, None], *args: ParamsT.args, **kwargs: ParamsT.kwargs
+    ) -> None:
+        """Call `act` after the next refresh, unless the screen is being removed by then.
+
+        Textual calls back a screen whose widgets are gone already, where a query finds nothing
+        and ends the program.
+        """
+
+        def act_if_there() -> None:
+            if self.is_mounted and self.display:
+                act(*args, **kwargs)
+
+        self.call_after_refresh(act_if_there)

@@ -113,7 +113,7 @@ class PullScreen(Modal[ModelRef]):
 
     def on_resize(self) -> None:
         """Keep in sight what is asked, or how the pull goes."""
-        self.call_after_refresh(self._keep_end_in_sight)
+        self.when_drawn(self._keep_end_in_sight)
 
     def on_key(self, event: events.Key) -> None:
         """Give the answer of a key; what was meant for the prompt starts no download."""
@@ -208,7 +208,7 @@ class PullScreen(Modal[ModelRef]):
         if stage in _YES:
             self._list.show((AnswerRow("y", _YES[stage]), AnswerRow("n", "not now")))
         self._say(text)
-        self.call_after_refresh(self._keep_end_in_sight)
+        self.when_drawn(self._keep_end_in_sight)
 
     def _keep_end_in_sight(self) -> None:
         self.query_one("#page").scroll_end(animate=False)
