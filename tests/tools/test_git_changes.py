@@ -543,8 +543,9 @@ async def test_git_is_not_asked_about_a_folder_that_is_not_trusted(
 
 def test_every_call_of_git_has_what_keeps_it_from_running_programs():
     status = git_call.git_argv("status", "-z", settings=("filter.x.clean=",))
-    assert status[-5:] == ("core.pager=cat", "-c", "filter.x.clean=", "status", "-z")
+    assert status[-5:] == ("log.showSignature=false", "-c", "filter.x.clean=", "status", "-z")
     assert {"--no-optional-locks", "core.fsmonitor=false", "core.hooksPath=/dev/null"} < set(status)
+    assert "log.showSignature=false" in status
     for command in ("diff", "diff-tree", "log", "show"):
         argv = git_call.git_argv(command, "HEAD")
         assert argv[-4:] == (command, "--no-ext-diff", "--no-textconv", "HEAD")
