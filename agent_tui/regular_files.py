@@ -36,7 +36,20 @@ def open_regular_file(
         IsADirectoryError: It is a folder.
         OSError: It cannot be opened.
     """
-    descriptor = _opened(path, 0 if follow_links else os.O_NOFOLLOW)
+    return _checked(_opened(path, 0 if follow_links else os.O_NOFOLLOW), path, buffering)
+
+
+def open_in(folder: int, path: Path) -> io.BufferedReader | io.FileIO:
+    """The same for `path`, which is looked for by its name in the open `folder`, and is no link.
+
+    Raises:
+        OSError: As `open_regular_file` says.
+    """
+    descriptor = _opened(path, os.O_NOFOLLOW, folder)
+    return _checked(descriptor, path, io.DEFAULT_BUFFER_SIZE)
+
+
+def _checked(descriptor: int, path: Path, buffering: int) -> io.BufferedReader | io.FileIO:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) and not _is_null(status):
@@ -64,14 +77,15 @@ def kind_of_file(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "regular file")
 
 
-def _opened(path: Path, more_flags: int) -> int:
+def _opened(path: Path, more_flags: int, folder: int | None = None) -> int:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | more_flags
+    name = path if folder is None else path.name
     try:
-        return os.open(path, flags | os.O_NONBLOCK)
+        return os.open(name, flags | os.O_NONBLOCK, dir_fd=folder)
     except BlockingIOError:  # a lease on it is being given up; only regular files have one
         if not stat.S_ISREG(path.stat().st_mode):
             raise
-        return os.open(path, flags)
+        return os.open(name, flags, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, on Linux and macOS
             raise _refusal(path, path.stat().st_mode) from error

@@ -5,9 +5,10 @@ for a NUL and a lone surrogate (ValueError), for links in a circle and the home 
 unknown (RuntimeError). A path that comes from a model, a session or an editor can be any of these.
 """
 
+import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Final
 
@@ -65,6 +66,34 @@ def follow_links(path: str) -> str:
         return path if _is_too_long(path) else os.path.realpath(path)
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error)) from error
+
+
+@contextlib.contextmanager
+def opened_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
+    """A handle of `folder`, whose path leads through no link, as `follow_links` gives it.
+
+    What is done by the handle is done there, even if a command puts a link on the way meanwhile.
+
+    Args:
+        folder: Absolute.
+        makes: Make what is missing.
+
+    Raises:
+        OSError: A link is on the way, or it is not there.
+    """
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+    handle = os.open(folder.anchor, flags)
+    try:
+        for part in folder.parts[1:]:
+            if makes:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            below = os.open(part, flags, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _is_too_long(path: str) -> bool:

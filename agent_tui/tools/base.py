@@ -183,6 +183,7 @@ class ToolContext:
         history: What `recall` looks in.
         jobs: The commands that go on in the background.
         open_texts: What an editor has open.
+        resolved: What paths of this call lead to, so that it is decided once; None: each time.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         may_show: Whether a rule of the person's lets commands in the sandbox see a file with keys.
@@ -221,6 +222,7 @@ class ToolContext:
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
+    resolved: dict[str, Path] | None = None
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.
@@ -230,12 +232,16 @@ class ToolContext:
         Raises:
             ToolError: no file can have this name.
         """
+        if self.resolved is not None and path in self.resolved:
+            return self.resolved[path]
         try:
             if path.startswith("@") and not os.path.lexists(self.cwd / path):
                 path = path[1:]
             resolved = resolve_path(path, self.cwd)
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 resolved.lstat()
+            if self.resolved is not None:
+                self.resolved[path] = resolved
             return resolved
         except OSError as error:
             why = error.strerror or error

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -118,8 +118,10 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
 
     def prepare(arguments: JsonObject, context: ToolContext) -> PreparedCall:
         checked = check(arguments)
-        intent = tool.intent(checked, context)
-        return PreparedCall(intent, lambda: tool.run(checked, context))
+        # What is done is done where it was asked about, wherever a link leads by then.
+        resolved: dict[str, Path] = {}
+        intent = tool.intent(checked, replace(context, resolved=resolved))
+        return PreparedCall(intent, lambda: tool.run(checked, replace(context, resolved=resolved)))
 
     return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.atomic_files import scratch_beside, sync_file
-from agent_tui.regular_files import open_regular_file
+from agent_tui.regular_files import open_in
+from agent_tui.safe_paths import opened_folder
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
@@ -105,7 +106,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     """
     shown = context.shown(path)
     try:
-        with open_regular_file(path) as file:
+        with opened_folder(path.parent) as folder, open_in(folder, path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise ToolError(
@@ -179,22 +180,29 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
         ToolError: the folder or the file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         if context.open_texts.take(path, content):
             return
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        with scratch_beside(path) as scratch:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            descriptor = os.open(scratch, flags, 0o666 if mode is None else 0o600)
+        with opened_folder(path.parent, makes=True) as folder, scratch_beside(path) as scratch:
+            mode = _mode_of(path.name, folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            usual = 0o666 if mode is None else 0o600
+            descriptor = os.open(scratch.name, flags, usual, dir_fd=folder)
             with os.fdopen(descriptor, "wb") as file:
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
                 file.write(content)
                 file.flush()
                 sync_file(file.fileno())
-            scratch.replace(path)
+            os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error
+
+
+def _mode_of(name: str, folder: int) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def missing_file_error(path: Path, context: ToolContext) -> ToolError:
@@ -211,7 +219,8 @@ def remove_file(path: Path, shown: str) -> None:
         ToolError: it cannot be deleted.
     """
     try:
-        path.unlink()
+        with opened_folder(path.parent) as folder:
+            os.unlink(path.name, dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{shown} cannot be deleted: {error.strerror}.") from error
 

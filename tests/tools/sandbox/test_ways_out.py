@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
+from agent_tui.tools.files.memory import digest_of
+from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox.plan import Backend
 from tests.support.conversation_wall import KEY, Conversation
 from tests.support.sandbox import needs_bwrap, needs_landlock
@@ -324,3 +328,28 @@ async def test_the_environment_that_this_program_runs_in_is_not_changed(
     await talk.says("echo evil > .venv/bin/python; mv .venv was; echo x > fine")
     assert list((talk.work / ".venv/bin").iterdir()) == []
     assert (talk.work / "fine").exists()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"path": "sub/new", "content": "x"}),
+        ("edit", {"path": "sub/there", "old": "mine", "new": "x"}),
+        ("read", {"path": "sub/there"}),
+    ],
+)
+async def test_a_link_swapped_by_a_job_leads_no_tool_elsewhere(
+    talk: Conversation, tool: str, arguments: JsonObject
+):
+    context, other = talk.context(), talk.base / "other"
+    for folder in (talk.work / "sub", other):
+        folder.mkdir()
+        (folder / "there").write_text("mine")
+    box = default_toolbox(talk.keeper, sandbox=talk.sandbox)
+    context.files.remember(talk.work / "sub/there", digest_of(b"mine"))
+    call = box.prepare(tool, arguments, context)
+    await talk.says("mv sub was; ln -s ../other sub")
+    with pytest.raises(ToolError):
+        await call.run()
+    assert [path.name for path in other.iterdir()] == ["there"]
+    assert (other / "there").read_text() == "mine"
