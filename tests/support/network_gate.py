@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_tui.tools.sandbox import gate_process
+from agent_tui.tools.sandbox.home import own_program
 from agent_tui.tools.sandbox.gate_process import READY
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.proxy_request import Target
@@ -64,6 +65,8 @@ def in_wall(gate: NetworkGate, folder: Path, script: str, *shared: Path) -> list
     ready = f"until [ -S {folder}/back ]; do sleep 0.01; done"
     wall = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev"]
     wall += ["--proc", "/proc", "--tmpfs", "/tmp"]
+    for path in own_program():
+        wall += ["--ro-bind", str(path), str(path)]
     for path in (folder, *shared):
         wall += ["--bind", str(path), str(path)]
     return [*wall, "/bin/sh", "-c", f"{inner} & {ready}; {script}; kill $!"]

@@ -94,15 +94,12 @@ async def test_commands_share_tmp_processes_and_network_until_the_conversation_e
     assert list((tmp_path / "walls").iterdir()) == []
 
 
-@pytest.mark.skipif(
-    sys.prefix.startswith("/tmp"), reason="this Python is in /tmp, which is another folder inside"
-)
 async def test_a_program_that_is_installed_in_tmp_is_there(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "installed").mkdir()
     (tmp_path / "installed/x").write_text("here")
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed"))
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "installed"))
     code, printed = await run_inside(make_sandbox(tmp_path), work, f"cat {tmp_path}/installed/x")
     assert (code, printed) == (0, "here")
 
