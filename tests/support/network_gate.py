@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_tui.tools.sandbox import gate_process
-from agent_tui.tools.sandbox.home import own_program
 from agent_tui.tools.sandbox.gate_process import READY
+from agent_tui.tools.sandbox.home import own_program
 from agent_tui.tools.sandbox.proxy import NetworkGate
 from agent_tui.tools.sandbox.proxy_request import Target
 

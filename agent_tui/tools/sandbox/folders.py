@@ -54,13 +54,18 @@ class StandIns:
         (base / _GATES / gate.name).touch()
         return WallFolders(home, base / "tmp", gate)
 
-    def strays(self) -> list[str]:
-        """What is new in the stand-ins for the home folder since the last look, unless hidden."""
+    def strays(self, home: Path) -> list[str]:
+        """What is new in the stand-ins for `home` since the last look.
+
+        Tools keep much in hidden files that nobody misses; one that the person has, too, was
+        perhaps meant to be theirs.
+        """
         found: set[str] = set()
         if self._base is not None:
             with suppress(OSError):
-                names = (path.name for path in self._base.glob(f"{_HOME}*/*"))
-                found = {name for name in names if not name.startswith(".")}
+                for path in self._base.glob(f"{_HOME}*/*"):
+                    if not path.name.startswith(".") or (home / path.name).is_file():
+                        found.add(path.name)
         fresh = sorted(found - self._told - self._unmissed)
         self._told |= found
         return fresh

@@ -24,6 +24,11 @@ _FORBIDDEN: Final = re.compile(
     r"|system has not been booted with systemd|PTRACE_TRACEME",
     re.IGNORECASE,
 )
+_LOOPBACK: Final = re.compile(
+    r"^(?=.*(?:connection refused|couldn't connect|could not connect|ECONNREFUSED))"
+    r".*(?:127\.0\.0\.1|localhost|::1)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _RENAMED: Final = "Branch is renamed, but update of config-file failed"
 _DENIED: Final = re.compile(
     r"(?<![\w.~-])(?P<path>/[^\s:'\"’]+)['\"’]?: permission denied"
@@ -37,6 +42,7 @@ _CAUSES: Final = (
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
+    (_LOOPBACK, "the sandbox has a loopback of its own, where servers outside are not found"),
 )
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
 

@@ -93,11 +93,14 @@ class ConnectionRecord:
 
 
 class _Refusal(Exception):
-    """There is no connection: a status, and why."""
+    """There is no connection: a status, why, and what only the body of the answer says.
 
-    def __init__(self, status: int, why: str) -> None:
+    Programs print the status line each time they try again, often several times over.
+    """
+
+    def __init__(self, status: int, why: str, more: str = "") -> None:
         super().__init__(why)
-        self.status = status
+        self.status, self.more = status, more
 
 
 class NetworkGate:
@@ -245,7 +248,7 @@ class NetworkGate:
             self.refusals += 1
             self.tell_refusal(request.target, why)
             refused = f"network access to {request.target.shown} was not allowed"
-            raise _Refusal(refusal.status, f"{refused}: {why}. {_ADVICE}") from refusal
+            raise _Refusal(refusal.status, refused, f": {why}. {_ADVICE}") from refusal
 
     async def _permit(
         self, target: Target, reader: asyncio.StreamReader, *, is_read_only: bool
@@ -465,10 +468,10 @@ def _environments_proxy(target: Target) -> str:
 
 
 def _answer(refusal: _Refusal) -> bytes:
-    """A response that says all in its first line, too: of CONNECT, programs print no more."""
+    """A response whose first line says what was refused: of CONNECT, few programs print more."""
     words = " ".join(f"agent-tui's sandbox: {refusal}".split())
     reason = "".join(char if " " <= char <= "~" else "?" for char in words)
-    body = f"{words}\n".encode()
+    body = f"{words}{refusal.more}\n".encode()
     head = (
         f"HTTP/1.1 {refusal.status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

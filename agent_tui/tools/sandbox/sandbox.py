@@ -345,8 +345,8 @@ class Sandbox:
         look.add_done_callback(self._looks.discard)
 
     def strays(self) -> list[str]:
-        """What commands newly put into the stand-in for the home folder, hidden files aside."""
-        return self._stand_ins.strays()
+        """What commands newly put into the stand-in for the home folder, and may be missed."""
+        return self._stand_ins.strays(self.home)
 
     @property
     def refusals(self) -> int:

@@ -58,12 +58,9 @@ async def test_without_anybody_to_decide_all_is_refused_in_words_and_nothing_is_
     async with gate_folder(gate) as folder:
         answer = await ask(folder, b"CONNECT pypi.org:443 HTTP/1.1\r\n\r\n")
     first, _, rest = answer.partition(b"\r\n")
-    words = (
-        b"agent-tui's sandbox: network access to pypi.org was not allowed: no conversation is "
-        b"under way. Do not try to get around it."
-    )
-    assert first.startswith(b"HTTP/1.1 403 " + words)
-    assert words in rest
+    words = b"agent-tui's sandbox: network access to pypi.org was not allowed"
+    assert first == b"HTTP/1.1 403 " + words  # programs print it each time they try again
+    assert words + b": no conversation is under way. Do not try to get around it." in rest
     assert looked_up == []
     assert refused == [(Target("pypi.org", 443), "no conversation is under way")]
     assert [one.refusal for one in gate.records] == ["no conversation is under way"]

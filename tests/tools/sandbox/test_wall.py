@@ -39,11 +39,12 @@ def git(folder: Path, *words: str) -> str:
 async def test_of_home_there_is_only_the_workspace_and_it_alone_can_be_written(
     tmp_path: Path, work: Path
 ):
-    for name in (".ssh/id_rsa", "notes.md", "other/code"):
+    for name in (".ssh/id_rsa", "notes.md", "other/code", ".bashrc"):
         (tmp_path / "home" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "home" / name).write_text("canary\n")
     command = (
         "find ~ -mindepth 1; cat ~/.ssh/id_rsa ~/notes.md; touch here /tmp/there ~/.tool ~/lost;"
+        "echo x > ~/.bashrc;"
         "touch /x /usr/x /etc/x; ls /run; wc -c < /etc/shadow; cat /proc/[0-9]*/cmdline"
     )
     sandbox = make_sandbox(tmp_path)
@@ -56,8 +57,9 @@ async def test_of_home_there_is_only_the_workspace_and_it_alone_can_be_written(
     assert printed.count("Read-only file system") == 3
     assert sorted(path.name for path in work.iterdir()) == ["here"]
     assert not {".tool", "lost"} & {path.name for path in (tmp_path / "home").iterdir()}
+    assert (tmp_path / "home/.bashrc").read_text() == "canary\n"
     assert not Path("/tmp/there").exists()
-    assert sandbox.strays() == ["lost"]
+    assert sandbox.strays() == [".bashrc", "lost"]
     assert sandbox.strays() == []
     await sandbox.close_walls()
 
