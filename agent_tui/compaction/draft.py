@@ -1,9 +1,14 @@
 """Everything of a compaction that is settled before a model is asked: pure."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
+from agent_tui.compaction.curation.ask import Ask, Budget
+from agent_tui.compaction.curation.curator import Choice
+from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
+from agent_tui.compaction.curation.pieces import read_pieces
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -14,6 +19,10 @@ from agent_tui.compaction.plan import (
     read_live,
 )
 from agent_tui.compaction.sections.compose import (
+    CHOSEN_WAY_SHARE,
+    FILES_SHARE,
+    KEPT_SHARE,
+    NOTES_SHARE,
     TAIL_SHARE,
     WAY_SHARE,
     Sections,
@@ -28,12 +37,13 @@ from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.compaction.summary.summariser import WrittenSummary
+from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.batch import batch_id
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import Message, UserMessage
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import wrap_summary
 from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger
 from agent_tui.sessions.replay.changes import in_force
@@ -74,6 +84,9 @@ class CompactionRequest:
         least_gain_tokens: What shorter messages must free, as estimated, to be worth it.
         ratio: How many tokens the model counts for one of ours.
         ahead: A summary that is being written ahead of time.
+        live: The next request of the conversation, on which its model can be asked what stays;
+            None where it cannot.
+        choice: What that model wants kept.
     """
 
     path: tuple[Entry, ...]
@@ -94,6 +107,8 @@ class CompactionRequest:
     least_gain_tokens: int = 1
     ratio: float = 1.0
     ahead: "AheadSummary | None" = None
+    live: ModelRequest | None = None
+    choice: Choice | None = None
 
     @property
     def must_shrink(self) -> bool:
@@ -116,7 +131,7 @@ class AheadSummary:
     """
 
     draft: "Draft"
-    written: Callable[[], Awaitable[WrittenSummary | None]]
+    written: Callable[[], Awaitable[WrittenSummary | Choice | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +150,7 @@ class Draft:
         replaced_tokens: Its size as the model saw it, the previous summary included.
         wanted_tokens: How long the prose should be.
         max_tokens: How long it may be.
+        kept: What a model chose to keep word for word.
     """
 
     plan: CompactionPlan
@@ -148,6 +164,7 @@ class Draft:
     replaced_tokens: int
     wanted_tokens: int
     max_tokens: int
+    kept: Kept = field(default_factory=Kept)
 
     def can_take_prose_of(self, earlier: "Draft") -> bool:
         """Whether prose for `earlier` will do for this one.
@@ -167,7 +184,8 @@ class Draft:
 
     def summary(self, prose: str) -> str:
         """The whole summary around `prose`."""
-        return "\n\n".join(part for part in (self.before_prose, prose, self.after_prose) if part)
+        parts = (self.before_prose, prose, self.kept.text, self.after_prose)
+        return "\n\n".join(part for part in parts if part)
 
 
 def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
@@ -195,7 +213,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     plan, sections, way = planner.plan(summary)
     replaced = plan.summarised_tokens + replaced_before
     after = "\n\n".join(part for part in (sections.after_prose, way[0], sections.lists) if part)
-    extra = "\n\n".join(part for part in (sections.before_prose, after) if part)
+    extra = "\n\n".join(part for part in (sections.before_prose, planner.kept.text, after) if part)
     gained = replaced + plan.kept_tokens_now - plan.kept_tokens
     left = gained - summary_tokens(extra, counter) - 1
     if left < _LEAST_PROSE_TOKENS:
@@ -216,12 +234,60 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
         ),
         before_prose=sections.before_prose,
         after_prose=after,
-        handover=handover_of(record, sections, way[1], path[-1].id if path else ""),
+        handover=handover_of(
+            record, sections, way[1], path[-1].id if path else "", planner.kept.paths
+        ),
         messages=plan.summarised,
         replaced_tokens=replaced,
         wanted_tokens=min(cap * 3 // 4, max(left // 2, _LEAST_PROSE_TOKENS)),
         max_tokens=min(cap, left),
+        kept=planner.kept,
     )
+
+
+def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCounter) -> Ask:
+    """What the model of `request` is asked to choose from."""
+    path = in_force(request.path)
+    summary = previous_summary(path, request.previous)
+    live = read_live(path, counter)
+    units = read_units(
+        path,
+        carryover=request.previous,
+        counter=counter,
+        settings=request.settings,
+        window=request.window,
+    )
+    entries = {entry.id for entry in live.entries}
+    pieces = read_pieces(
+        (unit for unit in units.items if unit.entry_id in entries),
+        earlier_pieces(summary, counter),
+        _folders(request),
+        counter,
+    )
+    replaced = summary_tokens(summary, counter) if summary else 0
+    room = _room(request, sum(live.tokens) + replaced, live.pinned_tokens)
+    newest, left = set[str](), int(room * TAIL_SHARE)
+    for entry, tokens in zip(reversed(live.entries), reversed(live.tokens), strict=True):
+        left -= tokens
+        if left < 0:
+            break
+        newest.add(entry.id)
+    return Ask(
+        pieces=pieces,
+        staying_from=next((piece.number for piece in pieces if piece.entry_id in newest), 0),
+        budget=Budget(
+            used=request.estimated_before,
+            target=request.overhead_tokens + live.pinned_tokens + room,
+            notes=_notes_tokens(request, room),
+            keep=int(room * KEPT_SHARE),
+        ),
+        template=template,
+        focus=request.focus,
+    )
+
+
+def _notes_tokens(request: CompactionRequest, room: int) -> int:
+    return min(request.settings.max_summary_tokens, max(int(room * NOTES_SHARE), 500))
 
 
 class _Planner:
@@ -253,6 +319,7 @@ class _Planner:
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
         self._sections_room = _sections_room(room, newest)
+        self.kept = Kept()
 
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
         """The cut with what stays, the sections, and the way so far.
@@ -261,7 +328,8 @@ class _Planner:
         newest messages are chosen three times, each time with what was learned.
         """
         room, counter = self._room, self._counter
-        way_room = int(self._sections_room * WAY_SHARE)
+        way_share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
+        way_room = int(self._sections_room * way_share)
         taken = room - int(room * _FIRST_GUESS_SHARE)
         cut, tail = self._cut(frozenset(), room - taken)
         way, sections = ("", ()), self._sections(cut, "")
@@ -298,15 +366,32 @@ class _Planner:
         return cut, tail
 
     def _sections(self, cut: int, way: str) -> Sections:
-        return make_sections(
-            self._record,
-            self._sections_room,
-            self._counter,
-            on_disk=self._request.on_disk,
-            kept=frozenset(entry.id for entry in self._live.entries[cut:]),
+        request, choice = self._request, self._request.choice
+        kept = frozenset(entry.id for entry in self._live.entries[cut:])
+        make = partial(
+            make_sections,
+            room_tokens=self._sections_room,
+            counter=self._counter,
+            on_disk=request.on_disk,
+            kept=kept,
             verbatim=self._editor.verbatim(self._live),
             elsewhere=way,
         )
+        if choice is None:
+            return make(self._record)
+        self.kept = keep_excerpts(
+            choice.picks,
+            staying=kept,
+            files=self._record.files,
+            on_disk=request.on_disk,
+            room_tokens=int(self._sections_room * KEPT_SHARE),
+            counter=self._counter,
+        )
+        taken = self._size(make(self._record, files_room=0), way, "")
+        left = int(self._room * (1 - TAIL_SHARE)) - taken
+        files_room = max(min(left, int(self._sections_room * FILES_SHARE)), 0)
+        files = tuple(f for f in self._record.files if f.path not in self.kept.paths)
+        return make(replace(self._record, files=files), files_room=files_room)
 
     def _before(self, cut: int) -> frozenset[str]:
         """Entries that the way so far is of: all of the path before the cut."""
@@ -315,9 +400,12 @@ class _Planner:
 
     def _size(self, sections: Sections, way: str, summary: str) -> int:
         """What the summary will take, its prose included."""
-        text = "\n\n".join((sections.before_prose, sections.after_prose, way, sections.lists))
-        prose = _prose_tokens(self._request, self._room) if self._has_prose(summary) else 0
-        return summary_tokens(text, self._counter) + prose
+        parts = (sections.before_prose, self.kept.text, sections.after_prose, way, sections.lists)
+        size = summary_tokens("\n\n".join(parts), self._counter)
+        if self._request.choice is not None:
+            return size + self._counter.count_text(self._request.choice.notes)
+        has_prose = self._has_prose(summary)
+        return size + (_prose_tokens(self._request, self._room) if has_prose else 0)
 
     def _has_prose(self, summary: str) -> bool:
         return not self._request.is_without_model or bool(without_fact_blocks(summary))

@@ -5,9 +5,11 @@ from dataclasses import replace
 from functools import partial
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
+from agent_tui.compaction.curation.curator import Choice, Curator
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
+    make_ask,
     make_draft,
     summary_tokens,
 )
@@ -24,6 +26,7 @@ from agent_tui.compaction.summary.fallback import fallback_summary
 from agent_tui.compaction.summary.prose import Prose, earlier_prose, finished_prose
 from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, WrittenSummary
 from agent_tui.compaction.summary.templates import template_named
+from agent_tui.compaction.summary.validate import SummaryJudge
 from agent_tui.compaction.summary.writer import SummaryJob
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
@@ -46,6 +49,7 @@ class CompactionService:
         self, client: ModelClient | None, counter: TokenCounter, models: ModelLookup
     ) -> None:
         self._summariser = Summariser(client, counter) if client is not None else None
+        self._curator = Curator(client, counter) if client is not None else None
         self._counter = counter
         self._models = models
 
@@ -98,9 +102,12 @@ class CompactionService:
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
-    ) -> WrittenSummary | None:
-        """The prose that `draft` lacks, for `finish` later on; None where no model gave one."""
+    ) -> WrittenSummary | Choice | None:
+        """What a model adds to `draft`, for `finish` later on; None where none did."""
         tracker = RequestTracker(lambda _phase, _chars: None, on_usage)
+        choice, _ = await self._choose(request, draft, tracker)
+        if choice is not None:
+            return choice
         written, _ = await self._write(self._job(request, draft), request, tracker)
         return written
 
@@ -110,23 +117,31 @@ class CompactionService:
         draft: Draft,
         on_progress: OnProgress,
         on_usage: OnUsage = uncounted,
-        written: WrittenSummary | None = None,
+        written: WrittenSummary | Choice | None = None,
     ) -> CompactionResult:
-        """`draft` with its prose: `written` if there is one, else what is written now.
+        """`draft` with what a model adds to it: `written` if there is that, else what it says now.
 
         Raises:
             CompactionError: The result would not be smaller.
         """
-        if written is not None:
-            failures, usage = written.failures, written.usage
-        else:
-            tracker = RequestTracker(on_progress, on_usage)
+        tracker = RequestTracker(on_progress, on_usage)
+        problems: tuple[str, ...] = ()
+        if written is None:
+            written, problems = await self._choose(request, draft, tracker)
+        if isinstance(written, Choice):
+            draft = await asyncio.to_thread(self.draft, replace(request, choice=written))
+            written = WrittenSummary(
+                written.notes, written.model, written.usage, problems, written.problem
+            )
+        elif written is None:
             written, failures = await self._write(self._job(request, draft), request, tracker)
-            usage = tracker.total
+            problems = (*problems, *failures)
+        else:
+            problems = written.failures
         prose = await asyncio.to_thread(
             finished_prose,
             written,
-            failures,
+            problems,
             None,
             template=template_named(request.settings.template),
             counter=self._counter,
@@ -139,7 +154,19 @@ class CompactionService:
                 max_tokens=draft.max_tokens,
             ),
         )
+        usage = tracker.total or (written.usage if written is not None else None)
         return await asyncio.to_thread(self._result, request, draft, prose, usage)
+
+    async def _choose(
+        self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
+    ) -> tuple[Choice | None, tuple[str, ...]]:
+        """What the model of the conversation wants kept, or None, and what went wrong."""
+        if self._curator is None or request.live is None:
+            return None, ()
+        template = template_named(request.settings.template)
+        ask = await asyncio.to_thread(make_ask, request, template=template, counter=self._counter)
+        judge = SummaryJudge(template, draft.source, self._counter, ask.budget.notes)
+        return await self._curator.choose(request.live, request.window, ask, judge, tracker)
 
     async def summarise_branch(
         self,

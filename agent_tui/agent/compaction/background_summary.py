@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 
+from agent_tui.compaction.curation.curator import Choice
 from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft
 from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.service import CompactionService
@@ -19,7 +20,7 @@ class BackgroundSummary:
 
     def __init__(self, service: CompactionService) -> None:
         self._service = service
-        self._task: asyncio.Task[WrittenSummary | None] | None = None
+        self._task: asyncio.Task[WrittenSummary | Choice | None] | None = None
         self._draft: asyncio.Future[Draft | None] | None = None
         self.begun_at_tokens = 0
         """Size of the conversation it was last begun for."""
@@ -52,7 +53,7 @@ class BackgroundSummary:
         self._draft = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._write(request, self._draft, on_usage))
 
-    async def _written(self) -> WrittenSummary | None:
+    async def _written(self) -> WrittenSummary | Choice | None:
         """The summary, waited for; None where there is none to be had."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
@@ -76,7 +77,7 @@ class BackgroundSummary:
         request: CompactionRequest,
         settled: asyncio.Future[Draft | None],
         on_usage: OnUsage,
-    ) -> WrittenSummary | None:
+    ) -> WrittenSummary | Choice | None:
         try:
             if not await asyncio.to_thread(self._service.needs_summary, request):
                 return None
@@ -90,5 +91,7 @@ class BackgroundSummary:
                 settled.set_result(None)
 
 
-def _result_of(task: "asyncio.Task[WrittenSummary | None]") -> WrittenSummary | None:
+def _result_of(
+    task: "asyncio.Task[WrittenSummary | Choice | None]",
+) -> WrittenSummary | Choice | None:
     return None if task.cancelled() or task.exception() is not None else task.result()

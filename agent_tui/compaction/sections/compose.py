@@ -54,6 +54,11 @@ ERRORS_LEAST_TOKENS = 300
 COMMANDS_SHARE = 0.03
 FILES_SHARE = 0.30
 WAY_SHARE = 0.15
+NOTES_SHARE = 0.125
+KEPT_SHARE = 0.50
+CHOSEN_WAY_SHARE = 0.06
+"""Where a model has chosen what stays: its notes, its excerpts, and the way so far."""
+
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
 TAIL_SHARE = 0.25
@@ -164,6 +169,7 @@ def make_sections(
     kept: frozenset[str] = frozenset(),
     verbatim: frozenset[str] = frozenset(),
     elsewhere: str = "",
+    files_room: int | None = None,
 ) -> Sections:
     """The sections of `record`.
 
@@ -175,6 +181,7 @@ def make_sections(
         kept: Entries that stay in the context; nothing of them is said twice.
         verbatim: Those of them that stay as they are in any case.
         elsewhere: Text that is in the context anyway: the way so far.
+        files_room: Tokens for the files; None for their share.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
     tasks = [task for task in record.tasks if task.entry_id not in kept]
@@ -195,7 +202,8 @@ def make_sections(
     errors_room = _at_least(ERRORS_LEAST_TOKENS, ERRORS_SHARE, room_tokens)
     errors = _newest_that_fit(record.errors, errors_room, counter)
     commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
-    files_room = int(room_tokens * FILES_SHARE)
+    if files_room is None:
+        files_room = int(room_tokens * FILES_SHARE)
     shown = shown_files(record.files, files_room, counter, on_disk, verbatim=verbatim)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
@@ -232,9 +240,21 @@ def way_block(
 
 
 def handover_of(
-    record: WorkRecord, sections: Sections, way: tuple[str, ...], through: str
+    record: WorkRecord,
+    sections: Sections,
+    way: tuple[str, ...],
+    through: str,
+    covered: frozenset[str] = frozenset(),
 ) -> Handover:
-    """What the next session needs of `record` beside the ledger."""
+    """What the next session needs of `record` beside the ledger.
+
+    Args:
+        record: What the log says.
+        sections: What the summary says.
+        way: The lines of the way so far.
+        through: The last entry that they know of.
+        covered: Files of which the summary shows what a model chose.
+    """
     return Handover(
         through=through,
         tasks=record.tasks[-8:],
@@ -242,7 +262,7 @@ def handover_of(
         findings=record.findings,
         errors=record.errors,
         commands=record.commands,
-        files=known_files(record.files, sections.shown),
+        files=known_files(record.files, {file.path for file in sections.shown} | covered),
         way=way,
     )
 

@@ -1,7 +1,7 @@
 """The files as they stand now, from what was read, written and edited."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -156,6 +156,40 @@ class FileState:
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
 
 
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """What an output shows of a file: its path as named there, and lines from number `first` on."""
+
+    path: str
+    first: int
+    lines: tuple[str, ...]
+    is_whole: bool
+
+
+def file_view(output: Output) -> FileView | None:
+    """The file that `output` shows, if it is a view of one."""
+    action = output.action
+    if output.has_failed or output.exit_code not in (None, 0):
+        return None
+    if not action.command:
+        if action.kind != "read" or not action.path:
+            return None
+        first, lines, is_cut = _shown_lines(output.text)
+        asked = _first_asked(action.arguments)
+        is_part = asked is not None or is_cut or output.is_truncated
+        return FileView(action.path, first or asked or 1, tuple(lines), not is_part)
+    command = action.command
+    shown = _SED_SHOWN.search(command) or _HEAD_SHOWN.search(command) or _SHOWN.search(command)
+    if shown is None:
+        return None
+    ranges = shown.groupdict()
+    first, lines, is_cut = _shown_lines(_inner(output.text))
+    start = int(ranges.get("a") or 0)
+    is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
+    path = _within(_folder_of(command), shown["path"])
+    return FileView(path, first or start or 1, tuple(lines), not is_part)
+
+
 class FileReader:
     """Follows the files of a conversation."""
 
@@ -206,15 +240,12 @@ class FileReader:
             return
         match action.kind:
             case "read":
-                first, lines, is_cut = _shown_lines(output.text)
-                asked = _first_asked(action.arguments)
-                is_part = asked is not None or is_cut or output.is_truncated
-                file.read(first or asked or 1, lines, is_whole=not is_part)
+                if (view := file_view(output)) is not None:
+                    file.read(view.first, list(view.lines), is_whole=view.is_whole)
             case "write":
-                body = _first_text(action.arguments, _BODY_NAMES) or ""
-                file.write(body, event.entry_id)
+                file.write(written_text(action.arguments) or "", event.entry_id)
             case _:
-                for old, new, is_everywhere in _edits(action.arguments):
+                for old, new, is_everywhere in edits_in(action.arguments):
                     file.edit(old, new, is_everywhere=is_everywhere)
 
     def _follow_command(self, event: Done) -> None:
@@ -223,8 +254,7 @@ class FileReader:
         if output.has_failed or output.exit_code not in (None, 0):
             self._note_changes(event.changed, command)
             return
-        found = _FOLDER.match(command)
-        folder = f"{found['path']}/" if found else ""
+        folder = _folder_of(command)
         known = set(self._follow_patch(command))
         for old, new in _MOVED.findall(command):
             target = _within(folder, moved_path(new, old))
@@ -244,24 +274,14 @@ class FileReader:
             others += [_within(folder, name) for name in _FILE_NAME.findall(edit)]
         paths = {normalise_path(path, self._folders) for path in others} - known
         self._note_changes(sorted(paths), command)
-        if not known and not paths:
-            self._follow_view(output, folder)
+        view = file_view(output) if not known and not paths else None
+        if view is not None and (file := self._file(view.path)) is not None:
+            file.read(view.first, list(view.lines), is_whole=view.is_whole)
 
     def _note_changes(self, paths: Iterable[str], command: str) -> None:
         for path in paths:
             if (file := self._file(path)) is not None:
                 file.changed_by(" ".join(command.split())[:160])
-
-    def _follow_view(self, output: Output, folder: str) -> None:
-        command = output.action.command
-        shown = _SED_SHOWN.search(command) or _HEAD_SHOWN.search(command) or _SHOWN.search(command)
-        if shown is None or (file := self._file(_within(folder, shown["path"]))) is None:
-            return
-        ranges = shown.groupdict()
-        first, lines, is_cut = _shown_lines(_inner(output.text))
-        start = int(ranges.get("a") or 0)
-        is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
-        file.read(first or start or 1, lines, is_whole=not is_part)
 
     def _move(self, old: str, new: str) -> str:
         """The file `old` is called `new` from now on; its new path in one form."""
@@ -337,7 +357,7 @@ def shown_files(
         if file.written_at and file.written_at in verbatim:
             shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
             continue
-        _complete(file, on_disk)
+        complete_file(file, on_disk)
         for text, is_whole in _forms(file, min(room_tokens, WHOLE_TOKENS), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
@@ -347,9 +367,8 @@ def shown_files(
     return shown
 
 
-def known_files(files: Sequence[FileState], shown: Sequence[ShownFile]) -> tuple[KnownFile, ...]:
-    """What a later session needs of the files that are shown, the one touched last at the end."""
-    paths = {file.path for file in shown}
+def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile, ...]:
+    """What a later session needs of the files at `paths`, the one touched last at the end."""
     return tuple(
         KnownFile(
             path=file.path,
@@ -365,7 +384,7 @@ def known_files(files: Sequence[FileState], shown: Sequence[ShownFile]) -> tuple
     )
 
 
-def _complete(file: FileState, on_disk: ReadFile | None) -> None:
+def complete_file(file: FileState, on_disk: ReadFile | None) -> None:
     """Take what stands on the disk for what the log does not show.
 
     That is where the disk holds every line that the log knows, or, after commands that changed
@@ -481,7 +500,7 @@ def _first_asked(arguments: JsonObject) -> int | None:
     return None
 
 
-def _edits(arguments: JsonObject) -> list[tuple[str, str, bool]]:
+def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
     """Old and new text of each edit a call makes, and whether it is made everywhere."""
     listed = arguments.get("edits")
     parts: list[JsonValue] = [arguments, *(listed if isinstance(listed, list) else ())]
@@ -498,6 +517,11 @@ def _edits(arguments: JsonObject) -> list[tuple[str, str, bool]]:
     return found
 
 
+def written_text(arguments: JsonObject) -> str | None:
+    """The whole text of the file that a call writes; None where it names none."""
+    return _first_text(arguments, _BODY_NAMES)
+
+
 def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:
     return next((v for name in names if isinstance(v := arguments.get(name), str)), None)
 
@@ -505,6 +529,12 @@ def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:
 def _inner(text: str) -> str:
     found = _WRAPPED.search(text)
     return found[1] if found else text
+
+
+def _folder_of(command: str) -> str:
+    """The folder that `command` changes to first, with a slash behind it."""
+    found = _FOLDER.match(command)
+    return f"{found['path']}/" if found else ""
 
 
 def _within(folder: str, path: str) -> str:

@@ -30,6 +30,7 @@ FACT_TAGS = (
     "open-errors",
     "commands-run",
     "files-now",
+    "kept",
     "way-so-far",
     "read-files",
     "modified-files",
@@ -38,7 +39,7 @@ FACT_TAGS = (
 )
 """The blocks around a summary's prose that code writes; the last one only earlier versions."""
 
-OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", *FACT_TAGS)
+OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", "excerpt", *FACT_TAGS)
 """Tags that mean something in our prompts and summaries, so no quoted text may hold them."""
 
 _OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(OWN_TAGS)})\b)", re.IGNORECASE)

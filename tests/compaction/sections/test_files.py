@@ -456,7 +456,7 @@ def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
     counter: TokenCounter,
 ) -> None:
     files = files_after(READ, edit("line 7", "seven"), bash("cat once.py", "x"))
-    known = known_files(files, shown_files(files, 2_000, counter, None))
+    known = known_files(files, {file.path for file in shown_files(files, 2_000, counter, None)})
     assert [file.path for file in known] == ["a.py"]
     (again,) = FileReader(FOLDERS, known).read(())
     assert (again.text, again.is_whole, again.is_changed, again.edits) == (

@@ -1,0 +1,120 @@
+"""Reading what a model wants kept: leniently, as weak models write it, and checked."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from agent_tui.compaction.curation.pieces import Piece
+
+_NOTES = re.compile(r"<notes>\s*(.*?)\s*(?:</notes>|(?=<keep>)|\Z)", re.DOTALL | re.IGNORECASE)
+_KEEP = re.compile(r"<keep>\s*(.*?)\s*(?:</keep>|\Z)", re.DOTALL | re.IGNORECASE)
+_KEEP_HEADING = re.compile(r"^\W*keep\W*$", re.MULTILINE | re.IGNORECASE)
+_LINE = re.compile(
+    r"^[\s>*`-]*#?\s*(?P<number>\d+)\b(?P<spans>(?:[\s,:(]*(?:lines?|L)?\s*\d+\s*[-–—]\s*L?\d+)*)",
+    re.IGNORECASE,
+)
+_SPAN = re.compile(r"(\d+)\s*[-–—]\s*L?(\d+)")
+_FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n```\s*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A piece to keep; `spans` are first and last line of its parts, none for all of it."""
+
+    piece: Piece
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reply says.
+
+    Args:
+        notes: The text of the notes, unchecked.
+        picks: What is to be kept, in order of need.
+        unknown: How many lines of the list name nothing that can be kept.
+    """
+
+    notes: str
+    picks: tuple[Pick, ...]
+    unknown: int = 0
+
+
+class _Item(BaseModel):
+    id: int | str
+    lines: str | None = None
+
+
+class _Given(BaseModel):
+    notes: str
+    keep: list[str | _Item] = []
+
+
+def read_answer(text: str, pieces: Sequence[Piece]) -> Answer:
+    """The notes and the list in `text`, in the form asked for, as JSON, or nearly so.
+
+    Args:
+        text: The reply.
+        pieces: What could be chosen.
+    """
+    if fenced := _FENCE.match(text):
+        text = fenced[1]
+    by_number = {piece.number: piece for piece in pieces}
+    if (given := _as_json(text)) is not None:
+        notes, lines = given
+    else:
+        notes, lines = _parts(text)
+    picks: dict[Pick, None] = {}
+    unknown = 0
+    for line in lines:
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        piece = by_number.get(int(found["number"]))
+        pick = _pick(piece, found["spans"]) if piece is not None else None
+        if pick is None:
+            unknown += 1
+        else:
+            picks[pick] = None
+    return Answer(notes.strip(), tuple(picks), unknown)
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    keep = _KEEP.search(text)
+    if keep is None and (heading := _KEEP_HEADING.search(text)) is not None:
+        start, end, listed = heading.start(), len(text), text[heading.end() :]
+    elif keep is not None:
+        start, end, listed = keep.start(), keep.end(), keep[1]
+    else:
+        start, end, listed = len(text), len(text), ""
+    notes = _NOTES.search(text)
+    return notes[1] if notes is not None else text[:start] + text[end:], listed.splitlines()
+
+
+def _as_json(text: str) -> tuple[str, list[str]] | None:
+    """The parts of ``{"notes": "...", "keep": ["#31 10-20", {"id": 31, "lines": "10-20"}]}``."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        given = _Given.model_validate(json.loads(text, strict=False))
+    except ValueError:
+        return None
+    lines = [
+        item if isinstance(item, str) else f"#{str(item.id).lstrip('#')} {item.lines or ''}"
+        for item in given.keep
+    ]
+    return given.notes, lines
+
+
+def _pick(piece: Piece, spans: str) -> Pick | None:
+    """A pick with spans that are in `piece`; None where all that are named lie outside of it."""
+    last = piece.first + len(piece.lines) - 1
+    named = [(int(a), int(b)) for a, b in _SPAN.findall(spans)]
+    inside = [(max(a, piece.first), min(b, last)) for a, b in named if a <= last and b >= a]
+    good = tuple(sorted((a, b) for a, b in inside if a <= b))
+    if named and not good:
+        return None
+    return Pick(piece, () if good == ((piece.first, last),) else good)

@@ -1,0 +1,122 @@
+"""The words that ask a model what it will need after the compaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.compaction.summary.templates import NOTHING, Template
+from agent_tui.compaction.transcript.text import escape_tags
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Sizes in tokens: of the context now and afterwards, and of what the model may say and keep.
+
+    `notes` and `keep` are bounds of the two parts of the answer.
+    """
+
+    used: int
+    target: int
+    notes: int
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request for notes and a list of what to keep.
+
+    Args:
+        pieces: What can be chosen.
+        staying_from: Number of the first piece that stays anyway; 0 where none does.
+        budget: How much there is room for.
+        template: The form of the notes.
+        focus: What the person asked to pay attention to; may be empty.
+    """
+
+    pieces: Sequence[Piece]
+    staying_from: int
+    budget: Budget
+    template: Template
+    focus: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message behind the conversation."""
+        return _ASK.format(
+            used=self.budget.used,
+            target=self.budget.target,
+            notes=self.budget.notes,
+            keep=self.budget.keep,
+            form=self.template.form,
+            nothing=NOTHING,
+            newest=self._newest,
+            focus=_FOCUS.format(focus=escape_tags(self.focus)) if self.focus else "",
+            inventory="\n".join(escape_tags(piece.line) for piece in self._choosable) or NOTHING,
+        )
+
+    @property
+    def _choosable(self) -> Sequence[Piece]:
+        staying = self.staying_from
+        return [piece for piece in self.pieces if not staying or piece.number < staying]
+
+    @property
+    def _newest(self) -> str:
+        return f" (everything after #{self.staying_from - 1})" if self.staying_from else ""
+
+
+def ask_again(problem: str) -> str:
+    """Added to the same message after an answer that could not be used.
+
+    Args:
+        problem: What was wrong with it, as a clause: "it called a tool".
+    """
+    return (
+        f"\n\nYour last answer could not be used: {problem}. Answer with text alone: "
+        "<notes> with all of the headings above, then <keep>. Do not call a tool."
+    )
+
+
+_FOCUS = """
+The user asked to pay special attention to this; keep every detail of it:
+<focus>
+{focus}
+</focus>
+"""
+
+_ASK = """\
+[This is from the program, not from the user.] Stop for a moment: the context is nearly full. \
+Before your next step it shrinks from about {used:,} to {target:,} tokens, and you continue the \
+task with what stays and nothing else. You know best what you will need, so decide what stays. \
+Do not call a tool and do not continue the task: answer with text alone.
+
+These stay without your help: every message of the user, pinned instructions, your plan, and \
+your newest messages{newest}.
+{focus}
+Answer in two parts.
+
+First, notes of at most {notes:,} tokens, written for yourself as if you remembered nothing. Say \
+what quoting cannot: the goal and the newest request; what is done, what is in progress and \
+exactly where it broke off, what comes next; why things were decided the way they were; what \
+failed, why, and which ways led nowhere; which files are changed and not committed; the newest \
+test results in exact numbers; exact commands; traps. Copy paths, names, numbers and error \
+messages exactly. If you notice a mistake in the work so far, say so. Under an empty heading \
+write {nothing}.
+
+<notes>
+{form}
+</notes>
+
+Second, what you need word for word in your next ten to sixty steps, at most {keep:,} tokens, in \
+order of need: one number from the list below per line, with the lines you need where a part is \
+enough. Keep the text of the task that is still to be done, the code that you will change or \
+imitate (with its imports and the signatures it calls), and output that you will use. Of a file, \
+name the lines once: those edited since are shown as they are now. Leave out what the notes say, \
+what is finished, and what stays anyway.
+
+<keep>
+#12 2600-2680
+#7
+</keep>
+
+The list (number, what it is, its lines, its size):
+{inventory}"""

@@ -1,0 +1,280 @@
+"""What was chosen, as it goes into the summary: files as they are now, nothing twice."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import Match, SequenceMatcher
+
+from agent_tui.compaction.curation.answer import Pick
+from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.compaction.sections.files import FileState, ReadFile, complete_file
+from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.tokens import TokenCounter
+
+_HEAD_TOKENS = 24
+_LEAST_LINES = 3
+_LEAST_SHARED = 0.5
+"""A place that shares fewer lines with what was read is another place."""
+
+_NOW, _OLD = "as it is now", "as it was then; the file has changed since"
+_EXCERPT = re.compile(
+    r'<excerpt of="(?P<label>[^"\n]*)"(?: file="(?P<path>[^"\n]*)")?'
+    r'(?: lines="(?P<first>\d+)-\d+")?[^>\n]*>\n(?P<text>.*?)\n?</excerpt>',
+    re.DOTALL,
+)
+_BLOCK = re.compile(r"<kept>\n(.*?)\n?</kept>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The block of what was chosen.
+
+    Args:
+        text: The block; empty where nothing was.
+        paths: Files of which parts stand there.
+        count: How many choices stand there.
+        left_out: How many had no room, or only in part.
+    """
+
+    text: str = ""
+    paths: frozenset[str] = frozenset()
+    count: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Excerpt:
+    """Lines from number `first` on (0 where that is not known) of a piece or a file."""
+
+    label: str
+    path: str
+    first: int
+    lines: tuple[str, ...]
+    state: str = ""
+
+    @property
+    def text(self) -> str:
+        last = self.first + len(self.lines) - 1
+        marks = f' file="{_attribute(self.path)}"' if self.path else ""
+        marks += f' lines="{self.first}-{last}"' if self.first else ""
+        marks += f' state="{self.state}"' if self.state else ""
+        body = escape_tags("\n".join(self.lines))
+        return f'<excerpt of="{_attribute(self.label)}"{marks}>\n{body}\n</excerpt>'
+
+
+def keep_excerpts(
+    picks: Sequence[Pick],
+    *,
+    staying: frozenset[str],
+    files: Sequence[FileState],
+    on_disk: ReadFile | None,
+    room_tokens: int,
+    counter: TokenCounter,
+) -> Kept:
+    """What was chosen as a block of the summary, in the order of the conversation.
+
+    Args:
+        picks: In order of need: the last ones go where the room is full.
+        staying: Entries that stay in the context as they are.
+        files: What is known of the files now.
+        on_disk: Reads a file; None where the files are not at hand.
+        room_tokens: Bound of the block.
+        counter: Measures it.
+    """
+    states = {file.path: file for file in files}
+    filler = _Filler(states, on_disk, room_tokens, counter)
+    for pick in picks:
+        if pick.piece.entry_id not in staying:
+            filler.add(pick)
+    excerpts = filler.excerpts()
+    if not excerpts:
+        return Kept(left_out=filler.left_out)
+    body = "\n".join(excerpt.text for excerpt in excerpts)
+    paths = frozenset(excerpt.path for excerpt in excerpts if excerpt.path)
+    return Kept(f"<kept>\n{body}\n</kept>", paths, filler.count, filler.left_out)
+
+
+def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
+    """What `summary` keeps by choice, to be chosen from again."""
+    block = _BLOCK.search(summary)
+    return tuple(
+        Piece(
+            number=0,
+            entry_id="",
+            label=found["label"],
+            lines=tuple(found["text"].split("\n")),
+            first=int(found["first"] or 1),
+            tokens=counter.count_text(found["text"]),
+            path=found["path"] or "",
+            remark="kept by the last compaction",
+        )
+        for found in _EXCERPT.finditer(block[1] if block else "")
+    )
+
+
+class _Filler:
+    """Takes picks as long as there is room."""
+
+    def __init__(
+        self,
+        states: Mapping[str, FileState],
+        on_disk: ReadFile | None,
+        room: int,
+        counter: TokenCounter,
+    ) -> None:
+        self._states = states
+        self._on_disk = on_disk
+        self._room = room
+        self._counter = counter
+        self._completed: set[str] = set()
+        self._files: dict[str, dict[int, str]] = {}
+        self._labels: dict[str, tuple[int, str]] = {}
+        self._others: list[tuple[int, _Excerpt]] = []
+        self.count = self.left_out = 0
+
+    def add(self, pick: Pick) -> None:
+        """Take all of `pick`, or what there is room for."""
+        taken = whole = True
+        for excerpt in self._parts(pick):
+            size = self._add(pick.piece, excerpt)
+            taken = taken and size > 0
+            whole = whole and size == len(excerpt.lines)
+        self.count += taken
+        self.left_out += not whole
+
+    def excerpts(self) -> list[_Excerpt]:
+        """What was taken, in the order of the conversation."""
+        placed = [*self._others]
+        for path, lines in self._files.items():
+            number, label = self._labels[path]
+            placed += [(number, run) for run in _runs(label, path, lines)]
+        return [excerpt for _, excerpt in sorted(placed, key=lambda one: one[0])]
+
+    def _add(self, piece: Piece, excerpt: _Excerpt) -> int:
+        """How many lines of `excerpt` stand there now."""
+        known = self._files.get(excerpt.path, {}) if excerpt.state == _NOW else {}
+        fresh = 0 if known else _HEAD_TOKENS
+        count = 0
+        for at, line in enumerate(excerpt.lines):
+            is_there = known.get(excerpt.first + at) == line
+            fresh += 0 if is_there else self._counter.count_text(line) + 1
+            if fresh > self._room:
+                break
+            count = at + 1
+        if count < len(excerpt.lines) and count < _LEAST_LINES:
+            return 0
+        taken = excerpt.lines[:count]
+        self._room -= fresh
+        if excerpt.state == _NOW:
+            lines = self._files.setdefault(excerpt.path, {})
+            lines.update({excerpt.first + at: line for at, line in enumerate(taken)})
+            self._labels[excerpt.path] = max(
+                self._labels.get(excerpt.path, (0, "")), (piece.number, excerpt.label)
+            )
+        else:
+            part = _Excerpt(excerpt.label, excerpt.path, excerpt.first, taken, excerpt.state)
+            if all(part != other for _, other in self._others):
+                self._others.append((piece.number, part))
+        return count
+
+    def _parts(self, pick: Pick) -> Iterator[_Excerpt]:
+        piece = pick.piece
+        last = piece.first + len(piece.lines) - 1
+        for a, b in pick.spans or ((piece.first, last),):
+            lines = piece.lines[a - piece.first : b - piece.first + 1]
+            if not piece.path:
+                yield _Excerpt(piece.label, "", a if pick.spans else 0, lines)
+                continue
+            now = lines_now(piece, a, b, self._known(piece.path))
+            if now is not None:
+                yield _Excerpt(f"file {piece.path}", piece.path, *now, _NOW)
+            else:
+                state = _OLD if piece.is_outdated else ""
+                yield _Excerpt(piece.label, piece.path, a, lines, state)
+
+    def _known(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
+        file = self._states.get(path)
+        if file is None:
+            return ()
+        if path not in self._completed:
+            self._completed.add(path)
+            complete_file(file, self._on_disk)
+        return file.runs
+
+
+def lines_now(
+    piece: Piece, first: int, last: int, known: Sequence[tuple[int, Sequence[str]]]
+) -> tuple[int, tuple[str, ...]] | None:
+    """The lines `first` to `last` of a view of a file as they are now, with their place.
+
+    Args:
+        piece: The view.
+        first: Number of a line in it.
+        last: Likewise, the last one.
+        known: What is known of the file now: number of the first line, and lines.
+
+    Returns:
+        None where that is not known.
+    """
+    a, b = first - piece.first, last - piece.first + 1
+    wanted = list(piece.lines[a:b])
+    for start, lines in known:
+        if start and (at := _find(wanted, lines, near=first - start)) >= 0:
+            return start + at, tuple(wanted)
+    for start, lines in known:
+        if not start:
+            continue
+        matcher = SequenceMatcher(None, piece.lines, lines, autojunk=False)
+        blocks = [block for block in matcher.get_matching_blocks() if block.size]
+        shared = sum(max(min(m.a + m.size, b) - max(m.a, a), 0) for m in blocks)
+        if shared < _LEAST_SHARED * len(wanted):
+            continue
+        low = _mapped(a, blocks)
+        high = _mapped(b - 1, blocks, is_end=True)
+        if low <= high:
+            return start + low, tuple(lines[low : high + 1])
+    return None
+
+
+def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:
+    """Where `wanted` stands in `lines` as a whole, nearest to `near`; -1 where it does not."""
+    count = len(wanted)
+    if lines[max(near, 0) : max(near, 0) + count] == wanted:
+        return max(near, 0)
+    places = [
+        at
+        for at in range(len(lines) - count + 1)
+        if lines[at] == wanted[0] and list(lines[at : at + count]) == wanted
+    ]
+    return min(places, key=lambda at: abs(at - near), default=-1)
+
+
+def _mapped(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
+    """Where the line `at` of a view is now; of a line that is gone, the end of its gap."""
+    before = -1
+    for block in blocks:
+        if block.a <= at < block.a + block.size:
+            return block.b + at - block.a
+        if block.a > at:
+            return block.b - 1 if is_end else before + 1
+        before = block.b + block.size - 1
+    return before if is_end else before + 1
+
+
+def _runs(label: str, path: str, lines: Mapping[int, str]) -> Iterator[_Excerpt]:
+    """The `lines` of a file as excerpts, one for each run without a gap."""
+    run: list[str] = []
+    first = previous = 0
+    for number in sorted(lines):
+        if run and number != previous + 1:
+            yield _Excerpt(label, path, first, tuple(run), _NOW)
+            run = []
+        first = first if run else number
+        run.append(lines[number])
+        previous = number
+    if run:
+        yield _Excerpt(label, path, first, tuple(run), _NOW)
+
+
+def _attribute(text: str) -> str:
+    return text.replace('"', "'").replace("\n", " ").replace(">", "›")

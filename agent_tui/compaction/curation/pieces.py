@@ -1,0 +1,163 @@
+"""What can be kept of a conversation, numbered: texts that were said, written or shown."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.sections.files import edits_in, file_view, written_text
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.compaction.tiers.model import Output, Unit
+from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.transcript.text import call_text
+from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
+from agent_tui.tokens import TokenCounter
+
+_LEAST_TOKENS = 40
+"""A shorter result is said in the notes, or stays with the newest messages."""
+
+_LEAST_SAID_TOKENS = 400
+"""What a person says stays anyway, unless it is a long paste."""
+
+_LABEL_CHARS = 110
+_OUTDATED = "edited since"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One text that can be kept, whole or in part.
+
+    Args:
+        number: By which the model names it.
+        entry_id: Where it is in the log; empty for what an earlier compaction kept.
+        label: What it is: ``read src/db.py``.
+        lines: Its text, without the line numbers that a tool puts before them.
+        first: Number of the first line, as the model saw it.
+        tokens: Its size.
+        path: The file that it is a view of, in one form; empty for other texts.
+        remark: What the model should know of it: ``edited since``.
+        is_change: It wrote or edited the file.
+    """
+
+    number: int
+    entry_id: str
+    label: str
+    lines: tuple[str, ...]
+    first: int
+    tokens: int
+    path: str = ""
+    remark: str = ""
+    is_change: bool = False
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the file was changed after this view of it."""
+        return self.remark == _OUTDATED
+
+    @property
+    def line(self) -> str:
+        """How it is listed for the model."""
+        last = self.first + len(self.lines) - 1
+        span = f" {self.first}-{last}" if len(self.lines) > 1 else ""
+        remark = f", {self.remark}" if self.remark else ""
+        return f"#{self.number} {self.label}{span}, {self.tokens:,} tokens{remark}"
+
+
+def read_pieces(
+    units: Iterable[Unit],
+    earlier: Sequence[Piece],
+    folders: Sequence[str],
+    counter: TokenCounter,
+) -> tuple[Piece, ...]:
+    """The pieces of a conversation, oldest first.
+
+    Args:
+        units: Its messages, as they were written.
+        earlier: What the compaction before kept.
+        folders: Names of the working folder.
+        counter: Measures them.
+    """
+    drafts = [*earlier]
+    for unit in units:
+        drafts += _pieces_of(unit, folders, counter)
+    changed = {piece.path: at for at, piece in enumerate(drafts) if piece.is_change}
+    return tuple(
+        replace(
+            piece,
+            number=at + 1,
+            remark=_OUTDATED if changed.get(piece.path, -1) > at else piece.remark,
+        )
+        for at, piece in enumerate(drafts)
+    )
+
+
+def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Iterator[Piece]:
+    for draft in _drafts_of(unit):
+        tokens = counter.count_text("\n".join(draft.lines))
+        if tokens >= draft.least_tokens:
+            path = normalise_path(draft.path, folders) if draft.path else ""
+            label = shorten_middle(" ".join(draft.label.split()), _LABEL_CHARS)
+            yield Piece(
+                number=0,
+                entry_id=unit.entry_id,
+                label=label,
+                lines=draft.lines,
+                first=draft.first,
+                tokens=tokens,
+                path=path,
+                is_change=draft.is_change,
+                remark=draft.remark,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    label: str
+    lines: tuple[str, ...]
+    first: int = 1
+    path: str = ""
+    is_change: bool = False
+    remark: str = ""
+    least_tokens: int = _LEAST_TOKENS
+
+
+def _drafts_of(unit: Unit) -> Iterator[_Draft]:
+    if unit.output is not None:
+        yield _result(unit.output)
+    elif isinstance(unit.message, AssistantMessage):
+        yield _Draft("your reply", _lines(unit.message.text))
+        yield from (draft for call in unit.message.tool_calls if (draft := _call(call)))
+    elif isinstance(unit.message, UserMessage):
+        text = unit.message.text
+        yield _Draft("message of the user", _lines(text), least_tokens=_LEAST_SAID_TOKENS)
+
+
+def _result(output: Output) -> _Draft:
+    if (view := file_view(output)) is not None:
+        return _Draft(f"read {view.path}", view.lines, view.first, view.path)
+    action = output.action
+    did = f"$ {action.command}" if action.command else f"{action.tool} {action.path}"
+    if not action.command and not action.path:
+        did = call_text(ToolCall(id="", name=action.tool, arguments=action.arguments), 60)
+    return _Draft(did, _lines(output.text), remark="failed" if output.has_failed else "")
+
+
+def _call(call: ToolCall) -> _Draft | None:
+    """What a call has written: a file, new text in a file, or a long command."""
+    action = action_of(call)
+    if action.kind == "write" and (body := written_text(call.arguments)) is not None:
+        return _Draft(f"write {action.path}", _lines(body), path=action.path, is_change=True)
+    if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):
+        text = "\n".join(made)
+        return _Draft(f"edit {action.path}", _lines(text), path=action.path, is_change=True)
+    if action.command:
+        return _Draft("your command", _lines(action.command), least_tokens=2 * _LEAST_TOKENS)
+    texts = [value for value in call.arguments.values() if isinstance(value, str)]
+    if not texts:
+        return None
+    return _Draft(
+        f"your call of {call.name}", _lines("\n".join(texts)), least_tokens=2 * _LEAST_TOKENS
+    )
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(text.removesuffix("\n").split("\n"))
