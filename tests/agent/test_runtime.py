@@ -68,8 +68,9 @@ async def test_a_second_compaction_is_given_the_first_summary(stage):
     await collect(runtime.compact())
     asked = [r for r in provider.requests if r.purpose == "summary"]
     assert len(asked) == 2
-    assert "<previous-summary>" in asked[1].messages[-1].text
-    assert "Make the greeting polite." in asked[1].messages[-1].text
+    assert "<summary>" in asked[1].messages[0].text
+    assert "Make the greeting polite." in asked[1].messages[0].text
+    assert asked[1].messages[-1].text.startswith("[This is from the program")
 
 
 async def test_compacting_without_a_working_model_falls_back_to_the_ledger(stage):

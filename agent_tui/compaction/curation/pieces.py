@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.files import edits_in, file_view, written_text
-from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.tiers.model import Output, Unit
+from agent_tui.compaction.tiers.model import Action, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
-from agent_tui.compaction.transcript.text import call_text
 from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
 from agent_tui.tokens import TokenCounter
 
@@ -19,6 +17,7 @@ _LEAST_SAID_TOKENS = 400
 """What a person says stays anyway, unless it is a long paste."""
 
 _LABEL_CHARS = 110
+_OPENING_CHARS = 50
 _OUTDATED = "edited since"
 
 
@@ -95,11 +94,11 @@ def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Ite
         tokens = counter.count_text("\n".join(draft.lines))
         if tokens >= draft.least_tokens:
             path = normalise_path(draft.path, folders) if draft.path else ""
-            label = shorten_middle(" ".join(draft.label.split()), _LABEL_CHARS)
+            label = f"{draft.label} {path}" if path else draft.label
             yield Piece(
                 number=0,
                 entry_id=unit.entry_id,
-                label=label,
+                label=_opening(label, _LABEL_CHARS),
                 lines=draft.lines,
                 first=draft.first,
                 tokens=tokens,
@@ -122,22 +121,26 @@ class _Draft:
 
 def _drafts_of(unit: Unit) -> Iterator[_Draft]:
     if unit.output is not None:
-        yield _result(unit.output)
+        if (draft := _result(unit.output)) is not None:
+            yield draft
     elif isinstance(unit.message, AssistantMessage):
-        yield _Draft("your reply", _lines(unit.message.text))
+        text = unit.message.text.strip()
+        yield _Draft(f'you said "{_opening(text)}"', _lines(text))
         yield from (draft for call in unit.message.tool_calls if (draft := _call(call)))
     elif isinstance(unit.message, UserMessage):
-        text = unit.message.text
-        yield _Draft("message of the user", _lines(text), least_tokens=_LEAST_SAID_TOKENS)
+        text = unit.message.text.strip()
+        label = f'the user said "{_opening(text)}"'
+        yield _Draft(label, _lines(text), least_tokens=_LEAST_SAID_TOKENS)
 
 
-def _result(output: Output) -> _Draft:
+def _result(output: Output) -> _Draft | None:
+    """What an action showed; what a change of a file echoes is in the change itself."""
     if (view := file_view(output)) is not None:
-        return _Draft(f"read {view.path}", view.lines, view.first, view.path)
+        return _Draft("read", view.lines, view.first, view.path)
     action = output.action
-    did = f"$ {action.command}" if action.command else f"{action.tool} {action.path}"
-    if not action.command and not action.path:
-        did = call_text(ToolCall(id="", name=action.tool, arguments=action.arguments), 60)
+    if action.kind in ("write", "edit") and not output.has_failed:
+        return None
+    did = f"$ {action.command}" if action.command else _call_words(action)
     return _Draft(did, _lines(output.text), remark="failed" if output.has_failed else "")
 
 
@@ -145,18 +148,26 @@ def _call(call: ToolCall) -> _Draft | None:
     """What a call has written: a file, new text in a file, or a long command."""
     action = action_of(call)
     if action.kind == "write" and (body := written_text(call.arguments)) is not None:
-        return _Draft(f"write {action.path}", _lines(body), path=action.path, is_change=True)
+        return _Draft("write", _lines(body), path=action.path, is_change=True)
     if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):
-        text = "\n".join(made)
-        return _Draft(f"edit {action.path}", _lines(text), path=action.path, is_change=True)
+        return _Draft("edit", _lines("\n".join(made)), path=action.path, is_change=True)
+    least = 2 * _LEAST_TOKENS
     if action.command:
-        return _Draft("your command", _lines(action.command), least_tokens=2 * _LEAST_TOKENS)
+        label = f"your command: {action.command}"
+        return _Draft(label, _lines(action.command), least_tokens=least)
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
-    if not texts:
-        return None
-    return _Draft(
-        f"your call of {call.name}", _lines("\n".join(texts)), least_tokens=2 * _LEAST_TOKENS
-    )
+    return _Draft(_call_words(action), _lines("\n".join(texts)), least_tokens=least)
+
+
+def _call_words(action: Action) -> str:
+    values = (f"{name}={_opening(str(value))}" for name, value in action.arguments.items())
+    return " ".join((action.tool, *values))
+
+
+def _opening(text: str, most_chars: int = _OPENING_CHARS) -> str:
+    """The beginning of `text` on one line."""
+    line = " ".join(text[: 4 * most_chars].split())
+    return line if len(line) <= most_chars else f"{line[:most_chars]}…"
 
 
 def _lines(text: str) -> tuple[str, ...]:
