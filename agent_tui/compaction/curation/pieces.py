@@ -75,24 +75,25 @@ def read_pieces(
         folders: Names of the working folder.
         counter: Measures them.
     """
-    drafts = [*earlier]
-    for unit in units:
-        drafts += _pieces_of(unit, folders, counter)
-    changed = {piece.path: at for at, piece in enumerate(drafts) if piece.is_change}
+    found = [*earlier, *(piece for unit in units for piece in _pieces_of(unit, folders, counter))]
+    changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
+    listed = [(at, piece) for at, piece in enumerate(found) if piece.tokens]
     return tuple(
         replace(
             piece,
-            number=at + 1,
+            number=number,
             remark=_OUTDATED if changed.get(piece.path, -1) > at else piece.remark,
         )
-        for at, piece in enumerate(drafts)
+        for number, (at, piece) in enumerate(listed, start=1)
     )
 
 
 def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Iterator[Piece]:
+    """The pieces of one message; a small change of a file has no tokens: it is not listed."""
     for draft in _drafts_of(unit):
         tokens = counter.count_text("\n".join(draft.lines))
-        if tokens >= draft.least_tokens:
+        is_listed = tokens >= draft.least_tokens
+        if is_listed or draft.is_change:
             path = normalise_path(draft.path, folders) if draft.path else ""
             label = f"{draft.label} {path}" if path else draft.label
             yield Piece(
@@ -101,7 +102,7 @@ def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Ite
                 label=_opening(label, _LABEL_CHARS),
                 lines=draft.lines,
                 first=draft.first,
-                tokens=tokens,
+                tokens=tokens if is_listed else 0,
                 path=path,
                 is_change=draft.is_change,
                 remark=draft.remark,

@@ -1,0 +1,63 @@
+"""An answer is read however a model lays it out, and only what exists can be kept."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.compaction.curation.answer import Pick, read_answer
+from agent_tui.compaction.curation.pieces import Piece
+
+NOTES = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Test it."
+
+
+def piece(number: int, first: int = 1, lines: int = 40) -> Piece:
+    text = tuple(f"line {number}" for number in range(first, first + lines))
+    return Piece(number, f"e{number}", f"read f{number}.py", text, first, 100, f"f{number}.py")
+
+
+PIECES = (piece(1), piece(2, first=100), piece(7), piece(12))
+ONE, TWO, SEVEN, TWELVE = PIECES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<notes>\n{NOTES}\n</notes>\n\n<keep>\n#2 105-110\n#7\n</keep>",
+        f"Here you are.\n<notes>\n{NOTES}\n</notes>\n<keep>\n#2 105-110\n#7\n",
+        f"<notes>{NOTES}\n<keep>\n- #2 lines 105–110\n- #7 (the task)\n</keep>",
+        f"```\n<notes>\n{NOTES}\n</notes>\n<keep>\n2: 105 - 110\n7\n</keep>\n```",
+        f"{NOTES}\n\n## Keep\n`#2` L105-L110\n* #7",
+        f"<Notes>\n{NOTES}\n</Notes>\n<Keep>\n#2, 105-110 the signature\n#7 - whole\n</Keep>",
+        '{"notes": "## Goal\\nBuild the parser.\\n\\n## Next Steps\\n1. Test it.", '
+        '"keep": [{"id": 2, "lines": "105-110"}, "#7"]}',
+    ],
+)
+def test_notes_and_list_are_found_whatever_is_around_them(text: str) -> None:
+    answer = read_answer(text.replace("`#2`", "#2"), PIECES)
+    assert answer.notes == NOTES
+    assert answer.picks == (Pick(TWO, ((105, 110),)), Pick(SEVEN))
+    assert answer.unknown == 0
+
+
+def test_what_does_not_exist_is_counted_and_not_kept() -> None:
+    answer = read_answer("<keep>\n#3\n#99 1-5\n#2 1-50\n#1 30-400\n#1 30-400\n</keep>", PIECES)
+    assert answer.picks == (Pick(ONE, ((30, 40),)),)
+    assert answer.unknown == 3
+
+
+def test_several_parts_of_one_text_come_in_order() -> None:
+    answer = read_answer("<keep>\n#2 130-135, 101-103\n#1 1-40\n</keep>", PIECES)
+    assert answer.picks == (Pick(TWO, ((101, 103), (130, 135))), Pick(ONE))
+
+
+def test_without_a_list_all_is_notes() -> None:
+    answer = read_answer(NOTES, PIECES)
+    assert (answer.notes, answer.picks) == (NOTES, ())
+
+
+@given(st.text())
+def test_anything_can_be_read(text: str) -> None:
+    answer = read_answer(text, PIECES)
+    for pick in answer.picks:
+        last = pick.piece.first + len(pick.piece.lines) - 1
+        assert all(pick.piece.first <= a <= b <= last for a, b in pick.spans)
