@@ -14,6 +14,7 @@ from agent_tui.compaction.sections.files import FileReader, FileState
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
+from agent_tui.messages import JsonObject
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, numbered
 from tests.support.talk import Talk
@@ -55,7 +56,10 @@ def talk() -> Talk:
     talk.user("Please mend it.")
     talk.tool("read", {"path": "a.py"}, numbered(LINES))
     talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"{n} failed" for n in range(40)))
-    made = {"oldText": "value_9 = 9", "newText": "value_9 = 9\nvalue_9b = 9\nvalue_9c = 9"}
+    made: JsonObject = {
+        "oldText": "value_9 = 9",
+        "newText": "value_9 = 9\nvalue_9b = 9\nvalue_9c = 9",
+    }
     talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
     return talk
 
@@ -80,7 +84,7 @@ def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter
 
 
 def test_a_file_picked_twice_stands_there_once(talk: Talk, counter: TokenCounter) -> None:
-    part = {"path": "a.py", "offset": 23, "limit": 20}
+    part: JsonObject = {"path": "a.py", "offset": 23, "limit": 20}
     talk.tool("read", part, numbered(LINES[20:40], 23))
     first, _, second = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(first, ((21, 30),)), Pick(second))
@@ -131,10 +135,13 @@ def test_what_was_kept_can_be_chosen_again(talk: Talk, counter: TokenCounter) ->
         ("a.py", 8, 7),
         ("", 1, 3),
     ]
-    numbers = pieces_of(talk, counter, again)
-    assert numbers[0].line.startswith("#1 file a.py 8-14, ")
-    assert numbers[0].line.endswith("kept by the last compaction")
-    assert numbers[2].number == 3
+    later = Talk()
+    later.user("Go on.")
+    later.tool("bash", {"command": "ls"}, "name\n" * 60)
+    lines = [piece.line for piece in pieces_of(later, counter, again)]
+    assert lines[0].startswith("#1 file a.py 8-14, ")
+    assert lines[0].endswith("kept by the last compaction")
+    assert lines[2].startswith("#3 $ ls 1-60, ")
 
 
 def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:

@@ -1,0 +1,175 @@
+"""The model of the conversation is asked on the request that its provider has cached."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_tui.compaction.draft import CompactionRequest, make_ask
+from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
+from agent_tui.compaction.summary.templates import STRUCTURED
+from agent_tui.config import CompactionSettings
+from agent_tui.messages import ToolCall, UserMessage
+from agent_tui.providers.base import (
+    ModelRef,
+    ModelRequest,
+    ProviderError,
+    ToolSpec,
+)
+from agent_tui.sessions.context import build_context
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import numbered
+from tests.compaction.writer import EMPTY, GOOD, TOOL_CALL, Step, Writer, compact
+from tests.support.talk import Talk
+
+LINES = [f"value_{number} = {number}" for number in range(1, 301)]
+ANSWER = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1 200-203\n#2 1-2\n#77\n</keep>"
+MODEL = ModelRef("scripted/one")
+
+
+@pytest.fixture
+def talk() -> Talk:
+    talk = Talk()
+    talk.user("Please mend the parser of a.py.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"{n} failed" for n in range(300)))
+    for number in range(12):
+        talk.reply(f"answer {number} of the parser " + "as it should be " * 40)
+        talk.user(f"question {number} of the parser " + "please look at this " * 30)
+    return talk
+
+
+def live_of(talk: Talk) -> ModelRequest:
+    return ModelRequest(
+        model=MODEL,
+        system="You are a coding agent.",
+        messages=tuple(item.message for item in build_context(talk.path).messages),
+        tools=(ToolSpec(name="read", description="Reads.", parameters={"type": "object"}),),
+        max_output_tokens=8_000,
+        thinking="medium",
+        cache_key="session",
+    )
+
+
+def request_of(talk: Talk, *, target: int = 3_000, focus: str = "") -> CompactionRequest:
+    return CompactionRequest(
+        path=talk.path,
+        previous=None,
+        model=MODEL,
+        window=100_000,
+        cwd=Path("/project"),
+        settings=CompactionSettings(),
+        tokens_before=12_000,
+        target_tokens=target,
+        focus=focus,
+        wants_summary=True,
+        live=live_of(talk),
+    )
+
+
+async def test_one_message_is_put_behind_the_next_request_and_nothing_else_changes(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    writer = Writer([ANSWER])
+    request = request_of(talk, focus="the <focus> parser")
+    assert request.live is not None
+    result = await compact(writer, counter, request)
+    (sent,) = writer.requests
+    *before, ask = sent.messages
+    assert tuple(before) == request.live.messages
+    assert replace(sent, messages=()) == replace(request.live, messages=(), purpose="summary")
+    assert isinstance(ask, UserMessage)
+    assert "#1 read a.py 1-300, " in ask.text
+    assert "#2 $ pytest -q 1-300, " in ask.text
+    assert "the &lt;focus> parser" in ask.text
+    assert result.summarised_by == MODEL.name
+    assert result.note == ""
+
+
+async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    result = await compact(Writer([ANSWER]), counter, request_of(talk))
+    summary = result.summary
+    assert without_fact_blocks(summary).startswith("## Goal\nBuild the parser.")
+    assert "\n".join(LINES[199:203]) in summary
+    assert LINES[198] not in summary.split("\n")
+    assert "0 failed\n1 failed\n</excerpt>" in summary
+    assert "(1) Please mend the parser of a.py." in summary
+    order = [summary.index(mark) for mark in ("<said-by", "## Goal", "<kept>", "<way-so-far>")]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [(TOOL_CALL, "it called a tool"), (EMPTY, "it was empty"), ("Sure, I will.", "it lacked")],
+)
+async def test_what_is_no_answer_is_asked_for_once_more(
+    talk: Talk, counter: TokenCounter, first: Step, problem: str
+) -> None:
+    writer = Writer([first, ANSWER])
+    result = await compact(writer, counter, request_of(talk))
+    one, two = writer.requests
+    assert two.messages[:-1] == one.messages[:-1]
+    assert f"could not be used: {problem}" in two.messages[-1].text
+    assert "<kept>" in result.summary
+    assert result.usage is not None
+
+
+async def test_notes_without_a_list_are_a_summary(talk: Talk, counter: TokenCounter) -> None:
+    writer = Writer([GOOD])
+    result = await compact(writer, counter, request_of(talk))
+    assert len(writer.requests) == 1
+    assert "Build the parser." in result.summary
+    assert "<kept>" not in result.summary
+
+
+async def test_a_model_that_never_answers_leaves_it_to_code(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    result = await compact(Writer([TOOL_CALL]), counter, request_of(talk))
+    assert result.is_fallback
+    assert "it called a tool" in result.note
+    failing = Writer([ProviderError("auth", "No key.")])
+    result = await compact(failing, counter, request_of(talk))
+    assert result.is_fallback
+    assert "No key" in result.note
+
+
+async def test_nobody_is_asked_where_question_and_answer_do_not_fit(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    writer = Writer([GOOD])
+    request = replace(request_of(talk), window=13_000)
+    await compact(writer, counter, request)
+    assert writer.requests[0].tools == ()
+
+
+async def test_what_was_kept_is_offered_again_and_can_be_kept_again(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    first = await compact(Writer([ANSWER]), counter, request_of(talk))
+    talk.put(first.entry("threshold"))
+    for number in range(20):
+        talk.reply(f"another answer {number} " + "as it should be " * 40)
+        talk.user(f"another question {number} " + "please look at this " * 30)
+    ask = make_ask(request_of(talk), template=STRUCTURED, counter=counter)
+    lines = [piece.line for piece in ask.pieces[:2]]
+    assert lines[0].startswith("#1 file a.py 200-203, ")
+    assert lines[0].endswith("kept by the last compaction")
+    writer = Writer([f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1\n</keep>"])
+    second = await compact(writer, counter, request_of(talk))
+    assert "\n".join(LINES[199:203]) in second.summary
+    assert "1 failed" not in second.summary
+
+
+async def test_results_that_the_model_has_not_seen_stay_whole(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    call = ToolCall(id="new", name="bash", arguments={"command": "make"})
+    talk.reply("", call)
+    output = "\n".join(f"made part {number}" for number in range(80))
+    talk.result(call, output)
+    result = await compact(Writer([ANSWER]), counter, request_of(talk))
+    talk.put(result.entry("threshold"))
+    assert any(output in item.message.text for item in build_context(talk.path).messages)
