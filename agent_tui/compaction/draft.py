@@ -258,8 +258,9 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
         window=request.window,
     )
     entries = {entry.id for entry in live.entries}
+    own = [unit for unit in units.items if unit.entry_id in entries]
     pieces = read_pieces(
-        (unit for unit in units.items if unit.entry_id in entries),
+        own,
         earlier_pieces(summary, counter),
         _folders(request),
         counter,
@@ -273,6 +274,7 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
             break
         newest.add(entry.id)
     return Ask(
+        units=own,
         pieces=pieces,
         staying_from=next((piece.number for piece in pieces if piece.entry_id in newest), 0),
         budget=Budget(

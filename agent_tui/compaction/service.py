@@ -35,6 +35,9 @@ from agent_tui.messages import Usage
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
 
+_LEAST_WINDOW = 32_000
+"""Tokens. In a smaller one, the question what to keep takes too much of what there is."""
+
 
 class CompactionService:
     """Plans, summarises (with a model or without) and puts the result together.
@@ -160,13 +163,29 @@ class CompactionService:
     async def _choose(
         self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
     ) -> tuple[Choice | None, tuple[str, ...]]:
-        """What the model of the conversation wants kept, or None, and what went wrong."""
-        if self._curator is None or request.live is None:
+        """What a model wants kept, or None, and what went wrong on the way.
+
+        That is the model of the conversation, unless the settings name another; where that one
+        cannot be asked, the others.
+        """
+        if self._curator is None or request.window < _LEAST_WINDOW:
             return None, ()
         template = template_named(request.settings.template)
         ask = await asyncio.to_thread(make_ask, request, template=template, counter=self._counter)
         judge = SummaryJudge(template, draft.source, self._counter, ask.budget.notes)
-        return await self._curator.choose(request.live, request.window, ask, judge, tracker)
+        choose = partial(self._curator.choose, ask=ask, judge=judge, tracker=tracker)
+        problems: tuple[str, ...] = ()
+        if request.live is not None:
+            choice, problems = await choose(request.live, request.model, request.window)
+            if choice is not None:
+                return choice, problems
+        found = candidates(self._models, request.settings, request.model)
+        for model in found.models:
+            choice, failures = await choose(None, model.ref, model.info.window)
+            problems = (*problems, *failures)
+            if choice is not None:
+                return choice, problems
+        return None, problems
 
     async def summarise_branch(
         self,

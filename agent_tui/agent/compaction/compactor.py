@@ -32,7 +32,6 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
-from agent_tui.providers.base import ModelRequest
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
@@ -43,9 +42,6 @@ from agent_tui.tools.base import ToolOutput
 
 _LEAST_USED_TOKENS = 10_000
 """Below, the model's own wish to compact is not followed: there is too little to gain."""
-
-_LEAST_WINDOW = 32_000
-"""Tokens. In a smaller one, the question what to keep takes too much of what there is."""
 
 _LARGEST_FILE = 400_000
 """Bytes. No larger file would be shown whole."""
@@ -281,14 +277,8 @@ class Compactor:
             least_gain_tokens=least_gain_tokens,
             ratio=conversation.services.ratios.ratio(conversation.model.name),
             ahead=ahead,
-            live=self._live_request(),
+            live=None if conversation.settings.model else conversation.request(),
         )
-
-    def _live_request(self) -> ModelRequest | None:
-        """The next request, if its model is to choose what stays."""
-        conversation = self._conversation
-        is_small = conversation.model_info.window < _LEAST_WINDOW
-        return None if is_small or conversation.settings.model else conversation.request()
 
     def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
         """Take note of what was written, and tell."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.summary.templates import NOTHING, Template
+from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript.text import escape_tags
 
 
@@ -26,6 +27,7 @@ class Ask:
     """One request for notes and a list of what to keep.
 
     Args:
+        units: The conversation.
         pieces: What can be chosen.
         staying_from: Number of the first piece that stays anyway; 0 where none does.
         budget: How much there is room for.
@@ -33,6 +35,7 @@ class Ask:
         focus: What the person asked to pay attention to; may be empty.
     """
 
+    units: Sequence[Unit]
     pieces: Sequence[Piece]
     staying_from: int
     budget: Budget

@@ -1,10 +1,18 @@
 """Asking the model of the conversation what it will need: one message behind all of it."""
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from agent_tui.compaction.curation.answer import Answer, Pick, read_answer
 from agent_tui.compaction.curation.ask import Ask, ask_again
-from agent_tui.compaction.model_client import ModelClient, ModelReply, RequestTracker, failure_of
+from agent_tui.compaction.curation.numbered import SYSTEM_PROMPT, numbered_text
+from agent_tui.compaction.model_client import (
+    ModelClient,
+    ModelReply,
+    RequestTracker,
+    failure_of,
+    text_request,
+)
 from agent_tui.compaction.summary.validate import (
     AcceptedSummary,
     LongSummary,
@@ -42,11 +50,14 @@ class Choice:
 
 
 class Curator:
-    """Asks for a choice on the prefix that the provider has cached.
+    """Asks a model what is to stay.
 
-    The request is the next one of the conversation with one message more: system text, tools and
-    everything else that a provider's cache depends on is the same. Calls of tools that come instead
-    of an answer are not run.
+    The model of the conversation is asked on the prefix that its provider has cached: its request
+    is the next one of the conversation with one message more, and system text, tools and everything
+    else that a cache depends on is the same. Another model gets the conversation as text. Calls of
+    tools that come instead of an answer are not run.
+
+    A model that twice gives no answer of use is not asked again.
 
     Args:
         client: Asks the model.
@@ -56,45 +67,58 @@ class Curator:
     def __init__(self, client: ModelClient, counter: TokenCounter) -> None:
         self._client = client
         self._counter = counter
+        self._unable: set[ModelRef] = set()
 
     async def choose(
         self,
-        live: ModelRequest,
+        live: ModelRequest | None,
+        model: ModelRef,
         window: int,
         ask: Ask,
         judge: SummaryJudge,
         tracker: RequestTracker,
     ) -> tuple[Choice | None, tuple[str, ...]]:
-        """What the model of `live` wants kept, or None, and what went wrong on the way.
+        """What a model wants kept, or None, and what went wrong on the way.
 
         Args:
-            live: The next request of the conversation.
-            window: Context window of its model in tokens, as the counter counts.
+            live: The next request of the conversation, if its model is asked; else None.
+            model: Who is asked.
+            window: Its context window in tokens, as the counter counts.
             ask: What it is asked.
             judge: Checks the notes.
             tracker: Told of the progress and of what was paid.
         """
-        failures: list[str] = []
-        text = ask.text
-        size = ask.budget.used + self._counter.count_text(text) + ask.budget.notes + _REPLY_TOKENS
-        if size > window:
+        if model in self._unable:
             return None, ()
+        text = ask.text
+        if live is not None:
+            base, size = live, ask.budget.used + self._counter.count_text(text)
+        else:
+            text = await asyncio.to_thread(_with_conversation, ask)
+            most = ask.budget.notes + _REPLY_TOKENS
+            made = text_request(model, "", system=SYSTEM_PROMPT, max_output_tokens=most)
+            base = replace(made, messages=())
+            size = self._counter.count_text(text)
+        if (size + ask.budget.notes + _REPLY_TOKENS) > window:
+            return None, ()
+        failures: list[str] = []
         problem = ""
         for number in range(_TRIES):
             asked = text + (ask_again(problem) if problem else "")
-            messages = (*live.messages, UserMessage(content=asked))
+            messages = (*base.messages, UserMessage(content=asked))
             phase = "choosing what to keep" + (", retrying" if number else "")
             try:
-                request = replace(live, messages=messages, purpose="summary")
+                request = replace(base, messages=messages, purpose="summary")
                 reply = await self._client.ask(request, phase, tracker)
             except ProviderError as error:
-                return None, (*failures, failure_of(live.model, error))
+                return None, (*failures, failure_of(model, error))
             answer = read_answer(reply.text, ask.pieces)
-            choice = self._judged(reply, answer, ask, judge, live.model)
+            choice = self._judged(reply, answer, ask, judge, model)
             if isinstance(choice, Choice):
                 return replace(choice, usage=tracker.total), tuple(failures)
             problem = choice
-            failures.append(f"{live.model.name}: {problem}")
+            failures.append(f"{model.name}: {problem}")
+        self._unable.add(model)
         return None, tuple(failures)
 
     def _judged(
@@ -118,3 +142,7 @@ class Curator:
             text, template=ask.template, counter=self._counter, max_tokens=ask.budget.notes
         )
         return Choice(fitted, answer.picks, model, problem)
+
+
+def _with_conversation(ask: Ask) -> str:
+    return f"{numbered_text(ask.units, ask.pieces)}\n\n{ask.text}"

@@ -101,6 +101,7 @@ def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
         Piece(
             number=0,
             entry_id="",
+            kind="kept",
             label=found["label"],
             lines=tuple(found["text"].split("\n")),
             first=int(found["first"] or 1),

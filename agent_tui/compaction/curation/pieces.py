@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.files import edits_in, file_view, written_text
@@ -21,6 +22,9 @@ _OPENING_CHARS = 50
 _OUTDATED = "edited since"
 
 
+Kind: TypeAlias = Literal["said", "reply", "call", "result", "kept"]
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One text that can be kept, whole or in part.
@@ -28,6 +32,8 @@ class Piece:
     Args:
         number: By which the model names it.
         entry_id: Where it is in the log; empty for what an earlier compaction kept.
+        kind: Whose it is: said by the user, a reply's text, what a call has written, a result, or
+            what an earlier compaction kept.
         label: What it is: ``read src/db.py``.
         lines: Its text, without the line numbers that a tool puts before them.
         first: Number of the first line, as the model saw it.
@@ -39,6 +45,7 @@ class Piece:
 
     number: int
     entry_id: str
+    kind: Kind
     label: str
     lines: tuple[str, ...]
     first: int
@@ -99,6 +106,7 @@ def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Ite
             yield Piece(
                 number=0,
                 entry_id=unit.entry_id,
+                kind=draft.kind,
                 label=_opening(label, _LABEL_CHARS),
                 lines=draft.lines,
                 first=draft.first,
@@ -111,6 +119,7 @@ def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
+    kind: Kind
     label: str
     lines: tuple[str, ...]
     first: int = 1
@@ -126,38 +135,38 @@ def _drafts_of(unit: Unit) -> Iterator[_Draft]:
             yield draft
     elif isinstance(unit.message, AssistantMessage):
         text = unit.message.text.strip()
-        yield _Draft(f'you said "{_opening(text)}"', _lines(text))
+        yield _Draft("reply", f'you said "{_opening(text)}"', _lines(text))
         yield from (draft for call in unit.message.tool_calls if (draft := _call(call)))
     elif isinstance(unit.message, UserMessage):
         text = unit.message.text.strip()
         label = f'the user said "{_opening(text)}"'
-        yield _Draft(label, _lines(text), least_tokens=_LEAST_SAID_TOKENS)
+        yield _Draft("said", label, _lines(text), least_tokens=_LEAST_SAID_TOKENS)
 
 
 def _result(output: Output) -> _Draft | None:
     """What an action showed; what a change of a file echoes is in the change itself."""
     if (view := file_view(output)) is not None:
-        return _Draft("read", view.lines, view.first, view.path)
+        return _Draft("result", "read", view.lines, view.first, view.path)
     action = output.action
     if action.kind in ("write", "edit") and not output.has_failed:
         return None
     did = f"$ {action.command}" if action.command else _call_words(action)
-    return _Draft(did, _lines(output.text), remark="failed" if output.has_failed else "")
+    return _Draft("result", did, _lines(output.text), remark="failed" if output.has_failed else "")
 
 
 def _call(call: ToolCall) -> _Draft | None:
     """What a call has written: a file, new text in a file, or a long command."""
     action = action_of(call)
     if action.kind == "write" and (body := written_text(call.arguments)) is not None:
-        return _Draft("write", _lines(body), path=action.path, is_change=True)
+        return _Draft("call", "write", _lines(body), path=action.path, is_change=True)
     if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):
-        return _Draft("edit", _lines("\n".join(made)), path=action.path, is_change=True)
+        return _Draft("call", "edit", _lines("\n".join(made)), path=action.path, is_change=True)
     least = 2 * _LEAST_TOKENS
     if action.command:
         label = f"your command: {action.command}"
-        return _Draft(label, _lines(action.command), least_tokens=least)
+        return _Draft("call", label, _lines(action.command), least_tokens=least)
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
-    return _Draft(_call_words(action), _lines("\n".join(texts)), least_tokens=least)
+    return _Draft("call", _call_words(action), _lines("\n".join(texts)), least_tokens=least)
 
 
 def _call_words(action: Action) -> str:

@@ -12,7 +12,9 @@ NOTES = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Test it."
 
 def piece(number: int, first: int = 1, lines: int = 40) -> Piece:
     text = tuple(f"line {number}" for number in range(first, first + lines))
-    return Piece(number, f"e{number}", f"read f{number}.py", text, first, 100, f"f{number}.py")
+    return Piece(
+        number, f"e{number}", "result", f"read f{number}.py", text, first, 100, f"f{number}.py"
+    )
 
 
 PIECES = (piece(1), piece(2, first=100), piece(7), piece(12))

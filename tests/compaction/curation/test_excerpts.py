@@ -168,7 +168,7 @@ def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:
 def test_lines_are_found_where_they_are_now(
     now: list[str], span: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
-    view = Piece(1, "e", "read a.py", tuple(LINES), 1, 500, "a.py")
+    view = Piece(1, "e", "result", "read a.py", tuple(LINES), 1, 500, "a.py")
     found = lines_now(view, *span, [(1, now)])
     if expected is None:
         assert found is None
