@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
-from agent_tui.compaction.curation.curator import Choice, Curator
+from agent_tui.compaction.curation.curator import Choice, Curator, NoChoice
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
@@ -32,6 +32,7 @@ from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
+from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
 
@@ -108,9 +109,9 @@ class CompactionService:
     ) -> WrittenSummary | Choice | None:
         """What a model adds to `draft`, for `finish` later on; None where none did."""
         tracker = RequestTracker(lambda _phase, _chars: None, on_usage)
-        choice, _ = await self._choose(request, draft, tracker)
-        if choice is not None:
-            return choice
+        found = await self._choose(request, draft, tracker)
+        if found is not None:
+            return found if isinstance(found, Choice) else None
         written, _ = await self._write(self._job(request, draft), request, tracker)
         return written
 
@@ -128,19 +129,21 @@ class CompactionService:
             CompactionError: The result would not be smaller.
         """
         tracker = RequestTracker(on_progress, on_usage)
-        problems: tuple[str, ...] = ()
-        if written is None:
-            written, problems = await self._choose(request, draft, tracker)
-        if isinstance(written, Choice):
-            draft = await asyncio.to_thread(self.draft, replace(request, choice=written))
-            written = WrittenSummary(
-                written.notes, written.model, written.usage, problems, written.problem
-            )
-        elif written is None:
-            written, failures = await self._write(self._job(request, draft), request, tracker)
-            problems = (*problems, *failures)
-        else:
-            problems = written.failures
+        found = written or await self._choose(request, draft, tracker)
+        match found:
+            case Choice():
+                draft = await asyncio.to_thread(self.draft, replace(request, choice=found))
+                problems = found.failures
+                written = WrittenSummary(
+                    found.notes, found.model, found.usage, problems, found.problem
+                )
+            case WrittenSummary():
+                written, problems = found, found.failures
+            case NoChoice(problems=problems):
+                written = None
+            case None:
+                job = self._job(request, draft)
+                written, problems = await self._write(job, request, tracker)
         prose = await asyncio.to_thread(
             finished_prose,
             written,
@@ -162,30 +165,39 @@ class CompactionService:
 
     async def _choose(
         self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
-    ) -> tuple[Choice | None, tuple[str, ...]]:
-        """What a model wants kept, or None, and what went wrong on the way.
+    ) -> Choice | NoChoice | None:
+        """What a model wants kept; None where none is asked, as it does not fit.
 
-        That is the model of the conversation, unless the settings name another; where that one
-        cannot be asked, the others.
+        That is the model of the conversation, unless the settings name another; where one cannot
+        be reached, the next.
         """
         if self._curator is None or request.window < _LEAST_WINDOW:
-            return None, ()
+            return None
         template = template_named(request.settings.template)
         ask = await asyncio.to_thread(make_ask, request, template=template, counter=self._counter)
         judge = SummaryJudge(template, draft.source, self._counter, ask.budget.notes)
-        choose = partial(self._curator.choose, ask=ask, judge=judge, tracker=tracker)
-        problems: tuple[str, ...] = ()
-        if request.live is not None:
-            choice, problems = await choose(request.live, request.model, request.window)
-            if choice is not None:
-                return choice, problems
         found = candidates(self._models, request.settings, request.model)
-        for model in found.models:
-            choice, failures = await choose(None, model.ref, model.info.window)
-            problems = (*problems, *failures)
-            if choice is not None:
-                return choice, problems
-        return None, problems
+        ways: list[tuple[ModelRequest | None, ModelRef, int]] = [
+            (None, model.ref, model.info.window) for model in found.models
+        ]
+        if request.live is not None:
+            ways.insert(0, (request.live, request.model, request.window))
+        problems, is_asked, out_of_reach = found.problems, False, set[ModelRef]()
+        for live, model, window in ways:
+            if model in out_of_reach:
+                continue
+            choice = await self._curator.choose(live, model, window, ask, judge, tracker)
+            match choice:
+                case Choice():
+                    return replace(choice, failures=(*problems, *choice.failures))
+                case NoChoice():
+                    problems, is_asked = (*problems, *choice.problems), True
+                    out_of_reach.add(model)
+                    if live is not None and choice.has_answered:
+                        break  # code knows more than a model that was not there
+                case None:
+                    pass
+        return NoChoice(problems, has_answered=False) if is_asked else None
 
     async def summarise_branch(
         self,

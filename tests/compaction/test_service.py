@@ -59,7 +59,7 @@ def request(
     path: tuple[Entry, ...],
     *,
     focus: str = "",
-    window: int = 100_000,
+    window: int = 30_000,
     tokens_before: int = 10_000,
     previous: Carryover | None = None,
 ) -> CompactionRequest:

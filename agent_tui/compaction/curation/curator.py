@@ -40,6 +40,7 @@ class Choice:
         model: Who chose.
         problem: What the notes lack, as a clause; empty if nothing.
         usage: What the requests for it used.
+        failures: What went wrong before, one clause each.
     """
 
     notes: str
@@ -47,6 +48,20 @@ class Choice:
     model: ModelRef
     problem: str = ""
     usage: Usage | None = None
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoChoice:
+    """A model was asked in vain.
+
+    Args:
+        problems: What went wrong, one clause each.
+        has_answered: The answers were of no use; else there was none.
+    """
+
+    problems: tuple[str, ...]
+    has_answered: bool
 
 
 class Curator:
@@ -77,8 +92,8 @@ class Curator:
         ask: Ask,
         judge: SummaryJudge,
         tracker: RequestTracker,
-    ) -> tuple[Choice | None, tuple[str, ...]]:
-        """What a model wants kept, or None, and what went wrong on the way.
+    ) -> Choice | NoChoice | None:
+        """What a model wants kept; None where question and answer do not fit its window.
 
         Args:
             live: The next request of the conversation, if its model is asked; else None.
@@ -89,7 +104,7 @@ class Curator:
             tracker: Told of the progress and of what was paid.
         """
         if model in self._unable:
-            return None, ()
+            return NoChoice((f"{model.name}: no answer of use, earlier",), has_answered=True)
         text = ask.text
         if live is not None:
             base, size = live, ask.budget.used + self._counter.count_text(text)
@@ -99,10 +114,11 @@ class Curator:
             made = text_request(model, "", system=SYSTEM_PROMPT, max_output_tokens=most)
             base = replace(made, messages=())
             size = self._counter.count_text(text)
-        if (size + ask.budget.notes + _REPLY_TOKENS) > window:
-            return None, ()
+        if size + ask.budget.notes + _REPLY_TOKENS > window:
+            return None
         failures: list[str] = []
         problem = ""
+        found: Choice | None = None
         for number in range(_TRIES):
             asked = text + (ask_again(problem) if problem else "")
             messages = (*base.messages, UserMessage(content=asked))
@@ -111,15 +127,19 @@ class Curator:
                 request = replace(base, messages=messages, purpose="summary")
                 reply = await self._client.ask(request, phase, tracker)
             except ProviderError as error:
-                return None, (*failures, failure_of(model, error))
+                return NoChoice((*failures, failure_of(model, error)), has_answered=False)
             answer = read_answer(reply.text, ask.pieces)
             choice = self._judged(reply, answer, ask, judge, model)
             if isinstance(choice, Choice):
-                return replace(choice, usage=tracker.total), tuple(failures)
-            problem = choice
+                found = choice
+                if choice.picks or not choice.problem:
+                    break
+            problem = choice if isinstance(choice, str) else choice.problem
             failures.append(f"{model.name}: {problem}")
+        if found is not None:
+            return replace(found, usage=tracker.total, failures=tuple(failures))
         self._unable.add(model)
-        return None, tuple(failures)
+        return NoChoice(tuple(failures), has_answered=True)
 
     def _judged(
         self,
@@ -134,8 +154,7 @@ class Curator:
             case RefusedSummary(problem=problem):
                 return problem
             case ThinSummary(text=text, problem=problem):
-                if not answer.picks:
-                    return problem
+                pass
             case LongSummary(text=text) | AcceptedSummary(text=text):
                 problem = ""
         fitted = fit_to_tokens(
