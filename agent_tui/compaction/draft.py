@@ -285,6 +285,7 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
         ),
         template=template,
         focus=request.focus,
+        through=live.entries[-1].id if live.entries else "",
     )
 
 
@@ -320,7 +321,7 @@ class _Planner:
         )
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
-        self._sections_room = _sections_room(room, newest)
+        self._sections_room = _sections_room(room, max(newest, self._since_choice()))
         self.kept = Kept()
 
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
@@ -349,6 +350,14 @@ class _Planner:
         sections = self._sections(cut, way[0])
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
+
+    def _since_choice(self) -> int:
+        """Tokens of what the model had not seen when it chose."""
+        choice, live = self._request.choice, self._live
+        ids = [entry.id for entry in live.entries]
+        if choice is None or choice.through not in ids:
+            return 0
+        return sum(live.tokens[ids.index(choice.through) + 1 :])
 
     def _cut(self, shown: frozenset[str], room: int) -> tuple[int, Tail]:
         tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)

@@ -49,6 +49,10 @@ _LARGEST_FILE = 400_000
 _PROSE_CHARS = 2_000
 _REFUSED = "Not compacted: a PreCompact hook refused: {why}"
 
+_SINCE_SHARE = 0.4
+"""Of the target, what may come between a summary that is written ahead and its compaction: all of
+that stays as it is."""
+
 _LOOK_AGAIN_PARTS = 50
 """A context that has grown by less than this part of the window needs no second look."""
 
@@ -223,7 +227,7 @@ class Compactor:
         time from the work.
         """
         conversation, background = self._conversation, self._background
-        settings, usage = conversation.settings, conversation.usage
+        settings, usage, limits = conversation.settings, conversation.usage, conversation.limits
         grown = usage.used - background.begun_at_tokens
         if (
             settings.background
@@ -233,6 +237,7 @@ class Compactor:
             and not conversation.breaker.is_open
             and not background.is_there
             and grown >= usage.window // _LOOK_AGAIN_PARTS
+            and limits.trigger - usage.used <= int(limits.target * _SINCE_SHARE)
             and conversation.model_info.source != "server"
         ):
             background.begin(await self._request(""), self._count_usage)

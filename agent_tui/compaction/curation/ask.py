@@ -33,6 +33,7 @@ class Ask:
         budget: How much there is room for.
         template: The form of the notes.
         focus: What the person asked to pay attention to; may be empty.
+        through: The newest entry that the model sees when it is asked; empty where there is none.
     """
 
     units: Sequence[Unit]
@@ -41,6 +42,7 @@ class Ask:
     budget: Budget
     template: Template
     focus: str = ""
+    through: str = ""
 
     @property
     def text(self) -> str:

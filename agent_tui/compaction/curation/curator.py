@@ -38,6 +38,7 @@ class Choice:
         notes: Its notes, in the form of the template.
         picks: What is to stay word for word, in order of need.
         model: Who chose.
+        through: The newest entry that it had seen; empty where there is none.
         problem: What the notes lack, as a clause; empty if nothing.
         usage: What the requests for it used.
         failures: What went wrong before, one clause each.
@@ -46,6 +47,7 @@ class Choice:
     notes: str
     picks: tuple[Pick, ...]
     model: ModelRef
+    through: str = ""
     problem: str = ""
     usage: Usage | None = None
     failures: tuple[str, ...] = ()
@@ -160,7 +162,7 @@ class Curator:
         fitted = fit_to_tokens(
             text, template=ask.template, counter=self._counter, max_tokens=ask.budget.notes
         )
-        return Choice(fitted, answer.picks, model, problem)
+        return Choice(fitted, answer.picks, model, ask.through, problem)
 
 
 def _with_conversation(ask: Ask) -> str:
