@@ -9,6 +9,7 @@ from agent_tui.compaction.curation.ask import Ask, Budget
 from agent_tui.compaction.curation.curator import Choice
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import read_pieces
+from agent_tui.compaction.curation.proof import Proof, prove
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
 from agent_tui.compaction.plan import (
     CompactionPlan,
@@ -40,12 +41,13 @@ from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.batch import batch_id
 from agent_tui.compaction.tiers.units import read_units
+from agent_tui.compaction.transcript.text import UNLIMITED, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import Message, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger
+from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger, MessageEntry
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.tokens import TokenCounter
 
@@ -287,6 +289,21 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
         focus=request.focus,
         through=live.entries[-1].id if live.entries else "",
     )
+
+
+def prove_choice(request: CompactionRequest, choice: Choice, draft: Draft) -> Proof:
+    """Whether `draft`, made of `choice`, would have done for the steps that were made since."""
+    path = in_force(request.path)
+    ids = [entry.id for entry in path]
+    seen = set(ids[: ids.index(choice.through) + 1] if choice.through in ids else ())
+    edited = {edit.target_id for edit in draft.plan.edits}
+    kept = (
+        entry.message
+        for entry in draft.plan.kept_entries
+        if isinstance(entry, MessageEntry) and entry.id in seen - edited
+    )
+    shown = "\n".join((draft.summary(choice.notes), *message_texts(kept, UNLIMITED)))
+    return prove(path, choice.through, shown, _folders(request))
 
 
 def _notes_tokens(request: CompactionRequest, room: int) -> int:

@@ -6,11 +6,13 @@ from functools import partial
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
 from agent_tui.compaction.curation.curator import Choice, Curator, NoChoice
+from agent_tui.compaction.curation.proof import Proof
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
     make_ask,
     make_draft,
+    prove_choice,
     summary_tokens,
 )
 from agent_tui.compaction.model_client import (
@@ -129,10 +131,11 @@ class CompactionService:
             CompactionError: The result would not be smaller.
         """
         tracker = RequestTracker(on_progress, on_usage)
+        proof = Proof()
         found = written or await self._choose(request, draft, tracker)
         match found:
             case Choice():
-                draft = await asyncio.to_thread(self.draft, replace(request, choice=found))
+                draft, proof = await asyncio.to_thread(self._chosen, request, found)
                 problems = found.failures
                 written = WrittenSummary(
                     found.notes, found.model, found.usage, problems, found.problem
@@ -161,7 +164,20 @@ class CompactionService:
             ),
         )
         usage = tracker.total or (written.usage if written is not None else None)
-        return await asyncio.to_thread(self._result, request, draft, prose, usage)
+        result = await asyncio.to_thread(self._result, request, draft, prose, usage)
+        if sentence := proof.sentence:
+            note = f"{sentence[0].upper()}{sentence[1:]}. {result.note}".strip()
+            result = replace(result, note=note)
+        return result
+
+    def _chosen(self, request: CompactionRequest, choice: Choice) -> tuple[Draft, Proof]:
+        """The draft with what `choice` keeps, and with what steps since then would have missed."""
+        draft = self.draft(replace(request, choice=choice))
+        proof = prove_choice(request, choice, draft)
+        if proof.brought_back:
+            choice = replace(choice, picks=(*proof.brought_back, *choice.picks))
+            draft = self.draft(replace(request, choice=choice))
+        return draft, proof
 
     async def _choose(
         self, request: CompactionRequest, draft: Draft, tracker: RequestTracker

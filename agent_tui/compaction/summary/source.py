@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from agent_tui.compaction.transcript.text import TextLimits, message_texts
+from agent_tui.compaction.transcript.text import UNLIMITED, message_texts
 from agent_tui.messages import Message
 from agent_tui.sessions.entries import Ledger
 
@@ -14,9 +14,6 @@ from agent_tui.sessions.entries import Ledger
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
-
-_UNLIMITED = 1_000_000_000
-_WHOLE = TextLimits(user=_UNLIMITED, reply=_UNLIMITED, argument=_UNLIMITED, result=_UNLIMITED)
 
 _MANY_NAMES = 12
 """A conversation with fewer names of its own may well be summed up without any of them."""
@@ -130,7 +127,7 @@ def summary_source(
     """
     files = (*ledger.modified_files, *ledger.read_files)
     said = (*ledger.user_messages, *ledger.open_todos)
-    text = "\n".join((*message_texts(messages, _WHOLE), previous_prose, *files, *said))
+    text = "\n".join((*message_texts(messages, UNLIMITED), previous_prose, *files, *said))
     return SummarySource(text, _file_names(files) | _own_words(said), tokens)
 
 

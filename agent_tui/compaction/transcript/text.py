@@ -62,6 +62,9 @@ LIMITS = (
 )
 """From generous to tight; the tighter ones are for summarisers with a small window."""
 
+_NO_LIMIT = 1_000_000_000
+UNLIMITED = TextLimits(user=_NO_LIMIT, reply=_NO_LIMIT, argument=_NO_LIMIT, result=_NO_LIMIT)
+
 
 def escape_tags(text: str) -> str:
     """`text` with our own tags made harmless: nothing quoted can close or open a block."""
