@@ -60,6 +60,18 @@ def pinned_sentences(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def sentences_of(text: str) -> tuple[str, ...]:
+    """`text` taken apart at the ends of sentences and lines; joined, it is `text` again."""
+    parts: list[str] = []
+    for line in text.splitlines(keepends=True):
+        start = 0
+        for end in _SENTENCE_END.finditer(line):
+            parts.append(line[start : end.end()])
+            start = end.end()
+        parts.append(line[start:])
+    return tuple(filter(None, parts))
+
+
 def is_strong(sentence: str) -> bool:
     """Whether the rule is an order or a ban rather than a preference."""
     return bool(_STRONG.search(sentence))
