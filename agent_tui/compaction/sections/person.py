@@ -1,6 +1,7 @@
 """What the person said, word for word: repetitions go first, what states something goes last."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,32 +21,34 @@ _NUMBER_TOKENS = 4
 """What the number before a message takes."""
 
 _LINE_CHARS = 60
-_LINE_TOKENS = 24
-"""The line that a message leaves which states something, its id included."""
-
 _NEWEST = 2
 _SHORT_WORDS = 4
+_STATEMENT = 3
 _SAME = 0.8
+_SMALL_WORD = 3
 _GAP = "[…] "
-_LEFT_OUT = "[{count} messages left out here; recall finds them]"
+_LEFT_OUT = "[{count} of the later messages left out; recall finds them]"
 
 _WORD = re.compile(r"[^\W_][\w./:@$%#+-]*")
 _VALUE = re.compile(r"\d|[./_@$%#]\w|\w[A-Z]|`")
 _NAME = re.compile(r"(?<!^)(?<![.!?:]\s)\b[A-Z]\w*")
 _STATES = re.compile(
-    r"\b(?:is|are|was|were|will be|has|have|needs?|means|equals|uses|runs|lives|stands)\b"
-    r"|[:=]\s",
+    r"\b(?:is|are|was|were|will be|has|have|needs?|means|equals|uses|runs|lives|stands)\b",
     re.IGNORECASE,
 )
+_ASSIGNS = re.compile(r"\w[:=]\s+\w")
 
 
 @dataclass(slots=True)
 class _Sentence:
-    """One sentence of a message. `worth`: 0 says nothing new, 1 is plain, 2 states something."""
+    """One sentence of a message.
+
+    `worth`: 0 says nothing new, 1 is plain, 2 says what is, 3 has a value or a name, 4 is a rule.
+    """
 
     text: str
     worth: int
-    tokens: int
+    tokens: float
     is_there: bool = True
 
 
@@ -65,9 +68,9 @@ def said_by_person(
 
     All of them whole while there is room. Beyond it, these go one after the other until the rest
     fits: sentences that a later message says again or that say nothing ("go on"), the middle of
-    long messages, plain sentences from the oldest on, and at last statements (rules, and sentences
-    with a number, a name or a value), which leave a line with the id to recall them by. The first
-    message and the newest ones stay.
+    long messages, plain sentences from the oldest on, those that say what is, and at last those
+    with a number, a name or a value and rules, which leave a line with the id to recall them by
+    where there is room for that. The first message and the newest ones stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
@@ -78,10 +81,10 @@ def said_by_person(
     if sum(sizes) <= room_tokens:
         return [text for _, text in messages]
     kept = _read(messages, sizes, counter)
-    over = sum(sizes) - room_tokens
+    over: float = sum(sizes) - room_tokens
     over -= _leave_out(kept, 0, over)
     over = _shorten_long(kept, over, counter)
-    for worth in (1, 2):
+    for worth in (1, 2, 3, 4):
         over -= _leave_out(kept, worth, over)
     return _within(list(_lines(kept)), room_tokens, counter)
 
@@ -90,61 +93,72 @@ def _read(
     messages: Sequence[tuple[str, str]], sizes: Sequence[int], counter: TokenCounter
 ) -> list[_Message]:
     """The messages as sentences; the newest come first to tell what is said again later."""
-    later: list[frozenset[str]] = []
+    later: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     found: list[_Message] = []
     for (entry_id, text), tokens in zip(reversed(messages), reversed(sizes), strict=True):
-        rules = frozenset(pinned_sentences(text))
+        rules = pinned_sentences(text)
         sentences: list[_Sentence] = []
         for sentence in sentences_of(text):
             words = frozenset(word.casefold() for word in _WORD.findall(sentence))
-            is_said = any(_is_said(words, other) for other in later)
-            worth = 0 if is_said else _worth(sentence, words, rules)
-            sentences.append(_Sentence(sentence, worth, counter.count_text(sentence)))
-            if words and not is_said:
-                later.append(words)
+            longest = max(words, key=lambda word: (len(word), word), default="")
+            is_said = any(_is_said(words, other) for other in later[longest])
+            worth = 0 if is_said or not words else _worth(sentence, words, rules)
+            share = (tokens - _NUMBER_TOKENS) * len(sentence) / max(len(text), 1)
+            sentences.append(_Sentence(sentence, worth, share))
+            if not is_said:
+                for word in words:
+                    later[word].append(words)
         found.append(_Message(entry_id, text, tokens, sentences))
     return found[::-1]
 
 
 def _is_said(words: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether `other` says what `words` say: nearly the same words, and every value."""
-    if not words:
-        return True
-    if any(_VALUE.search(word) for word in words - other):
-        return False
-    return len(words & other) >= _SAME * len(words | other)
+    """Whether `other` says what `words` say: every word of some length, and nearly all of them."""
+    missing = words - other
+    return all(len(word) <= _SMALL_WORD and not _VALUE.search(word) for word in missing) and len(
+        missing
+    ) <= (1 - _SAME) * len(words)
 
 
-def _worth(sentence: str, words: frozenset[str], rules: frozenset[str]) -> int:
-    if any(sentence in rule or rule in sentence for rule in rules):
-        return 2
-    if _VALUE.search(sentence) or _NAME.search(sentence):
-        return 2
+def _worth(sentence: str, words: frozenset[str], rules: Sequence[str]) -> int:
+    plain = sentence.strip()
+    if any(plain in rule or rule in plain for rule in rules):
+        return 4
+    if _VALUE.search(plain) or _NAME.search(plain) or _ASSIGNS.search(plain):
+        return 3
     if len(words) <= _SHORT_WORDS:
         return 0
-    return 2 if _STATES.search(sentence) else 1
+    return 2 if _STATES.search(plain) else 1
 
 
 def _states(message: _Message) -> bool:
-    return any(sentence.worth == 2 for sentence in message.sentences)
+    return any(sentence.worth >= _STATEMENT for sentence in message.sentences)
 
 
-def _leave_out(messages: Sequence[_Message], worth: int, over: int) -> int:
-    """Leave out sentences of `worth`, the oldest first; the tokens that are gained."""
-    gained = 0
-    for message in messages[1:-_NEWEST]:
-        for sentence in message.sentences:
-            if gained >= over:
-                return gained
-            if sentence.worth == worth and sentence.is_there and message.is_whole:
-                sentence.is_there = False
-                is_all = not any(one.is_there for one in message.sentences)
-                left = _LINE_TOKENS if is_all and _states(message) else 0
-                gained += sentence.tokens + _NUMBER_TOKENS * is_all - left
+def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
+    """Leave out sentences of `worth`; the tokens that are gained.
+
+    The oldest go first, of statements the longest: so most of them stay.
+    """
+    found = [
+        (message, sentence)
+        for message in messages[1:-_NEWEST]
+        for sentence in message.sentences
+        if sentence.worth == worth and sentence.is_there and message.is_whole
+    ]
+    if worth >= _STATEMENT:
+        found.sort(key=lambda one: -one[1].tokens)
+    gained = 0.0
+    for message, sentence in found:
+        if gained >= over:
+            break
+        sentence.is_there = False
+        is_all = not any(one.is_there for one in message.sentences)
+        gained += sentence.tokens + _NUMBER_TOKENS * is_all
     return gained
 
 
-def _shorten_long(messages: Sequence[_Message], over: int, counter: TokenCounter) -> int:
+def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCounter) -> float:
     """Shorten long messages in the middle, all to the same size; what is still too much."""
     long = [
         message
@@ -154,7 +168,7 @@ def _shorten_long(messages: Sequence[_Message], over: int, counter: TokenCounter
     if over <= 0 or not long:
         return over
     sizes = [message.tokens for message in long]
-    share = max(_equal_share(sizes, sum(sizes) - over), _LEAST_TOKENS)
+    share = max(_equal_share(sizes, int(sum(sizes) - over)), _LEAST_TOKENS)
     for message in long:
         if message.tokens > share:
             ends = max((share - 20) // 2, 10)
@@ -192,25 +206,24 @@ def _text(message: _Message) -> str:
             parts.append(sentence.text)
         elif parts[-1:] != [_GAP]:
             parts.append(_GAP)
-    return f"{''.join(parts).strip()} {recall_mark(message.entry_id)}"
+    return "".join(parts).strip()
 
 
 def _within(lines: list[tuple[str, bool]], room: int, counter: TokenCounter) -> list[str]:
-    """`lines`, of those that are left of messages only as many of the newest as fit."""
+    """`lines`, of those that are left of messages only the newest that fit."""
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for text, _ in lines]
-    over = sum(sizes) - room
+    room -= sum(size for (_, is_rest), size in zip(lines, sizes, strict=True) if not is_rest)
     shown: list[str] = []
     left_out = 0
-    for (text, is_rest), size in zip(lines, sizes, strict=True):
-        if is_rest and (over > 0 or not text):
-            over -= size
+    for (text, is_rest), size in zip(reversed(lines), reversed(sizes), strict=True):
+        room -= size if is_rest and text else 0
+        if is_rest and (room < 0 or not text):
             left_out += 1
-            continue
-        if left_out:
-            shown.append(_LEFT_OUT.format(count=left_out))
-            left_out = 0
-        shown.append(text)
-    return shown if not left_out else [*shown, _LEFT_OUT.format(count=left_out)]
+        else:
+            shown.append(text)
+    if left_out:
+        shown.insert(-1, _LEFT_OUT.format(count=left_out))
+    return shown[::-1]
 
 
 def _equal_share(sizes: Sequence[int], room: int) -> int:

@@ -47,11 +47,11 @@ STATED = "The budget is $803 and must not be exceeded."
 
 def test_what_is_said_again_later_goes_first(counter: TokenCounter) -> None:
     texts = ["Fix the parser.", *[FILLER, "go on"] * 40, STATED, "yes", "What next?"]
-    lines = said_by_person(said(*texts), 60, counter)
+    lines = said_by_person(said(*texts), 40, counter)
     assert lines[0] == "Fix the parser."
     assert STATED in lines
     assert lines.count(FILLER) <= 1
-    assert lines[1].endswith("messages left out here; recall finds them]")
+    assert lines[1].endswith("of the later messages left out; recall finds them]")
     assert lines[-1] == "What next?"
 
 
@@ -70,7 +70,7 @@ def test_plain_sentences_go_before_statements(counter: TokenCounter) -> None:
     stated = [f"The budget of part {number} is ${number}00." for number in range(1, 9)]
     texts = ["Fix the parser.", *map(" ".join, zip(plain, stated, strict=True)), "Go.", "Now."]
     lines = said_by_person(said(*texts), 200, counter)
-    assert lines[1] == f"[…] {stated[0]} [recall id1]"
+    assert lines[1] == f"[…] {stated[0]}"
     assert all(any(one in line for line in lines) for one in stated)
 
 
@@ -79,20 +79,24 @@ def test_of_too_many_statements_the_oldest_leave_a_line_or_a_number(
 ) -> None:
     texts = [
         f"Part {number} of the plan is called P{number:03d} and belongs to team {number}, "
-        "which answers for all of it in every respect and until the very end of the year."
+        + "which answers for all of it in every respect and until the end of the year, " * 6
         for number in range(40)
     ]
-    lines = said_by_person(said(*texts), 900, counter)
+    lines = said_by_person(said(*texts), 1_500, counter)
     assert lines[0] == texts[0]
-    assert len(lines) > 30
     assert lines[-2:] == texts[-2:]
     assert any(line.startswith("Part ") and line.endswith("]") for line in lines)
-    assert sum(map(counter.count_text, lines)) <= 940
+    assert sum(map(counter.count_text, lines)) <= 1_540
 
 
 def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCounter) -> None:
     lines = said_by_person(said("first", "second", "third", "newest"), 0, counter)
-    assert lines == ["first", "[1 messages left out here; recall finds them]", "third", "newest"]
+    assert lines == [
+        "first",
+        "[1 of the later messages left out; recall finds them]",
+        "third",
+        "newest",
+    ]
 
 
 @settings(max_examples=60, deadline=None)
