@@ -20,9 +20,11 @@ from agent_tui.compaction.plan import (
     read_live,
 )
 from agent_tui.compaction.sections.compose import (
+    ASKED_SHARE,
     CHOSEN_WAY_SHARE,
     FILES_SHARE,
     KEPT_SHARE,
+    LEAST_KEPT,
     NOTES_SHARE,
     TAIL_SHARE,
     WAY_SHARE,
@@ -283,7 +285,7 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
             used=request.estimated_before,
             target=request.overhead_tokens + live.pinned_tokens + room,
             notes=_notes_tokens(request, room),
-            keep=int(room * KEPT_SHARE),
+            keep=int(room * ASKED_SHARE),
         ),
         template=template,
         focus=request.focus,
@@ -407,16 +409,20 @@ class _Planner:
         )
         if choice is None:
             return make(self._record)
+        self.kept = Kept()
+        without_files = make(self._record, files_room=0)
+        taken = self._size(without_files, way, "")
+        left = int(self._sections_room * (1 - TAIL_SHARE)) - taken
+        least, most = (int(self._sections_room * share) for share in (LEAST_KEPT, KEPT_SHARE))
         self.kept = keep_excerpts(
             choice.picks,
-            staying=kept,
+            staying=kept | without_files.task_ids,
             files=self._record.files,
             on_disk=request.on_disk,
-            room_tokens=int(self._sections_room * KEPT_SHARE),
+            room_tokens=max(min(left, most), least),
             counter=self._counter,
         )
-        taken = self._size(make(self._record, files_room=0), way, "")
-        left = int(self._room * (1 - TAIL_SHARE)) - taken
+        left -= self._counter.count_text(self.kept.text)
         files_room = max(min(left, int(self._sections_room * FILES_SHARE)), 0)
         files = tuple(f for f in self._record.files if f.path not in self.kept.paths)
         return make(replace(self._record, files=files), files_room=files_room)

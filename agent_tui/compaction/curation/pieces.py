@@ -14,6 +14,9 @@ from agent_tui.tokens import TokenCounter
 _LEAST_TOKENS = 40
 """A shorter result is said in the notes, or stays with the newest messages."""
 
+_LEAST_CALL_TOKENS = 150
+"""A shorter edit or command: its outcome says more."""
+
 _LEAST_SAID_TOKENS = 400
 """What a person says stays anyway, unless it is a long paste."""
 
@@ -160,13 +163,22 @@ def _call(call: ToolCall) -> _Draft | None:
     if action.kind == "write" and (body := written_text(call.arguments)) is not None:
         return _Draft("call", "write", _lines(body), path=action.path, is_change=True)
     if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):
-        return _Draft("call", "edit", _lines("\n".join(made)), path=action.path, is_change=True)
-    least = 2 * _LEAST_TOKENS
+        text = "\n".join(made)
+        return _Draft(
+            "call",
+            "edit",
+            _lines(text),
+            path=action.path,
+            is_change=True,
+            least_tokens=_LEAST_CALL_TOKENS,
+        )
     if action.command:
         label = f"your command: {action.command}"
-        return _Draft("call", label, _lines(action.command), least_tokens=least)
+        return _Draft("call", label, _lines(action.command), least_tokens=_LEAST_CALL_TOKENS)
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
-    return _Draft("call", _call_words(action), _lines("\n".join(texts)), least_tokens=least)
+    return _Draft(
+        "call", _call_words(action), _lines("\n".join(texts)), least_tokens=_LEAST_CALL_TOKENS
+    )
 
 
 def _call_words(action: Action) -> str:

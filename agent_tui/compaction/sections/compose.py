@@ -55,9 +55,11 @@ COMMANDS_SHARE = 0.03
 FILES_SHARE = 0.30
 WAY_SHARE = 0.15
 NOTES_SHARE = 0.125
-KEPT_SHARE = 0.50
+ASKED_SHARE = 0.40
+LEAST_KEPT, KEPT_SHARE = 0.25, 0.50
 CHOSEN_WAY_SHARE = 0.06
-"""Where a model has chosen what stays: its notes, its excerpts, and the way so far."""
+"""Where a model chooses what stays: its notes, the excerpts that it is asked for, those that stand
+there, and the way so far."""
 
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
