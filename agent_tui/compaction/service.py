@@ -42,6 +42,11 @@ _LEAST_WINDOW = 32_000
 """Tokens. In a smaller one, the question what to keep takes too much of what there is."""
 
 
+_SMALL_SHARE = 0.25
+"""To free more of the context, messages that the work still needs would become single lines: real
+sessions went on better from a summary that has the files as they are."""
+
+
 class CompactionService:
     """Plans, summarises (with a model or without) and puts the result together.
 
@@ -98,8 +103,8 @@ class CompactionService:
         return make_draft(replace(request, is_without_model=is_without), counter=self._counter)
 
     def needs_summary(self, request: CompactionRequest) -> bool:
-        """Whether the tiers without a model would not come down to the target."""
-        return tiers_for(request, self._counter).tokens_after > request.target_tokens
+        """Whether shorter messages alone would not do."""
+        return not shortening_does(tiers_for(request, self._counter), request.target_tokens)
 
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
@@ -308,6 +313,13 @@ class CompactionService:
             note=prose.note,
             focus=request.focus,
         )
+
+
+def shortening_does(tiers: TierPlan, target_tokens: int) -> bool:
+    """Whether `tiers` come down to the target, and free little enough to be done alone."""
+    wanted = tiers.tokens_before - target_tokens
+    is_small = wanted <= _SMALL_SHARE * tiers.tokens_before
+    return is_small and tiers.tokens_after <= target_tokens
 
 
 def tiers_for(request: CompactionRequest, counter: TokenCounter, up_to: Tier = 2) -> TierPlan:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
-from agent_tui.compaction.service import CompactionService, tiers_for
+from agent_tui.compaction.service import CompactionService, shortening_does, tiers_for
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.errors import CompactionError, NothingToCompactError
@@ -52,7 +52,7 @@ class TieredStrategy:
             gained = tiers.tokens_before - tiers.tokens_after
             if gained < request.least_gain_tokens or not tiers.edits:
                 tiers = None
-            elif tiers.tokens_after <= request.target_tokens:
+            elif shortening_does(tiers, request.target_tokens):
                 return _shortened(tiers)
         try:
             return await self._summarised(request, on_progress, on_usage)

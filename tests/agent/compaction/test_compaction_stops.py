@@ -103,7 +103,10 @@ async def test_an_abort_at_any_event_leaves_all_or_nothing(stage: Stage, way: Wa
 
 
 def has_begun(event: AgentEvent) -> bool:
-    return isinstance(event, CompactionProgress) and event.phase in ("summarising", "choosing what to keep")
+    return isinstance(event, CompactionProgress) and event.phase in (
+        "summarising",
+        "choosing what to keep",
+    )
 
 
 def is_halfway(event: AgentEvent) -> bool:

@@ -66,17 +66,29 @@ def context_bytes(runtime: AgentRuntime) -> str:
 
 
 async def read_all(
-    stage: Stage, rounds: int = 9, *last: Reply
+    stage: Stage, rounds: int = 9, *last: Reply, target: float = 0
 ) -> tuple[AgentRuntime, ScriptedProvider, list[AgentEvent]]:
     write_files(stage, rounds)
     provider = ScriptedProvider(reading(rounds, *last))
     runtime = stage.runtime(provider, window=WINDOW)
+    if target:
+        wanted = runtime.conversation.settings.model_copy(update={"target": target})
+        runtime.use_settings(Settings(compaction=wanted))
     events = await collect(runtime.submit("Read all files."))
     return runtime, provider, events
 
 
+NEAR = 0.72
+"""A target so near to the trigger that shortening alone is enough."""
+
+
+async def test_to_free_much_the_sections_are_written_at_once(stage: Stage):
+    _, _, events = await read_all(stage)
+    assert all(event.summary for event in of_kind(events, CompactionFinished))
+
+
 async def test_old_outputs_are_shortened_before_any_summary_is_asked_for(stage: Stage):
-    runtime, provider, events = await read_all(stage)
+    runtime, provider, events = await read_all(stage, target=NEAR)
     finished = of_kind(events, CompactionFinished)
     assert finished
     assert {request.purpose for request in provider.requests} == {"turn"}
@@ -90,7 +102,7 @@ async def test_old_outputs_are_shortened_before_any_summary_is_asked_for(stage: 
 
 
 async def test_the_edits_of_one_compaction_are_one_batch_with_a_report_behind(stage: Stage):
-    runtime, _, events = await read_all(stage)
+    runtime, _, events = await read_all(stage, target=NEAR)
     first = of_kind(events, CompactionFinished)[0]
     entries = runtime.conversation.log.path_entries()
     at = [entry.id for entry in entries].index(first.entry_id)
@@ -193,7 +205,7 @@ async def test_there_is_no_compaction_for_the_model_where_little_is_in_use(stage
 
 
 async def test_what_was_shortened_can_be_recalled_by_the_id_in_its_place(stage: Stage):
-    runtime, provider, _ = await read_all(stage)
+    runtime, provider, _ = await read_all(stage, target=NEAR)
     edit = next(
         e
         for e in runtime.conversation.log.path_entries()
@@ -214,7 +226,7 @@ async def test_what_was_shortened_can_be_recalled_by_the_id_in_its_place(stage: 
 
 
 async def test_undoing_edits_gives_the_same_bytes_as_before_them(stage: Stage):
-    runtime, _, _ = await read_all(stage)
+    runtime, _, _ = await read_all(stage, target=NEAR)
     edits = [
         entry
         for entry in runtime.conversation.log.path_entries()
@@ -366,6 +378,8 @@ async def test_no_summary_is_made_ahead_where_shortening_will_do(stage: Stage):
     write_files(stage, 9)
     provider = ScriptedProvider(reading(9))
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
+    near = runtime.conversation.settings.model_copy(update={"target": NEAR})
+    runtime.use_settings(Settings(compaction=near))
     await collect(runtime.submit("Read all files."))
     assert summaries_asked(provider) == 0
 

@@ -85,7 +85,8 @@ def test_of_too_many_statements_the_oldest_leave_a_line_or_a_number(
     lines = said_by_person(said(*texts), 1_500, counter)
     assert lines[0] == texts[0]
     assert lines[-2:] == texts[-2:]
-    assert any(line.startswith("Part ") and line.endswith("]") for line in lines)
+    gone = [line for line in lines if line.startswith("Part ") and line.endswith("]")]
+    assert gone or "of the later messages left out" in lines[1]
     assert sum(map(counter.count_text, lines)) <= 1_540
 
 
