@@ -17,7 +17,7 @@ from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
-from agent_tui.tools.sandbox.hints import stray_hint, wall_hint
+from agent_tui.tools.sandbox.hints import outside_hint, stray_hint, wall_hint
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.sandbox.watch import Settled
 
@@ -225,7 +225,9 @@ def _hints(
     if failed is not None and keeper.is_over:
         hints.append(_WALL_FELL)
     elif failed is not None:
-        hints.append(wall_hint(failed.text, wall.view(context.cwd), is_network_told=is_told))
+        view = wall.view(context.cwd)
+        hint = wall_hint(failed.text, view, is_network_told=is_told)
+        hints.append(hint or ("" if view.stand_in else outside_hint(failed.text)))
     return list(filter(None, hints))
 
 
