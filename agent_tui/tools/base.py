@@ -180,6 +180,7 @@ class ToolContext:
         secrets: Those keys, which no output that is kept may hold.
         todos: The present plan; the todo tool replaces it.
         default_timeout_s: For commands that name none.
+        waited_s: How long the person has been waited for, which does not count for a timeout.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
         jobs: The commands that go on in the background.
@@ -209,6 +210,7 @@ class ToolContext:
     environ: dict[str, str]
     todos: list[Todo]
     default_timeout_s: float = 120.0
+    waited_s: Callable[[], float] = lambda: 0.0
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact

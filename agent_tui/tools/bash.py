@@ -238,7 +238,10 @@ async def _wait(
     if arguments.background:
         await command.wait(_SETTLE_S)
     else:
-        await command.wait_for_shell(arguments.timeout or context.default_timeout_s)
+        left_s, waited_s = arguments.timeout or context.default_timeout_s, context.waited_s()
+        while left_s > 0 and not await command.wait_for_shell(left_s):
+            waited_before_s, waited_s = waited_s, context.waited_s()
+            left_s = waited_s - waited_before_s
     if not command.is_running:
         return ()
     is_late = command.exit_code is None and arguments.timeout is not None
