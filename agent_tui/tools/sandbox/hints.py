@@ -45,7 +45,7 @@ _CAUSES: Final = (
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
-    (_LOOPBACK, "the sandbox has a loopback of its own, where servers outside are not found"),
+    (_LOOPBACK, "the sandbox has its own loopback: servers outside do not answer there"),
 )
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
