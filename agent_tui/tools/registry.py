@@ -173,9 +173,11 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
         checked = check(arguments)
         # What is done is done where it was asked about, wherever a link leads by then.
         resolved: dict[str, Path] = {}
-        own = replace(context, resolved=resolved)
-        call = PreparedCall(tool.intent(checked, own), lambda: tool.run(checked, own))
-        return call if own.scratch is None else in_scratch(call, own.scratch)
+        intent = tool.intent(checked, replace(context, resolved=resolved))
+        call = PreparedCall(
+            intent, lambda: tool.run(checked, replace(context, resolved=resolved))
+        )  # what was decided about the call is in the context by then
+        return call if context.scratch is None else in_scratch(call, context.scratch)
 
     return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 
@@ -230,7 +232,7 @@ class ToolRegistry:
         """
         tool = self._named(name)
         if _names_temporary(arguments):
-            context = replace(context, scratch=self._scratch(context.cwd))
+            context.scratch = self._scratch(context.cwd)
         return tool.prepare(arguments, context)
 
     def _named(self, name: str) -> OfferedTool:

@@ -664,10 +664,11 @@ def _fell(why: str) -> ToolError:
 def _first_process(reading: int) -> int:
     """What bubblewrap tells of the first process inside; 0 where it tells nothing in time."""
     said = b""
+    waiting = select.poll()  # unlike select, for any number of open files
+    waiting.register(reading, select.POLLIN)
     with os.fdopen(reading, "rb", 0) as pipe:
         while not said.rstrip().endswith(b"}"):
-            ready, _, _ = select.select([pipe], [], [], _STANDS_WITHIN_S)
-            if not ready or not (chunk := pipe.read(4_096)):
+            if not waiting.poll(_STANDS_WITHIN_S * 1_000) or not (chunk := pipe.read(4_096)):
                 return 0
             said += chunk
     with suppress(ValueError, KeyError, TypeError):
