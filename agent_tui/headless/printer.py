@@ -230,7 +230,8 @@ def _refused_line(refused: Sequence[RefusedCall]) -> str:
     if len(refused) > _SHOWN_REFUSALS:
         shown.append(f"and {len(refused) - _SHOWN_REFUSALS} more")
     many = "1 tool call" if len(refused) == 1 else f"{len(refused)} tool calls"
-    return f"agent-tui: {many} refused: {'; '.join(shown)}. See --allow and --permission-mode."
+    options = "--allow, --allow-net and --permission-mode"
+    return f"agent-tui: {many} refused: {'; '.join(shown)}. See {options}."
 
 
 class _Watcher:

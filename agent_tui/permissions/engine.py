@@ -64,6 +64,10 @@ _GATE_IN_FULL = (
 )
 _FULL_NEEDS_RULE = "{why}. Mode full does not ask about that: it needs an allow rule."
 _RULE_HINT = " The user can allow it with: {rules}"
+_NETWORK_HINT = (
+    " If the network is all it needs, run it inside the sandbox; the user can allow hosts with "
+    "--allow-net."
+)
 _MAX_WHYS = 3
 _RECURSIVE_TOOLS = ("grep",)
 
@@ -102,6 +106,7 @@ class Verdict:
     told: str = ""
     meets: tuple[str, ...] = ()
     wanted_rules: tuple[str, ...] = ()
+    network_hint: str = ""
 
 
 _ALLOWED = Verdict("allow", "")
@@ -237,7 +242,8 @@ class PermissionEngine:
 
     def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
         if verdict.decision == "ask" and not self._is_interactive:
-            why = _NOBODY_TO_ASK.format(why=verdict.why) + _rule_hint(verdict.wanted_rules)
+            hint = _rule_hint(verdict.wanted_rules) + verdict.network_hint
+            why = _NOBODY_TO_ASK.format(why=verdict.why) + hint
             return replace(verdict, decision="deny", why=why, unapproved=verdict.why)
         return verdict
 
@@ -666,7 +672,9 @@ class PermissionEngine:
             return Verdict("deny", self._only_reading)
         engine = copy(self)
         engine.mode = "accept-edits" if self.mode == "full" else self.mode
-        wants = ", ".join(meets(parts, facts, self._guard)[:_MAX_WHYS])
+        wanted = meets(parts, facts, self._guard)
+        wants = ", ".join(wanted[:_MAX_WHYS])
+        network_hint = _NETWORK_HINT if any(map(_is_network, wanted)) else ""
         dangers = _listed(facts.dangers) or judge.may_be_denied(parts) or facts.asked
         why = "; ".join(filter(None, ("runs outside the sandbox", wants, dangers)))
         is_ruled = len(facts.changing) > len(facts.unlisted)
@@ -678,12 +686,20 @@ class PermissionEngine:
             by_parts = engine._rules_for_parts(intent, parts, facts)
             rules = by_parts or (rule_for_command(intent.command),)
         if self.mode == "full":
-            refusal = _GATE_IN_FULL.format(why=why) + _rule_hint(rules)
+            refusal = _GATE_IN_FULL.format(why=why) + _rule_hint(rules) + network_hint
             return Verdict("deny", refusal, unapproved=why)
         why += f'; the model says: "{intent.purpose}"' if intent.purpose else ""
         whole = rules[0] if len(rules) == 1 else rule_for_command(intent.command) if rules else ""
         by_parts = rules if len(rules) > 1 else ()
-        return Verdict("ask", why, whole, by_parts, by="protection", wanted_rules=rules)
+        return Verdict(
+            "ask",
+            why,
+            whole,
+            by_parts,
+            by="protection",
+            wanted_rules=rules,
+            network_hint=network_hint,
+        )
 
     def _allows_whole(self, command: str) -> bool:
         """Whether an allow rule stands for exactly `command`."""
@@ -835,6 +851,10 @@ def _unknown(command: str) -> CommandFacts:
     """What is known of a command that cannot be taken apart."""
     named = (named_part(command),)
     return CommandFacts(changing=named, unlisted=named)
+
+
+def _is_network(wanted: str) -> bool:
+    return wanted.partition(":")[0] == "network"
 
 
 def _rule_hint(rules: Sequence[str]) -> str:

@@ -20,7 +20,9 @@ _FETCHING = re.compile(
     r"|(?:npm|pnpm|yarn|bun|uv|poetry|cargo|go|gem|bundle|composer|docker|podman) (?:\S+ )?"
     r"(?:install|ci|add|get|update|publish|push|pull|login|sync|download|fetch)\b"
 )
-_REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|git@)([\w.-]+\.[a-z]+)", re.IGNORECASE)
+_REMOTE = re.compile(
+    r"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|git@)([\w.-]+\.[a-z]+)", re.IGNORECASE
+)
 _SERVICES = {"docker": "docker", "podman": "docker", "systemctl": "systemd", "sudo": "root"}
 _MOST_HOSTS = 3
 

@@ -22,6 +22,7 @@ from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.output import EmitOutput
 from agent_tui.tools.sandbox.held import HeldFile
+from agent_tui.tools.sandbox.scratch import Scratch
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
 """What a call can do: nothing outside the program, read files, change files, run commands, ask a
@@ -179,11 +180,13 @@ class ToolContext:
         secrets: Those keys, which no output that is kept may hold.
         todos: The present plan; the todo tool replaces it.
         default_timeout_s: For commands that name none.
+        waited_s: How long the person has been waited for, which does not count for a timeout.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
         jobs: The commands that go on in the background.
         open_texts: What an editor has open.
         resolved: What paths of this call lead to, so that it is decided once; None: each time.
+        scratch: What stands for ``/tmp`` in the sandbox, for a call that names a path there.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         may_show: Whether a rule of the person's lets commands in the sandbox see a file with keys.
@@ -207,6 +210,7 @@ class ToolContext:
     environ: dict[str, str]
     todos: list[Todo]
     default_timeout_s: float = 120.0
+    waited_s: Callable[[], float] = lambda: 0.0
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
@@ -223,6 +227,7 @@ class ToolContext:
     jobs: JobTable = field(default_factory=JobTable)
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
     resolved: dict[str, Path] | None = None
+    scratch: Scratch | None = None
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.
@@ -238,6 +243,8 @@ class ToolContext:
             if path.startswith("@") and not os.path.lexists(self.cwd / path):
                 path = path[1:]
             resolved = resolve_path(path, self.cwd)
+            if self.scratch is not None:
+                resolved = self.scratch.real(resolved)
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 resolved.lstat()
             if self.resolved is not None:
@@ -249,6 +256,7 @@ class ToolContext:
 
     def shown(self, path: Path) -> str:
         """`path` as it is named to the model and the person: relative inside the workspace."""
+        path = path if self.scratch is None else self.scratch.named(path)
         root = self.cwd.resolve()
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 

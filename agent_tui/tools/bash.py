@@ -17,7 +17,7 @@ from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
-from agent_tui.tools.sandbox.hints import stray_hint, wall_hint
+from agent_tui.tools.sandbox.hints import outside_hint, stray_hint, wall_hint
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.sandbox.watch import Settled
 
@@ -225,7 +225,9 @@ def _hints(
     if failed is not None and keeper.is_over:
         hints.append(_WALL_FELL)
     elif failed is not None:
-        hints.append(wall_hint(failed.text, wall.view(context.cwd), is_network_told=is_told))
+        view = wall.view(context.cwd)
+        hint = wall_hint(failed.text, view, is_network_told=is_told)
+        hints.append(hint or ("" if view.stand_in else outside_hint(failed.text)))
     return list(filter(None, hints))
 
 
@@ -236,7 +238,10 @@ async def _wait(
     if arguments.background:
         await command.wait(_SETTLE_S)
     else:
-        await command.wait_for_shell(arguments.timeout or context.default_timeout_s)
+        left_s, waited_s = arguments.timeout or context.default_timeout_s, context.waited_s()
+        while left_s > 0 and not await command.wait_for_shell(left_s):
+            waited_before_s, waited_s = waited_s, context.waited_s()
+            left_s = waited_s - waited_before_s
     if not command.is_running:
         return ()
     is_late = command.exit_code is None and arguments.timeout is not None

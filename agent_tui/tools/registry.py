@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
-from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.messages import FileTouches, JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import (
     ArgumentsT,
@@ -17,6 +17,7 @@ from agent_tui.tools.base import (
     Toolbox,
     ToolContext,
     ToolError,
+    ToolOutput,
 )
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
@@ -34,6 +35,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.tools.sandbox.scratch import Scratch
 from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
@@ -75,7 +77,58 @@ def default_toolbox(
         offered(ScopeTool()),
         offered(ExploreTool()),
         offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
+        scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
+
+
+def _has_no_scratch(_cwd: Path) -> None:
+    return None
+
+
+def _names_temporary(value: JsonValue) -> bool:
+    match value:
+        case str():
+            return "/tmp" in value
+        case dict():
+            return any(map(_names_temporary, value.values()))
+        case list():
+            return any(map(_names_temporary, value))
+        case _:
+            return False
+
+
+def in_scratch(call: PreparedCall, scratch: Scratch) -> PreparedCall:
+    """`call` in the names that commands have for its files, and what comes of it likewise."""
+    if not any(map(scratch.holds, call.intent.paths)):
+        return call
+    paths = tuple(map(scratch.named, call.intent.paths))
+    title = f"{call.intent.title} (the sandbox's)"
+
+    async def run() -> ToolOutput:
+        output = await call.run()
+        files = output.for_person.files
+        named = FileTouches(
+            read=_names(files.read, scratch),
+            written=_names(files.written, scratch),
+            edited=_names(files.edited, scratch),
+        )
+        text = output.for_model
+        if named.written or named.edited:
+            text = f"{text}\n[{_KEPT_UNTIL}]"
+        details = output.for_person.model_copy(update={"files": named})
+        return replace(output, for_model=text, for_person=details)
+
+    return PreparedCall(replace(call.intent, paths=paths, title=title), run)
+
+
+def _names(paths: tuple[str, ...], scratch: Scratch) -> tuple[str, ...]:
+    return tuple(str(scratch.named(Path(path))) for path in paths)
+
+
+_KEPT_UNTIL = (
+    "/tmp is the sandbox's own: commands see this file, the user does not, and it is deleted when "
+    "the conversation ends"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +174,26 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
         # What is done is done where it was asked about, wherever a link leads by then.
         resolved: dict[str, Path] = {}
         intent = tool.intent(checked, replace(context, resolved=resolved))
-        return PreparedCall(intent, lambda: tool.run(checked, replace(context, resolved=resolved)))
+        call = PreparedCall(
+            intent, lambda: tool.run(checked, replace(context, resolved=resolved))
+        )  # what was decided about the call is in the context by then
+        return call if context.scratch is None else in_scratch(call, context.scratch)
 
     return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 
 
 class ToolRegistry:
-    """A `Toolbox` over a fixed set of tools. Descriptions are read when first asked for."""
+    """A `Toolbox` over a fixed set of tools. Descriptions are read when first asked for.
 
-    def __init__(self, *tools: OfferedTool) -> None:
+    Args:
+        tools: In the order they are offered.
+        scratch: What commands in a folder have in the place of ``/tmp``.
+    """
+
+    def __init__(
+        self, *tools: OfferedTool, scratch: Callable[[Path], Scratch | None] = _has_no_scratch
+    ) -> None:
+        self._scratch = scratch
         self._tools = {tool.name: tool for tool in tools}
         self._specs: tuple[ToolSpec, ...] | None = None
         self._short_specs: tuple[ToolSpec, ...] | None = None
@@ -166,7 +230,10 @@ class ToolRegistry:
         Raises:
             ToolError: unknown tool, wrong arguments, or a call that cannot work.
         """
-        return self._named(name).prepare(arguments, context)
+        tool = self._named(name)
+        if _names_temporary(arguments):
+            context.scratch = self._scratch(context.cwd)
+        return tool.prepare(arguments, context)
 
     def _named(self, name: str) -> OfferedTool:
         tool = self._tools.get(name)

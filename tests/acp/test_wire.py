@@ -86,6 +86,7 @@ async def test_what_is_no_message_is_answered_and_reading_goes_on(
     assert answer["error"]["message"].endswith(".")
 
 
+@pytest.mark.thorough
 async def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_tui.sessions.file.chunks.MAX_LINE_BYTES", 1_000)
     monkeypatch.setattr(wire_module, "MAX_LINE_BYTES", 1_000)

@@ -120,6 +120,7 @@ def test_neither_screen_nor_provider_libraries_are_loaded() -> None:
     assert loaded.isdisjoint({"textual", "rich", "litellm"})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("summary_role", ["user", "system"])
 async def test_it_prints_what_the_next_request_of_a_live_session_sends(
     capsys: pytest.CaptureFixture[str],

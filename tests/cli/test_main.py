@@ -104,6 +104,7 @@ def test_continue_without_a_session_says_so(tmp_path, environ):
     assert "No session to continue" in done.stderr
 
 
+@pytest.mark.thorough
 def test_wrong_settings_are_named_and_the_program_goes_on(tmp_path, environ):
     config = tmp_path / "config"
     config.mkdir()
@@ -130,6 +131,7 @@ def test_the_tour_prints_json_and_continues(tmp_path, environ):
     assert result["session_id"] in listed.stdout
 
 
+@pytest.mark.thorough
 def test_a_person_continues_no_session_of_a_script_or_the_tour(tmp_path, environ):
     run_program("--demo", "-p", "hello", cwd=tmp_path, environ=environ)
     store = SessionStore(tmp_path / "data" / "sessions")
@@ -147,6 +149,7 @@ def test_the_command_line_says_what_makes_the_sessions(argv, origin):
     assert parse_arguments(argv).origin == origin
 
 
+@pytest.mark.thorough
 def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
     done = run_program(
         "--demo",

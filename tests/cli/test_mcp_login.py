@@ -30,6 +30,7 @@ def allowing(code: str = "code-1"):
     return show
 
 
+@pytest.mark.thorough
 async def test_what_logging_in_gives_is_kept_and_sent(stage):  # noqa: F811
     with McpHttpServer() as far:
         far.wants_login = True

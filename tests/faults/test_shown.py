@@ -201,6 +201,7 @@ def is_drawn(here: Screen, *words: str) -> bool:
     return all(word in drawn(here) for word in words)
 
 
+@pytest.mark.thorough
 async def test_on_the_screen_each_fault_is_told_and_the_prompt_stays_usable(
     own_folders: Path, server: OpenAiServer
 ) -> None:

@@ -118,6 +118,7 @@ def memory_mb() -> float:
     return psutil.Process().memory_info().rss / 2**20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("turns", "growth_mb"),
     [

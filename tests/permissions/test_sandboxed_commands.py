@@ -253,7 +253,11 @@ def test_the_question_at_the_gate_says_why_and_offers_the_sensible_prefix(worksp
     refused = _judge(_engine(workspace, "full"), "git push origin main", "outside")
     assert "--allow 'bash(git push *)'" in refused.why
     assert refused.unapproved == "runs outside the sandbox; network"
+    assert refused.why.endswith("the user can allow hosts with --allow-net.")
     unasked = _judge(_engine(workspace, is_interactive=False), "git push", "outside")
+    assert "--allow-net" in unasked.why
+    written = _judge(_engine(workspace, "full"), "touch /etc/x", "outside")
+    assert "--allow-net" not in written.why
     assert "--allow 'bash(git push *)'" in unasked.why
     grave = _judge(_engine(workspace, allow=("bash(*)",)), "git push --force", "outside")
     assert (grave.decision, grave.session_rule, grave.part_rules) == ("ask", "", ())

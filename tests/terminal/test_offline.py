@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from tests.support.pty_program import PtyProgram
 
 WATCHER = """
@@ -25,6 +27,7 @@ sys.addaudithook(_watch)
 LOOPBACK = ("'127.", "'localhost'", "'::1'", "b'localhost'")
 
 
+@pytest.mark.thorough
 def test_an_offline_start_opens_no_socket_but_loopback(environ, tmp_path):
     hooks = tmp_path / "hooks"
     hooks.mkdir()

@@ -48,6 +48,7 @@ def assert_only_lines(output: str) -> None:
     assert not re.search(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)", output)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("term", ["xterm-256color", pytest.param("dumb", marks=pytest.mark.slow)])
 def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_path, term):
     argv = [*demo, "--plain", "begin"]

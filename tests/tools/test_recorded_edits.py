@@ -107,6 +107,7 @@ async def test_every_recorded_edit_is_made_as_it_was(
     assert made > 50
 
 
+@pytest.mark.thorough
 async def test_no_recorded_edit_is_made_where_its_text_is_twice(
     context: ToolContext, workspace: Path
 ):

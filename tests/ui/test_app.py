@@ -121,6 +121,7 @@ async def test_a_paste_answers_no_approval_and_goes_into_the_draft(tmp_path: Pat
         assert ui.approval.display
 
 
+@pytest.mark.thorough
 async def test_a_message_that_could_not_be_said_comes_back(tmp_path: Path):
     window = ModelInfo(MODEL.name, 8_000, 1_000, source="setting")
     models = ListedModels(infos={MODEL.name: window})
@@ -560,6 +561,7 @@ async def test_a_tools_time_does_not_count_the_wait_for_an_answer(tmp_path: Path
         assert [tool.elapsed_s for tool in tools(ui)] == [2]
 
 
+@pytest.mark.thorough
 async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(tmp_path: Path):
     stage, loaded, models = Stage(tmp_path), Event(), ListedModels()
     runtime = asking(stage, DONE, models=models)

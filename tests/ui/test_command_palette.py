@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.key_actions import KeyMap
 from agent_tui.ui.keys import APP_BINDINGS
@@ -73,6 +75,7 @@ async def test_a_command_that_needs_an_argument_goes_into_the_prompt(tmp_path: P
         assert ui.app.focused is ui.app.prompt.area
 
 
+@pytest.mark.thorough
 async def test_an_action_of_a_key_is_done_and_the_menu_keeps_the_key_while_open(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.write("/co")

@@ -173,6 +173,7 @@ async def seeded(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
+@pytest.mark.thorough
 async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
     async with running_app(tmp_path, stage=await seeded(tmp_path)) as ui:
         await ui.send("/resume")
@@ -202,6 +203,7 @@ async def test_name_is_shown_in_the_status_bar(tmp_path: Path):
         assert ui.status.name == "parser work"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("argument", "suffix"), [("", ".md"), ("html", ".html"), ("jsonl", ".jsonl")]
 )
@@ -301,6 +303,7 @@ async def test_names_known_from_elsewhere_are_understood(tmp_path: Path, name: s
         assert registry.find(name) is registry.find(means) is not None
 
 
+@pytest.mark.thorough
 async def test_help_is_searched_by_words_and_opened_by_a_question_mark(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.pilot.press("question_mark")
@@ -342,6 +345,7 @@ async def test_theme_by_name(tmp_path: Path):
         assert ui.notices[-1].startswith("Unknown theme mauve.")
 
 
+@pytest.mark.thorough
 async def test_the_theme_picker_tries_on_and_takes_back(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/theme")

@@ -79,6 +79,7 @@ async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
         assert ui.path != path
 
 
+@pytest.mark.thorough
 async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_path: Path):
     async with at_work(tmp_path, held("still")) as ui:
         await ui.send("go")
@@ -196,6 +197,7 @@ async def test_ctrl_o_unfolds_what_a_compaction_did(tmp_path: Path):
         assert "1 message: thinking" in shown()
 
 
+@pytest.mark.thorough
 async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Path):
     async with at_work(tmp_path) as ui:
         expected, file = await ui.runtime.preview_compaction(), ui.path.read_bytes()
@@ -327,6 +329,7 @@ def test_help_tells_of_the_preview_and_of_undoing():
     assert uncompact.description == "Undo the last compaction"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answers", [("n",), ("escape",), ("y",)], ids=["no", "left", "yes"])
 async def test_compact_that_frees_next_to_nothing_asks_before_a_new_session_begins(
     tmp_path: Path, answers: tuple[str, ...]

@@ -125,6 +125,7 @@ async def test_at_the_end_again_much_that_was_put_above_is_let_go_of(
         await scroll_up(ui, "q2-0")
 
 
+@pytest.mark.thorough
 async def test_an_earlier_session_that_is_gone_is_said_where_it_would_be(tmp_path: Path):
     async with at_end_of_chain(tmp_path) as ui:
         gone = Path(ui.runtime.conversation.log.header.parent_session or "")

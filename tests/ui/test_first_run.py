@@ -115,6 +115,7 @@ async def test_an_empty_key_is_not_taken(tmp_path: Path):
         assert ui.app.screen is screen
 
 
+@pytest.mark.thorough
 async def test_a_found_server_can_be_used(tmp_path: Path):
     async with starting_app(tmp_path, first_run=keeping({})) as ui:
         await chooser(ui)
@@ -250,6 +251,7 @@ async def test_another_provider_is_asked_for_its_model_and_its_key(tmp_path: Pat
         assert ui.model == OTHER
 
 
+@pytest.mark.thorough
 async def test_a_provider_whose_key_is_not_known_is_used_as_it_is(tmp_path: Path):
     async with starting_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
         screen = await chooser(ui)
@@ -446,6 +448,7 @@ async def test_with_a_model_slash_model_is_the_picker(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [(80, 24), (40, 16), (120, 40)])
 async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path, size: tuple[int, int]):
     models = SlowModels(served(8, "a-model-with-quite-a-long-name-as-they-are-in-catalogues"))

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from textual.widgets import Static
 
 from agent_tui.agent.hooks.spec import HookSpec
@@ -87,6 +88,7 @@ async def test_the_page_shows_hooks_and_what_came_of_them(tmp_path: Path):
         assert ui.notices[-1] == "/hooks takes ask, not jump."
 
 
+@pytest.mark.thorough
 async def test_the_page_says_how_to_have_a_hook(tmp_path: Path):
     async with running_app(tmp_path, size=(110, 40)) as ui:
         await ui.send("/hooks")

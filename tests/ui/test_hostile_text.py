@@ -100,6 +100,7 @@ def chat_blocks() -> list[Block]:
     ]
 
 
+@pytest.mark.thorough
 async def test_every_kind_of_block_on_every_page_of_the_chat(tmp_path: Path):
     async with running_app(tmp_path, size=(150, 100)) as ui:
         chat = ui.chat

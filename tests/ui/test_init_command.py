@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.runtime import Stage
@@ -36,6 +38,7 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
         assert len(ui.notices) == 2, "nothing changed, so nothing is said"
 
 
+@pytest.mark.thorough
 async def test_init_says_when_what_was_written_is_not_obeyed_and_writes_nothing_in_plan_mode(
     tmp_path: Path,
 ):

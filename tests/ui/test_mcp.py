@@ -91,6 +91,7 @@ async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage
         await until(ui, lambda: stage.hub.servers[0].state == "ready")
 
 
+@pytest.mark.thorough
 async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
     of_project(stage, "first")
     of_project(stage, "second")
@@ -118,6 +119,7 @@ async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
         assert stage.notes("second") == []
 
 
+@pytest.mark.thorough
 async def test_esc_leaves_a_server_for_later_and_the_command_asks_again(stage, tmp_path):
     of_project(stage, "later")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
@@ -181,6 +183,7 @@ async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
         assert scrolled.scroll_offset.y == 0
 
 
+@pytest.mark.thorough
 async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
     stage.add("srv", fault="form")
     async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:

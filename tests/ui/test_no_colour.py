@@ -36,6 +36,7 @@ def coloured(ui: Ui) -> list[Segment]:
     ]
 
 
+@pytest.mark.thorough
 async def test_no_colour_is_on_any_screen(tmp_path: Path):
     (tmp_path / "work").mkdir()
     edit = call("c1", "write", path="a.py", content="def one():\n    return 'two'  # three\n")

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 
@@ -49,6 +50,7 @@ def rows_fit(screen: Numbers) -> bool:
     return all(len(str(option.prompt)) == width for option in listed.options)
 
 
+@pytest.mark.thorough
 async def test_rows_stay_whole_as_the_scrollbar_comes_and_goes(tmp_path: Path):
     async with picking(tmp_path, 60) as (ui, screen, _):
         field = screen.query_one(Input)
@@ -81,6 +83,7 @@ async def test_enter_takes_what_was_typed_before_the_rows_are_drawn(tmp_path: Pa
         assert picked == [299]
 
 
+@pytest.mark.thorough
 async def test_rows_that_are_not_drawn_are_told_of(tmp_path: Path):
     async with picking(tmp_path, MAX_SHOWN + 7) as (ui, screen, _):
         message = screen.query_one("#picker-message", Static)

@@ -33,6 +33,7 @@ async def test_ctrl_z_hands_the_terminal_to_the_shell_and_draws_again_afterwards
         assert ui.text == "draft"
 
 
+@pytest.mark.thorough
 async def test_ctrl_t_shows_and_hides_thinking(tmp_path: Path):
     reply = held(thinking="A secret thought.\nAnd another.")
     async with running_app(tmp_path, reply) as ui:
@@ -57,6 +58,7 @@ def talk_at_length(ui: Ui) -> None:
     ui.redraw()
 
 
+@pytest.mark.thorough
 async def test_the_chat_is_read_from_the_prompt(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         chat = ui.chat

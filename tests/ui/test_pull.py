@@ -98,6 +98,7 @@ async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path
         assert warmed == [PULLED.name]
 
 
+@pytest.mark.thorough
 async def test_a_double_enter_pulls_once(tmp_path: Path):
     local = FakeLocal(tmp_path)
     async with asked(tmp_path, local) as ui:
@@ -216,6 +217,7 @@ async def test_leaving_the_program_stops_the_pull(tmp_path: Path):
     assert local.stops == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50)])
 async def test_how_far_it_is_stays_in_sight_in_every_size(tmp_path: Path, size: tuple[int, int]):
     local = FakeLocal(tmp_path / "a" / "rather" / "long" / "way" / "to" / "the" / "models")

@@ -125,6 +125,7 @@ def test_a_command_inside_the_sandbox_is_answered_for_the_whole_session():
     assert len(answers_to(request)) == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("typed", ["y", "yyy", "n", "2", "j", "yynap", "any", "2yj"])
 async def test_an_answer_that_comes_too_early_is_no_answer_and_no_writing(
     tmp_path: Path, typed: str
@@ -274,6 +275,7 @@ async def test_early_arrows_do_not_bring_an_old_prompt_to_be_sent(tmp_path: Path
         assert ui.queued == ()
 
 
+@pytest.mark.thorough
 async def test_enter_behind_a_message_sends_it_and_answers_nothing(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
         await ask(ui)
@@ -393,6 +395,7 @@ async def test_a_long_answer_wraps_below_its_label(tmp_path: Path):
 # Questions of commands
 
 
+@pytest.mark.thorough
 async def test_arrows_enter_digits_and_letters_answer_any_question(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         answers: list[str | None] = []
@@ -406,6 +409,7 @@ async def test_arrows_enter_digits_and_letters_answer_any_question(tmp_path: Pat
         assert answers == ["read", "fork", "no", "no", "fork", None]
 
 
+@pytest.mark.thorough
 async def test_a_second_enter_does_not_answer_what_the_first_one_asked(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         now = [0.0]

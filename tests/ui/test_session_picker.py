@@ -121,6 +121,7 @@ async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
         await ui.until(lambda: "Nothing matches" in message(ui))
 
 
+@pytest.mark.thorough
 async def test_a_preview_is_drawn_as_the_chat_draws_it(tmp_path: Path):
     stage = Stage(tmp_path)
     asked = (
@@ -363,6 +364,7 @@ def test_ages_are_short(seconds: int, shown: str):
     assert age(then, now) == shown
 
 
+@pytest.mark.thorough
 async def test_a_picker_that_is_left_while_a_session_is_read_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -109,6 +109,7 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         assert (settings.compaction.trigger_at, settings.permission_mode) == (0.75, "plan")
 
 
+@pytest.mark.thorough
 async def test_themes_and_models_are_picked_as_elsewhere_and_used_at_once(tmp_path, file):
     async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings theme")

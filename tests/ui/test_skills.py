@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.page import PageScreen
@@ -14,6 +16,7 @@ def skill(folder: Path, name: str, text: str) -> None:
     path.write_text(f"---\ndescription: {text}\n---\nThe whole of {name}.", "utf-8")
 
 
+@pytest.mark.thorough
 async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
     skill(tmp_path, "release", "Make a release")
     skill(tmp_path, "review", "Look at a change")

@@ -175,6 +175,7 @@ async def test_the_tree_waits_for_the_end_of_a_turn(opened: Open):
         assert not isinstance(ui.app.screen, TreeScreen)
 
 
+@pytest.mark.thorough
 async def test_f_forks_from_a_message(opened: Open):
     async with opened() as ui:
         before = ui.path
@@ -400,6 +401,7 @@ async def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(t
     assert row_content(row, 60).cell_length == 60
 
 
+@pytest.mark.thorough
 async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path):
     stage = Stage(tmp_path)
     earlier = spoken(stage, ["one"])

@@ -3,6 +3,8 @@
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import pytest
+
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.diff import DiffScreen
@@ -97,6 +99,7 @@ async def test_talk_alone_and_files_alone(tmp_path: Path):
         assert present(tmp_path) == AFTER
 
 
+@pytest.mark.thorough
 async def test_the_tree_asks_too(tmp_path: Path):
     async with changing(tmp_path) as ui:
         await ui.send("Change them")

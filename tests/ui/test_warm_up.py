@@ -4,6 +4,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_tui.errors import ModelFileError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.chat.activity_line import SHOWN_AFTER_S
@@ -59,6 +61,7 @@ async def test_a_model_elsewhere_is_not_said_to_load(tmp_path: Path):
         warm.may_end.set()
 
 
+@pytest.mark.thorough
 async def test_a_turn_takes_the_line_over_and_counts_its_own_time(tmp_path: Path):
     warm, clock = Warming(), StillClock()
     reply = held()

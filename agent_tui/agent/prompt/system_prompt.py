@@ -32,9 +32,9 @@ is done.
 - Be brief."""
 
 _SANDBOX = """\
-Commands run in a sandbox: they write only in the folder and /tmp, see little of the home folder, \
-and reach only hosts the user allows. If a command fails because of that, repeat it with \
-`outside` and `why`: the user decides. Do not work around the sandbox."""
+Commands run in a sandbox: they write only in the folder and a temporary /tmp, see little of the \
+home folder, and reach only hosts the user allows. If a command fails because of that, repeat it \
+with `outside` and `why`: the user decides. Do not work around the sandbox."""
 _SHORT_SANDBOX = "Commands run in a sandbox. To leave it, call bash with `outside` and `why`."
 
 _SHORT_FOLDER_CHARS = 80

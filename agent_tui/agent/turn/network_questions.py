@@ -48,21 +48,26 @@ class NetworkQuestions:
         pending: Where answers come in.
         conversation: The present one.
         tell_idle: Takes notices while no activity is under way.
-
-    Attributes:
-        waited_s: How long the person was waited for, in all.
     """
 
     pending: PendingApprovals
     conversation: Callable[[], Conversation]
     tell_idle: Emit = field(default=lambda _event: None)
-    waited_s: float = field(default=0.0, init=False)
+    _waited_s: float = field(default=0.0, init=False)
+    _asked_at_s: float | None = field(default=None, init=False)
     _emit: Emit | None = field(default=None, init=False)
     _commands: int = field(default=0, init=False)
     _answers: dict[Target, str] = field(default_factory=dict[Target, str], init=False)
     _questions: dict[Target, _Question] = field(default_factory=dict[Target, _Question], init=False)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _untold: dict[str, str] = field(default_factory=dict[str, str], init=False)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that the person was waited for, in all, a question that stands included."""
+        asked_at_s = self._asked_at_s
+        now = 0.0 if asked_at_s is None else self.conversation().services.clock() - asked_at_s
+        return self._waited_s + now
 
     async def decide(self, wanted: Wanted) -> str:
         """Why a command may not connect to what it wants; empty where it may."""
@@ -155,13 +160,12 @@ class NetworkQuestions:
             request = _request(target, verdict)
             emit(ApprovalRequested(request))
             allowed = False
-            clock = self.conversation().services.clock
-            asked_at_s = clock()
+            self._asked_at_s = self.conversation().services.clock()
             try:
                 answer = await self.pending.wait(request.id)
                 allowed = answer.choice != "no"
             finally:
-                self.waited_s += clock() - asked_at_s
+                self._waited_s, self._asked_at_s = self.waited_s, None
                 emit(ApprovalResolved(request.id, allowed))
             self._keep(answer, verdict.session_rule, emit)
             decision: Decision = "allow" if allowed else "deny"

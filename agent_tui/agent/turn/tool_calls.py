@@ -532,6 +532,7 @@ class ToolRunner:
             environ=self._services.environ,
             todos=conversation.todos,
             default_timeout_s=self._services.bash_timeout_s,
+            waited_s=lambda: self.waited_s,
             limits=conversation.output_limits(
                 answered.calls, given_bytes=answered.given_bytes, done=answered.done
             ),

@@ -180,20 +180,21 @@ def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
         ToolError: the folder or the file cannot be written.
     """
     try:
-        if context.open_texts.take(path, content):
-            return
-        with opened_folder(path.parent, makes=True) as folder, scratch_beside(path) as scratch:
-            mode = _mode_of(path.name, folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            usual = 0o666 if mode is None else 0o600
-            descriptor = os.open(scratch.name, flags, usual, dir_fd=folder)
-            with os.fdopen(descriptor, "wb") as file:
-                if mode is not None:
-                    os.fchmod(file.fileno(), mode)
-                file.write(content)
-                file.flush()
-                sync_file(file.fileno())
-            os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        with opened_folder(path.parent, makes=True) as folder:
+            if context.open_texts.take(path, content):
+                return
+            with scratch_beside(path) as scratch:
+                mode = _mode_of(path.name, folder)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+                usual = 0o666 if mode is None else 0o600
+                descriptor = os.open(scratch.name, flags, usual, dir_fd=folder)
+                with os.fdopen(descriptor, "wb") as file:
+                    if mode is not None:
+                        os.fchmod(file.fileno(), mode)
+                    file.write(content)
+                    file.flush()
+                    sync_file(file.fileno())
+                os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error
 

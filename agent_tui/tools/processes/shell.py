@@ -167,11 +167,16 @@ class ShellCommand:
         if self._task.done() and not self._task.cancelled():
             self._task.result()
 
-    async def wait_for_shell(self, timeout_s: float) -> None:
-        """As `wait`, but no longer than the shell runs, and a moment for what it left running."""
+    async def wait_for_shell(self, timeout_s: float) -> bool:
+        """As `wait`, but no longer than the shell runs, and a moment for what it left running.
+
+        Returns:
+            Whether the shell has ended.
+        """
         ends = (self._task, self._left)
-        await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         await self.wait(0)
+        return bool(done)
 
     async def stop(self) -> None:
         """End all of it, and wait until it is gone."""

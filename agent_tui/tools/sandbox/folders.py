@@ -46,13 +46,23 @@ class StandIns:
         Raises:
             OSError: They cannot be made.
         """
-        base = self._base = self._base or self._make()
-        for name in ("tmp", _GATES):
-            (base / name).mkdir(mode=0o700, exist_ok=True)
+        scratch = self.scratch()
+        base = scratch.parent
+        (base / _GATES).mkdir(mode=0o700, exist_ok=True)
         home = Path(tempfile.mkdtemp(prefix=_HOME, dir=base))
         gate = Path(tempfile.mkdtemp(prefix=_GATE, dir=_SHORT))
         (base / _GATES / gate.name).touch()
-        return WallFolders(home, base / "tmp", gate)
+        return WallFolders(home, scratch, gate)
+
+    def scratch(self) -> Path:
+        """The one for ``/tmp``, which is made if need be.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        base = self._base = self._base or self._make()
+        (base / "tmp").mkdir(mode=0o700, exist_ok=True)
+        return base / "tmp"
 
     def strays(self, home: Path) -> list[str]:
         """What is new in the stand-ins for `home` since the last look.

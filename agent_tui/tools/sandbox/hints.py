@@ -1,9 +1,12 @@
-"""What to tell the model of a command that failed where the wall is the likely cause: pure."""
+"""What to tell the model of a command that failed where the wall is the likely cause."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+from agent_tui.safe_paths import path_exists
 
 _ASK: Final = "if it has to, run it again with outside: true and why, which asks the user"
 _NO_NETWORK: Final = re.compile(
@@ -42,8 +45,9 @@ _CAUSES: Final = (
     (_NOT_WRITABLE, f"{_WRITES} and /tmp, and not what programs outside obey (git's hooks, say)"),
     (_BUSY, "the sandbox holds this file in place, as programs outside obey it"),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
-    (_LOOPBACK, "the sandbox has a loopback of its own, where servers outside are not found"),
+    (_LOOPBACK, "the sandbox has its own loopback: servers outside do not answer there"),
 )
+_IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
 
 
@@ -91,6 +95,23 @@ def _hint_of_line(line: str, view: WallView) -> str:
         if (denied["path"] or denied["named"]).startswith("/tmp/"):
             return "there is no /tmp in the sandbox; write temporary files in $TMPDIR"
         return f"{_WRITES} and $TMPDIR; {_ASK}"
+    return ""
+
+
+def outside_hint(output: str) -> str:
+    """What to tell the model of a file in ``/tmp`` that is there, but not for commands. Blocking.
+
+    Args:
+        output: What a command that failed printed.
+    """
+    for line in output.splitlines():
+        if re.search(_MISSING, line, re.IGNORECASE):
+            for path in _IN_TMP.findall(line):
+                if path_exists(Path(path)):
+                    return (
+                        f"{path} exists outside only: /tmp is the sandbox's own; copy the file to "
+                        "the working folder with read and write, or run this with outside: true"
+                    )
     return ""
 
 

@@ -45,6 +45,7 @@ from agent_tui.tools.sandbox.mounts import (
 from agent_tui.tools.sandbox.plan import Backend, Border, SandboxPlan, WallFolders, plan_for
 from agent_tui.tools.sandbox.ports import WallPorts
 from agent_tui.tools.sandbox.proxy import NetworkGate
+from agent_tui.tools.sandbox.scratch import Scratch
 from agent_tui.tools.sandbox.seccomp import filter_program
 from agent_tui.tools.sandbox.watch import Covers, ObeyedWatch, Settled
 
@@ -284,6 +285,18 @@ class Sandbox:
             except OSError as error:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
+
+    def scratch(self, cwd: Path) -> Scratch | None:
+        """What commands in `cwd` have in the place of ``/tmp``; None where that is the machine's.
+
+        Blocking when first asked.
+        """
+        if self.state(cwd).backend != "bubblewrap":
+            return None
+        with suppress(OSError):  # then no wall stands, and its error says why
+            shared = (*self._folders(cwd), *own_program(), self.home.resolve())
+            return Scratch(self._stand_ins.scratch().resolve(), shared)
+        return None
 
     def is_coarse(self, cwd: Path) -> bool:
         """Whether the wall for `cwd` can neither hide nor protect files in folders worked in."""
@@ -651,10 +664,11 @@ def _fell(why: str) -> ToolError:
 def _first_process(reading: int) -> int:
     """What bubblewrap tells of the first process inside; 0 where it tells nothing in time."""
     said = b""
+    waiting = select.poll()  # unlike select, for any number of open files
+    waiting.register(reading, select.POLLIN)
     with os.fdopen(reading, "rb", 0) as pipe:
         while not said.rstrip().endswith(b"}"):
-            ready, _, _ = select.select([pipe], [], [], _STANDS_WITHIN_S)
-            if not ready or not (chunk := pipe.read(4_096)):
+            if not waiting.poll(_STANDS_WITHIN_S * 1_000) or not (chunk := pipe.read(4_096)):
                 return 0
             said += chunk
     with suppress(ValueError, KeyError, TypeError):

@@ -363,6 +363,7 @@ async def test_summaries_are_paid_for_and_the_bar_drops_at_once(stage: Stage):
     assert runtime.conversation.usage.is_estimate
 
 
+@pytest.mark.thorough
 async def test_the_scripted_tour_can_be_looped_over_too(stage: Stage):
     runtime = stage.runtime(demo_reply)
     plan = LoopPlan("What can you do with {item}?", 4, ("a", "b", "c", "d"), is_compressed=True)

@@ -52,7 +52,9 @@ def test_a_projects_servers_are_found_in_a_trusted_folder_and_not_yet_allowed(tm
 def test_without_trust_the_file_is_not_even_opened(tmp_path, project, monkeypatch):
     opened: list[Path] = []
     real = os.open
-    monkeypatch.setattr(os, "open", lambda path, *rest: opened.append(path) or real(path, *rest))
+    monkeypatch.setattr(
+        os, "open", lambda path, *rest, **named: opened.append(path) or real(path, *rest, **named)
+    )
     found = files(tmp_path, trusted=None).find(project)
     assert (found.servers, found.problems) == ((), ())
     assert project / ".mcp.json" not in opened

@@ -138,10 +138,10 @@ def test_what_cannot_be_read_is_named(place: Place, monkeypatch: pytest.MonkeyPa
     place.write(place.user, "other.md")
     opened = os.open
 
-    def refuse(asked, *rest):
+    def refuse(asked, *rest, **named):
         if Path(asked) == path:
             raise PermissionError(13, "Permission denied", str(asked))
-        return opened(asked, *rest)
+        return opened(asked, *rest, **named)
 
     monkeypatch.setattr(os, "open", refuse)
     found = place.look()
@@ -197,7 +197,9 @@ def test_only_what_changed_is_read_again(place: Place, monkeypatch: pytest.Monke
     place.look()
     opened: list[Path] = []
     real = os.open
-    monkeypatch.setattr(os, "open", lambda path, *rest: opened.append(path) or real(path, *rest))
+    monkeypatch.setattr(
+        os, "open", lambda path, *rest, **named: opened.append(path) or real(path, *rest, **named)
+    )
     paths[1].write_text("Another.")
     paths[2].unlink()
     place.write(place.user, "new.md")

@@ -30,6 +30,7 @@ def ledger_of_file(runtime, workspace):
     return build_ledger(entries, folders=(str(workspace),), previous=None)
 
 
+@pytest.mark.thorough
 async def test_files_that_commands_change_are_in_the_session_and_in_the_ledger(stage, repository):
     edit = "python3 -c \"open('a.py','a').write('x')\"; false"
     runtime = stage.runtime(

@@ -1,8 +1,10 @@
 """A keeper inside a wall is not trusted: what runs there may have taken its place."""
 
 import asyncio
+import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes.keeper import Confinement, ProcessKeeper
+from agent_tui.tools.sandbox import sandbox
 from tests.support.processes import gone, nap
 from tests.support.sandbox import needs_bwrap
 
@@ -113,3 +116,14 @@ async def test_a_cancelled_start_is_a_cancelled_call():
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
+
+
+def test_the_first_process_is_read_however_many_files_are_open():
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 1_300:
+        pytest.skip("so many files cannot be opened here")
+    reading, writing = os.pipe()
+    high = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, 1_200)
+    os.close(reading)
+    os.write(writing, b'{"child-pid": 12}\n')
+    os.close(writing)
+    assert sandbox._first_process(high) == 12  # pyright: ignore[reportPrivateUsage]

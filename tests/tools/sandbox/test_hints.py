@@ -11,8 +11,11 @@ HOME = "/home/ada"
         ("curl: (6) Could not resolve host: example.org", "hosts that are allowed"),
         ("npm ERR! getaddrinfo EAI_AGAIN registry", "hosts that are allowed"),
         ("curl: (56) CONNECT tunnel failed, response 403", "hosts that are allowed"),
-        ("curl: (7) Failed to connect to 127.0.0.1 port 5432: Couldn't connect", "of its own"),
-        ("connect ECONNREFUSED ::1:5432", "of its own"),
+        (
+            "curl: (7) Failed to connect to 127.0.0.1 port 5432: Couldn't connect",
+            "its own loopback",
+        ),
+        ("connect ECONNREFUSED ::1:5432", "its own loopback"),
         ("connect ECONNREFUSED 192.0.2.1:5432", ""),
         ("touch: cannot touch '/x': Read-only file system", "only in the working folders"),
         ("error: could not write config file .git/config: Device or resource busy", "git's"),

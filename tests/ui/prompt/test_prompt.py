@@ -20,6 +20,8 @@ async def write(pilot: Pilot[None], text: str) -> None:
 async def paste(pilot: Pilot[None], text: str) -> None:
     pilot.app.post_message(events.Paste(text))
     await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
 
 
 async def test_enter_sends_and_empties_the_prompt(pilot: Pilot[None], app: PromptApp):

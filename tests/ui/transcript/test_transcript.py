@@ -168,6 +168,7 @@ async def test_nothing_moves_while_heights_above_become_exact(pilot: Pilot[None]
     assert app.screen_rows() == before
 
 
+@pytest.mark.thorough
 async def test_paging_up_through_guessed_blocks_skips_nothing(pilot: Pilot[None]):
     app = app_of(pilot)
     app.chat.load([AssistantBlock(f"line {n}\n\n- a\n- b\n- c") for n in range(60)])
