@@ -209,7 +209,7 @@ async def test_what_was_shortened_can_be_recalled_by_the_id_in_its_place(stage: 
     edit = next(
         e
         for e in runtime.conversation.log.path_entries()
-        if isinstance(e, ContextEditEntry) and e.tier == 2
+        if isinstance(e, ContextEditEntry) and e.tier >= 1
     )
     assert f"[recall {edit.target_id}]" in str(edit.replacement)
     answers = iter([Reply(tool_calls=(call("r1", "recall", id=edit.target_id),)), Reply(text="ok")])
