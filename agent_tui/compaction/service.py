@@ -108,8 +108,9 @@ class CompactionService:
 
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
+        prose = draft.wanted_tokens if self.has_model else 0
         kept = request.overhead_tokens + draft.plan.kept_tokens
-        return kept + summary_tokens(draft.summary(""), self._counter) + draft.wanted_tokens
+        return kept + summary_tokens(draft.summary(""), self._counter) + prose
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage

@@ -111,7 +111,7 @@ def _as_json(text: str) -> tuple[str, list[str]] | None:
 
 def _pick(piece: Piece, spans: str) -> Pick | None:
     """A pick with spans that are in `piece`; None where all that are named lie outside of it."""
-    last = piece.first + len(piece.lines) - 1
+    last = piece.last
     named = [(int(a), int(b)) for a, b in _SPAN.findall(spans)]
     inside = [(max(a, piece.first), min(b, last)) for a, b in named if a <= last and b >= a]
     good = tuple(sorted((a, b) for a, b in inside if a <= b))

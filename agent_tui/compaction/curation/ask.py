@@ -56,6 +56,7 @@ class Ask:
             nothing=NOTHING,
             newest=self._newest,
             focus=_FOCUS.format(focus=escape_tags(self.focus)) if self.focus else "",
+            example=self._example,
             inventory="\n".join(escape_tags(piece.line) for piece in self._choosable) or NOTHING,
         )
 
@@ -63,6 +64,18 @@ class Ask:
     def _choosable(self) -> Sequence[Piece]:
         staying = self.staying_from
         return [piece for piece in self.pieces if not staying or piece.number < staying]
+
+    @property
+    def _example(self) -> str:
+        """Two lines of an answer: parts of the longest piece, and the first one whole."""
+        choosable = self._choosable
+        if not choosable:
+            return NOTHING
+        longest = max(choosable, key=lambda piece: len(piece.lines))
+        third = max(len(longest.lines) // 3, 1)
+        first, last = longest.first, longest.last
+        parts = f"{first}-{first + third - 1}, {last - third + 1}-{last}"
+        return f"#{longest.number} {parts}\n#{choosable[0].number}"
 
     @property
     def _newest(self) -> str:
@@ -101,7 +114,7 @@ Answer in two parts.
 
 First, notes of at most {notes:,} tokens, written for yourself as if you remembered nothing. Say \
 what quoting cannot: the goal and the newest request; what is done, what is in progress and \
-exactly where it broke off, what comes next; why things were decided the way they were; what \
+exactly where it stopped, what comes next; why things were decided the way they were; what \
 failed, why, and which ways led nowhere; which files are changed and not committed; the newest \
 test results in exact numbers; exact commands; traps. Copy paths, names, numbers and error \
 messages exactly. If you notice a mistake in the work so far, say so. Under an empty heading \
@@ -111,17 +124,17 @@ write {nothing}.
 {form}
 </notes>
 
-Second, what you need word for word in your next ten to sixty steps, at most {keep:,} tokens, in \
-order of need: one number from the list below per line, with the lines you need where a part is \
-enough. Keep the text of the task that is still to be done, the code that you will change or \
-imitate (with its imports and the signatures it calls), and output that you will use. Of a file, \
-name the lines once: those edited since are shown as they are now. Leave out what the notes say, \
-what is finished, and what stays anyway.
+Second, what you need word for word in your next ten to sixty steps, at most {keep:,} tokens (not \
+counting the notes and what stays anyway), in order of need: one number from the list below per \
+line, with the lines you need where a part is enough. Keep the text of the task that is still to \
+be done, the code that you will change or imitate (with its imports and the signatures it calls), \
+and output that you will use. Line numbers are those that you were shown, or counted from 1. If \
+the file was edited since, you get the lines as they are now, with what was added between them. \
+Leave out what the notes say, what is finished, and what stays anyway.
 
 <keep>
-#12 2600-2680
-#7
+{example}
 </keep>
 
-The list (number, what it is, its lines, its size):
+The list (number, what it is, its lines, its size), in the order of the conversation:
 {inventory}"""

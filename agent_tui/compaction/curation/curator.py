@@ -129,6 +129,8 @@ class Curator:
                 request = replace(base, messages=messages, purpose="summary")
                 reply = await self._client.ask(request, phase, tracker)
             except ProviderError as error:
+                if error.kind == "context_overflow":
+                    return None  # the window is smaller than it was said to be
                 return NoChoice((*failures, failure_of(model, error)), has_answered=False)
             answer = read_answer(reply.text, ask.pieces)
             choice = self._judged(reply, answer, ask, judge, model)

@@ -180,7 +180,7 @@ class _Filler:
 
     def _parts(self, pick: Pick) -> Iterator[_Excerpt]:
         piece = pick.piece
-        last = piece.first + len(piece.lines) - 1
+        last = piece.last
         for a, b in pick.spans or ((piece.first, last),):
             lines = piece.lines[a - piece.first : b - piece.first + 1]
             if not piece.path:

@@ -11,7 +11,7 @@ from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
 from agent_tui.tokens import TokenCounter
 
-_LEAST_TOKENS = 40
+_LEAST_TOKENS = 25
 """A shorter result is said in the notes, or stays with the newest messages."""
 
 _LEAST_CALL_TOKENS = 150
@@ -44,6 +44,7 @@ class Piece:
         path: The file that it is a view of, in one form; empty for other texts.
         remark: What the model should know of it: ``edited since``.
         is_change: It wrote or edited the file.
+        is_whole: It is all of the file, as written.
     """
 
     number: int
@@ -56,6 +57,12 @@ class Piece:
     path: str = ""
     remark: str = ""
     is_change: bool = False
+    is_whole: bool = False
+
+    @property
+    def last(self) -> int:
+        """Number of the last line."""
+        return self.first + len(self.lines) - 1
 
     @property
     def is_outdated(self) -> bool:
@@ -65,8 +72,7 @@ class Piece:
     @property
     def line(self) -> str:
         """How it is listed for the model."""
-        last = self.first + len(self.lines) - 1
-        span = f" {self.first}-{last}" if len(self.lines) > 1 else ""
+        span = f" {self.first}-{self.last}" if len(self.lines) > 1 else ""
         remark = f", {self.remark}" if self.remark else ""
         return f"#{self.number} {self.label}{span}, {self.tokens:,} tokens{remark}"
 
@@ -87,7 +93,7 @@ def read_pieces(
     """
     found = [*earlier, *(piece for unit in units for piece in _pieces_of(unit, folders, counter))]
     changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
-    listed = [(at, piece) for at, piece in enumerate(found) if piece.tokens]
+    listed = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
     return tuple(
         replace(
             piece,
@@ -95,6 +101,19 @@ def read_pieces(
             remark=_OUTDATED if changed.get(piece.path, -1) > at else piece.remark,
         )
         for number, (at, piece) in enumerate(listed, start=1)
+    )
+
+
+def _is_superseded(at: int, found: Sequence[Piece]) -> bool:
+    """Whether a later piece shows the same lines of the same file, or wrote all of it."""
+    piece = found[at]
+    if not piece.path:
+        return False
+    return any(
+        later.path == piece.path
+        and (later.is_whole or (later.first <= piece.first and later.last >= piece.last))
+        and (later.kind == "result" or later.is_whole)
+        for later in found[at + 1 :]
     )
 
 
@@ -116,6 +135,7 @@ def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Ite
                 tokens=tokens if is_listed else 0,
                 path=path,
                 is_change=draft.is_change,
+                is_whole=draft.is_whole,
                 remark=draft.remark,
             )
 
@@ -128,6 +148,7 @@ class _Draft:
     first: int = 1
     path: str = ""
     is_change: bool = False
+    is_whole: bool = False
     remark: str = ""
     least_tokens: int = _LEAST_TOKENS
 
@@ -161,7 +182,8 @@ def _call(call: ToolCall) -> _Draft | None:
     """What a call has written: a file, new text in a file, or a long command."""
     action = action_of(call)
     if action.kind == "write" and (body := written_text(call.arguments)) is not None:
-        return _Draft("call", "write", _lines(body), path=action.path, is_change=True)
+        lines = _lines(body)
+        return _Draft("call", "write", lines, path=action.path, is_change=True, is_whole=True)
     if action.kind == "edit" and (made := [new for _, new, _ in edits_in(call.arguments)]):
         text = "\n".join(made)
         return _Draft(

@@ -3,13 +3,15 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.draft import CompactionRequest, Draft
 from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.service import CompactionService, shortening_does, tiers_for
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.tokens import TokenCounter
+
+_MUCH_OVER = 1.2
 
 DESCRIPTION = "a summary, in this session"
 
@@ -55,7 +57,12 @@ class TieredStrategy:
             elif shortening_does(tiers, request.target_tokens):
                 return _shortened(tiers)
         try:
-            return await self._summarised(request, on_progress, on_usage)
+            draft = await asyncio.to_thread(self.service.draft, request)
+            expected = self.service.expected_tokens(request, draft)
+            is_over = expected > _MUCH_OVER * request.target_tokens
+            if is_over and tiers is not None and tiers.tokens_after <= request.target_tokens:
+                return _shortened(tiers)  # the newest exchange alone is larger than the target
+            return await self._summarised(request, draft, on_progress, on_usage)
         except NothingToCompactError:
             if tiers is None:
                 raise
@@ -66,10 +73,13 @@ class TieredStrategy:
             return _shortened(tiers, f"Shortened, but not summarised. {error}")
 
     async def _summarised(
-        self, request: CompactionRequest, on_progress: OnProgress, on_usage: OnUsage
+        self,
+        request: CompactionRequest,
+        draft: Draft,
+        on_progress: OnProgress,
+        on_usage: OnUsage,
     ) -> StrategyPlan:
         service = self.service
-        draft = await asyncio.to_thread(service.draft, request)
         before = draft.tokens_before(request)
         if self.is_preview and service.has_model:
             after = service.expected_tokens(request, draft)
@@ -82,8 +92,7 @@ class TieredStrategy:
         else:
             on_progress("reading the conversation", 0)
         result = await service.finish(request, draft, on_progress, on_usage, written)
-        after = request.overhead_tokens + draft.plan.kept_tokens
-        after += service.summary_tokens(result.summary)
+        after = before * result.tokens_after // max(request.tokens_before, 1)
         return StrategyPlan(
             result.edits, before, after, {}, result.note, result, len(draft.messages)
         )
