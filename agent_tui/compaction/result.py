@@ -26,6 +26,7 @@ class CompactionResult:
         edits: Edits of messages that stay, made for this compaction.
         tokens_before: The caller's measured usage.
         tokens_after: The same for the context afterwards; always less.
+        estimated_after: `tokens_after` in tokens of ours.
         carryover: What the next session needs to know.
         summarised_by: Name of the model; empty for the fallback.
         is_fallback: The summary was written by code.
@@ -40,6 +41,7 @@ class CompactionResult:
     edits: tuple[ContextEditEntry, ...]
     tokens_before: int
     tokens_after: int
+    estimated_after: int
     carryover: Carryover
     summarised_by: str
     is_fallback: bool

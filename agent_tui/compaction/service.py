@@ -301,6 +301,7 @@ class CompactionService:
             edits=plan.edits,
             tokens_before=request.tokens_before,
             tokens_after=request.tokens_before * estimated_after // estimated_before,
+            estimated_after=estimated_after,
             carryover=Carryover(
                 lastSummary=summary,
                 read_files=tuple(sorted(ledger.read_files)),

@@ -16,6 +16,7 @@ def result_of(
         edits=(),
         tokens_before=1_000,
         tokens_after=100,
+        estimated_after=100,
         carryover=Carryover(lastSummary=summary),
         summarised_by="scripted/one",
         is_fallback=False,

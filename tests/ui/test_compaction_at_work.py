@@ -99,7 +99,7 @@ async def test_a_turn_is_compacted_on_its_way_and_that_can_be_undone(tmp_path: P
         small = runtime.conversation.usage.used
         live = screen.compactions
         assert live[0].tokens_after < live[0].tokens_before
-        assert "message" in live[0].summary
+        assert "## Goal" in live[0].summary
 
         await screen.send("/uncompact")
         await screen.until(

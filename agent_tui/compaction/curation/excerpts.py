@@ -17,6 +17,7 @@ _LEAST_SHARED = 0.5
 """A place that shares fewer lines with what was read is another place."""
 
 _NOW, _OLD = "as it is now", "as it was then; the file has changed since"
+_UNSEEN = "as it was then; a command has changed the file since"
 _EXCERPT = re.compile(
     r'<excerpt of="(?P<label>[^"\n]*)"(?: file="(?P<path>[^"\n]*)")?'
     r'(?: lines="(?P<first>\d+)-\d+")?[^>\n]*>\n(?P<text>.*?)\n?</excerpt>',
@@ -187,11 +188,17 @@ class _Filler:
                 yield _Excerpt(piece.label, "", a if pick.spans else 0, lines)
                 continue
             now = lines_now(piece, a, b, self._known(piece.path))
-            if now is not None:
+            if self._is_changed_unseen(piece.path):
+                yield _Excerpt(piece.label, piece.path, a, lines, _UNSEEN)
+            elif now is not None:
                 yield _Excerpt(f"file {piece.path}", piece.path, *now, _NOW)
             else:
                 state = _OLD if piece.is_outdated else ""
                 yield _Excerpt(piece.label, piece.path, a, lines, state)
+
+    def _is_changed_unseen(self, path: str) -> bool:
+        file = self._states.get(path)
+        return file is not None and bool(file.unseen)
 
     def _known(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
         file = self._states.get(path)

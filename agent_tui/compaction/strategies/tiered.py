@@ -92,9 +92,14 @@ class TieredStrategy:
         else:
             on_progress("reading the conversation", 0)
         result = await service.finish(request, draft, on_progress, on_usage, written)
-        after = before * result.tokens_after // max(request.tokens_before, 1)
         return StrategyPlan(
-            result.edits, before, after, {}, result.note, result, len(draft.messages)
+            result.edits,
+            before,
+            result.estimated_after,
+            {},
+            result.note,
+            result,
+            len(draft.messages),
         )
 
 

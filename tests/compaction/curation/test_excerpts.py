@@ -113,16 +113,25 @@ def test_what_was_named_first_has_the_room(talk: Talk, counter: TokenCounter) ->
     assert (none.text, none.left_out) == ("", 1)
 
 
-def test_a_view_whose_file_is_not_known_any_more_says_so(counter: TokenCounter) -> None:
+def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    talk.tool("bash", {"command": "sed -i s/value/other/ a.py"}, "")
+    read, *_ = pieces_of(talk, counter)
+    block = kept(talk, counter, Pick(read, ((1, 3),)))
+    assert 'state="as it was then; a command has changed the file since"' in block.text
+    assert "value_1 = 1" in block.text
+
+
+def test_a_view_of_a_file_that_was_written_anew_is_not_offered(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend it.")
     talk.tool("read", {"path": "a.py"}, numbered(LINES))
     body = "\n".join(f"new_{n} = 1" for n in range(60))
     talk.tool("write", {"path": "a.py", "content": body}, "Written.")
-    read, written = pieces_of(talk, counter)
-    block = kept(talk, counter, Pick(read, ((1, 3),)), Pick(written, ((1, 3),)))
-    assert 'state="as it was then; the file has changed since"' in block.text
-    assert "new_0 = 1" in block.text
+    (written,) = pieces_of(talk, counter)
+    assert written.line.startswith("#1 write a.py 1-60, ")
 
 
 def test_what_was_kept_can_be_chosen_again(talk: Talk, counter: TokenCounter) -> None:
