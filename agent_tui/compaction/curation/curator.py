@@ -59,7 +59,7 @@ class NoChoice:
 
     Args:
         problems: What went wrong, one clause each.
-        has_answered: The answers were of no use; else there was none.
+        has_answered: It answered, but not usably; else there was no answer.
     """
 
     problems: tuple[str, ...]
@@ -74,7 +74,7 @@ class Curator:
     else that a cache depends on is the same. Another model gets the conversation as text. Calls of
     tools that come instead of an answer are not run.
 
-    A model that twice gives no answer of use is not asked again.
+    A model that twice gives no usable answer is not asked again.
 
     Args:
         client: Asks the model.
@@ -106,7 +106,8 @@ class Curator:
             tracker: Told of the progress and of what was paid.
         """
         if model in self._unable:
-            return NoChoice((f"{model.name}: no answer of use, earlier",), has_answered=True)
+            why = f"{model.name} was not asked, as it gave no usable answer before"
+            return NoChoice((why,), has_answered=True)
         text = ask.text
         if live is not None:
             base, size = live, ask.budget.used + self._counter.count_text(text)
