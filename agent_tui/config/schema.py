@@ -121,7 +121,7 @@ class CompactionSettings(SettingsSection):
     )
     model: str = Field(
         default="",
-        description="Model that writes summaries; empty: a cheap model of the same provider",
+        description="Model that chooses what a compaction keeps; empty: the conversation's own",
     )
     auto: bool = Field(default=True, description="Compact automatically")
     warn_at: float = Field(
