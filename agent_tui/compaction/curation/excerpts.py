@@ -44,8 +44,11 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Excerpt:
-    """Lines from number `first` on (0 where that is not known) of a piece or a file."""
+class Excerpt:
+    """Lines from number `first` on (0 where that is not known) of a piece or a file.
+
+    `state` says how a view of a file relates to the file now; empty where it was not changed.
+    """
 
     label: str
     path: str
@@ -54,10 +57,15 @@ class _Excerpt:
     state: str = ""
 
     @property
+    def last(self) -> int:
+        """Number of the last line."""
+        return self.first + len(self.lines) - 1
+
+    @property
     def text(self) -> str:
-        last = self.first + len(self.lines) - 1
+        """As it stands in a summary."""
         marks = f' file="{_attribute(self.path)}"' if self.path else ""
-        marks += f' lines="{self.first}-{last}"' if self.first else ""
+        marks += f' lines="{self.first}-{self.last}"' if self.first else ""
         marks += f' state="{self.state}"' if self.state else ""
         body = escape_tags("\n".join(self.lines))
         return f'<excerpt of="{_attribute(self.label)}"{marks}>\n{body}\n</excerpt>'
@@ -95,6 +103,14 @@ def keep_excerpts(
     return Kept(f"<kept>\n{body}\n</kept>", paths, filler.count, filler.left_out)
 
 
+def excerpts_in(text: str) -> Iterator[Excerpt]:
+    """The excerpts that stand in `text`."""
+    for found in _EXCERPT.finditer(text):
+        lines = tuple(found["text"].split("\n"))
+        first = int(found["first"] or 0)
+        yield Excerpt(found["label"], found["path"] or "", first, lines)
+
+
 def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
     """What `summary` keeps by choice, to be chosen from again."""
     block = _BLOCK.search(summary)
@@ -103,14 +119,14 @@ def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
             number=0,
             entry_id="",
             kind="kept",
-            label=found["label"],
-            lines=tuple(found["text"].split("\n")),
-            first=int(found["first"] or 1),
-            tokens=counter.count_text(found["text"]),
-            path=found["path"] or "",
+            label=excerpt.label,
+            lines=excerpt.lines,
+            first=max(excerpt.first, 1),
+            tokens=counter.count_text("\n".join(excerpt.lines)),
+            path=excerpt.path,
             remark="kept by the last compaction",
         )
-        for found in _EXCERPT.finditer(block[1] if block else "")
+        for excerpt in excerpts_in(block[1] if block else "")
     )
 
 
@@ -131,7 +147,7 @@ class _Filler:
         self._completed: set[str] = set()
         self._files: dict[str, dict[int, str]] = {}
         self._labels: dict[str, tuple[int, str]] = {}
-        self._others: list[tuple[int, _Excerpt]] = []
+        self._others: list[tuple[int, Excerpt]] = []
         self.count = self.left_out = 0
 
     def add(self, pick: Pick) -> None:
@@ -144,7 +160,7 @@ class _Filler:
         self.count += taken
         self.left_out += not whole
 
-    def excerpts(self) -> list[_Excerpt]:
+    def excerpts(self) -> list[Excerpt]:
         """What was taken, in the order of the conversation."""
         placed = [*self._others]
         for path, lines in self._files.items():
@@ -152,7 +168,7 @@ class _Filler:
             placed += [(number, run) for run in _runs(label, path, lines)]
         return [excerpt for _, excerpt in sorted(placed, key=lambda one: one[0])]
 
-    def _add(self, piece: Piece, excerpt: _Excerpt) -> int:
+    def _add(self, piece: Piece, excerpt: Excerpt) -> int:
         """How many lines of `excerpt` stand there now."""
         known = self._files.get(excerpt.path, {}) if excerpt.state == _NOW else {}
         fresh = 0 if known else _HEAD_TOKENS
@@ -174,27 +190,27 @@ class _Filler:
                 self._labels.get(excerpt.path, (0, "")), (piece.number, excerpt.label)
             )
         else:
-            part = _Excerpt(excerpt.label, excerpt.path, excerpt.first, taken, excerpt.state)
+            part = Excerpt(excerpt.label, excerpt.path, excerpt.first, taken, excerpt.state)
             if all(part != other for _, other in self._others):
                 self._others.append((piece.number, part))
         return count
 
-    def _parts(self, pick: Pick) -> Iterator[_Excerpt]:
+    def _parts(self, pick: Pick) -> Iterator[Excerpt]:
         piece = pick.piece
         last = piece.last
         for a, b in pick.spans or ((piece.first, last),):
             lines = piece.lines[a - piece.first : b - piece.first + 1]
             if not piece.path:
-                yield _Excerpt(piece.label, "", a if pick.spans else 0, lines)
+                yield Excerpt(piece.label, "", a if pick.spans else 0, lines)
                 continue
             now = lines_now(piece, a, b, self._known(piece.path))
             if self._is_changed_unseen(piece.path):
-                yield _Excerpt(piece.label, piece.path, a, lines, _UNSEEN)
+                yield Excerpt(piece.label, piece.path, a, lines, _UNSEEN)
             elif now is not None:
-                yield _Excerpt(f"file {piece.path}", piece.path, *now, _NOW)
+                yield Excerpt(f"file {piece.path}", piece.path, *now, _NOW)
             else:
                 state = _OLD if piece.is_outdated else ""
-                yield _Excerpt(piece.label, piece.path, a, lines, state)
+                yield Excerpt(piece.label, piece.path, a, lines, state)
 
     def _is_changed_unseen(self, path: str) -> bool:
         file = self._states.get(path)
@@ -269,19 +285,19 @@ def _mapped(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
     return before if is_end else before + 1
 
 
-def _runs(label: str, path: str, lines: Mapping[int, str]) -> Iterator[_Excerpt]:
+def _runs(label: str, path: str, lines: Mapping[int, str]) -> Iterator[Excerpt]:
     """The `lines` of a file as excerpts, one for each run without a gap."""
     run: list[str] = []
     first = previous = 0
     for number in sorted(lines):
         if run and number != previous + 1:
-            yield _Excerpt(label, path, first, tuple(run), _NOW)
+            yield Excerpt(label, path, first, tuple(run), _NOW)
             run = []
         first = first if run else number
         run.append(lines[number])
         previous = number
     if run:
-        yield _Excerpt(label, path, first, tuple(run), _NOW)
+        yield Excerpt(label, path, first, tuple(run), _NOW)
 
 
 def _attribute(text: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from agent_tui.compaction.curation.excerpts import Excerpt, excerpts_in
 from agent_tui.compaction.summary.fact_blocks import without_index
 from agent_tui.compaction.transcript.text import OWN_TAGS
 from agent_tui.events import CompactionFinished
@@ -24,6 +25,7 @@ _HEADINGS = {
     "work-state": "State of the work",
     "findings": "Findings and decisions",
     "commands-run": "Commands",
+    "kept": "Kept word for word",
     "files-now": "Current files",
     "way-so-far": "Steps so far",
     "current-request": "Your newest message",
@@ -91,9 +93,16 @@ def _readable_facts(block: re.Match[str]) -> str:
             body = [_FENCE, *lines, _FENCE]
         case "files-now":
             body = [line for file in _FILE_START.split(block[2]) for line in _readable_file(file)]
+        case "kept":
+            body = [line for excerpt in excerpts_in(block[2]) for line in _readable_kept(excerpt)]
         case _:
             body = lines
     return "\n".join([f"## {_HEADINGS[tag]}", *body])
+
+
+def _readable_kept(excerpt: Excerpt) -> list[str]:
+    span = f", lines {excerpt.first}-{excerpt.last}" if excerpt.first else ""
+    return [f"### {excerpt.label}{span}", _FENCE, *excerpt.lines, _FENCE]
 
 
 def _readable_file(text: str) -> list[str]:
