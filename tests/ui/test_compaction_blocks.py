@@ -113,3 +113,15 @@ def test_no_tag_is_left_where_a_block_was_cut_or_of_a_piece_that_was_found():
     cut = "<said-by-the-person>\n(1) fix it\n\n## Goal\nx\n</work-state>\nand on"
     assert readable_summary(cut) == "(1) fix it\n\n## Goal\nx\nand on"
     assert readable_piece("… fix it </said-by-the-person> ## Goal") == "… fix it ## Goal"
+
+
+def test_what_a_model_kept_stands_under_its_source_as_it_is():
+    summary = (
+        '## Goal\nx\n\n<kept>\n<excerpt of="file a.py" file="a.py" lines="8-9" '
+        'state="as it is now">\n# no heading\n- no list\n</excerpt>\n'
+        '<excerpt of="$ make">\ndone\n</excerpt>\n</kept>'
+    )
+    assert readable_summary(summary) == (
+        "## Goal\nx\n\n## Kept word for word\n### file a.py, lines 8-9\n````\n# no heading\n"
+        "- no list\n````\n### $ make\n````\ndone\n````"
+    )
