@@ -20,15 +20,15 @@ from agent_tui.permissions.programs.read_only import (
 )
 from agent_tui.permissions.programs.search_options import (
     follows_links,
+    searched_words,
     searches_hidden_files,
-    searches_where_it_is,
 )
 from agent_tui.permissions.programs.work_losses import WorkLoss, work_loss
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
-from agent_tui.safe_paths import is_folder, path_exists
+from agent_tui.safe_paths import is_file, is_folder, path_exists
 from agent_tui.tools.base import Place
 
 _MAX_FOLDERS = 32
@@ -229,7 +229,6 @@ class CommandJudge:
         """Why a part that only reads needs a rule all the same; empty if it does not."""
         doubt = (
             _chosen_toolchain(part, bases)
-            or self._torn_name(part, bases)
             or (self._searched_secret(part, bases) if self._place != "inside" else "")
             or self._searched_denied(part, bases)
             or (self._unseen(part, bases) if self._place == "outside" else "")
@@ -240,18 +239,11 @@ class CommandJudge:
         """A file that `part` names and commands in the sandbox cannot read."""
         whys = (
             self._guard.why_unseen(path)
-            for word in _naming_words(part)
+            for word in part.arguments
             for base in bases
             for path in self._words.named(base, word)
         )
         return next(filter(None, whys), "")
-
-    def _torn_name(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """A file whose name comes apart at its blanks, and then names others."""
-        for word in part.arguments if not prints_names_only(part) else ():
-            if word.splits_blanks and (name := self._words.name_that_splits(bases, word)):
-                return f"the name {name} would be split into several"
-        return ""
 
     def _searched_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """A file with keys in the folders that `part` prints lines of."""
@@ -280,14 +272,15 @@ class CommandJudge:
         return ""
 
     def _searched_folders(self, part: CommandPart, bases: Sequence[Path]) -> list[Path]:
-        """The folders that a search is told of, or those it may run in."""
+        """The folders that a search is told of; it may also search where it is."""
         folders: dict[Path, None] = {}
         for base in bases:
-            named = [path for word in part.arguments for path in self._words.named(base, word)]
+            named = [
+                path for word in searched_words(part) for path in self._words.named(base, word)
+            ]
             inside = [path for path in named if is_folder(path)]
-            folders |= dict.fromkeys(inside)
-            if not inside or searches_where_it_is(part):
-                folders[base] = None
+            is_told = inside or any(is_file(path) for path in named)
+            folders |= dict.fromkeys(inside if is_told else [base])
         return list(folders)
 
     def _touches(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
@@ -299,7 +292,7 @@ class CommandJudge:
             return ""
         reads_only = reads_only or is_wrapper  # what it runs is a part of its own
         names_only = reads_only and prints_names_only(part)
-        for word in dict.fromkeys(_naming_words(part)):
+        for word in dict.fromkeys(part.arguments):
             is_unread = names_only or self._words.is_exhausted
             if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
                 return f"{word.value} may match {secret}, which may contain keys or passwords"
@@ -382,14 +375,6 @@ def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
                 if path_exists(place / name):
                     return f"{place / name} decides which {part.name} runs"
     return ""
-
-
-def _naming_words(part: CommandPart) -> tuple[Word, ...]:
-    """The words of `part` that may name files."""
-    if part.kind == "assignment":  # a later command may read it: f=.env; cat $f
-        value = part.source.partition("=")[2]
-        return (Word(value, value.strip("'\"")),)
-    return part.arguments
 
 
 def path_deniers(

@@ -14,7 +14,7 @@ from agent_tui.tools.files.protected import SECRET_GLOBS
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
 _PATTERN = re.compile(r"[*?\[]")
-_BLANK = re.compile(r"[\s'\"\\]")
+_LAST_NAME = re.compile(r"/([\w.-]+)[\"']?$")
 _MAX_EXPANDED = 1_000
 _MAX_PATTERNS = 300
 _MAX_ENTRIES = 20_000
@@ -40,28 +40,14 @@ class PathResolver:
         key = (base, word.source, word.is_pattern, word.value)
         if key not in self._known:
             value = _as_glob(word) if word.is_pattern else word.value
+            if value is None and (name := _LAST_NAME.search(word.source)):
+                value = name[1]  # $d/.env
             self._known[key] = [
                 path
                 for text in (_texts(value) if value is not None else ())
                 for path in self._paths(base, text, word.is_pattern)
             ]
         return self._known[key]
-
-    def name_that_splits(self, bases: Sequence[Path], word: Word) -> Path | None:
-        """A file below the folder of a pattern that it matches and whose path holds a blank.
-
-        Looks at some thousand names at most.
-        """
-        folder, _, pattern = _as_glob(word).rpartition("/")
-        matches = re.compile(fnmatch.translate(pattern), re.IGNORECASE).match
-        for base in bases:
-            root = base / (folder or ".")
-            if _BLANK.search(folder):
-                return root
-            for entry in islice(_entries_below(root), _MAX_ENTRIES):
-                if _BLANK.search(entry.path, len(str(root))) and matches(entry.name):
-                    return Path(entry.path)
-        return None
 
     def _paths(self, base: Path, text: str, is_pattern: bool) -> Iterator[Path]:
         if _STREAM.fullmatch(text):
@@ -111,20 +97,6 @@ class PathResolver:
             return []
         self._entries_left -= len(names) + 1
         return names
-
-
-def _entries_below(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Everything below `folder`, links not followed; what cannot be read is left out."""
-    pending = [str(folder)]
-    while pending:
-        try:
-            with os.scandir(pending.pop()) as entries:
-                for entry in entries:
-                    yield entry
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-        except OSError:
-            continue
 
 
 def _as_glob(word: Word) -> str:

@@ -69,7 +69,7 @@ def rules_for_part(
         yield f"bash(git {verb} *)"
     elif is_alone and (prefix := _prefix(part, folder)):
         yield f"bash({prefix} *)"
-    if exact := _exact(part, is_fed=is_fed or part.piped_from is not None):
+    if exact := _exact(part, is_fed=is_fed or part.reads_pipe):
         yield f"bash({exact})"
 
 

@@ -6,14 +6,12 @@ would not leave in a word all make the command one that cannot be judged.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tree_sitter import Language, Node, Parser
 
 from agent_tui.permissions.shell.checks import (
-    MAX_COMMAND_CHARS,
     UnparsableError,
     check_characters,
     check_comment,
@@ -29,7 +27,6 @@ from agent_tui.permissions.shell.checks import (
     only_looks_up,
 )
 from agent_tui.permissions.shell.words import (
-    KNOWN_VARIABLES,
     SAFE_VARIABLE,
     CommandPart,
     Word,
@@ -39,11 +36,8 @@ from agent_tui.permissions.shell.wrappers import unwrap
 
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
-_MAX_PIPED = 4
 _MAX_PATTERN_CHARS = 1_000
 """Comparing names with a pattern takes time by the square of its length."""
-_WRITER_AT = {"redirected_statement": 0, "negated_command": -1, "list": -1, "pipeline": -1}
-"""Which child of a node prints last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +79,7 @@ def split_command(command: str) -> ShellParts:
 
 _STRUCTURE_TYPES = """
     program list pipeline subshell compound_statement redirected_statement negated_command
-    if_statement elif_clause else_clause while_statement do_group comment case_statement case_item
+    for_statement if_statement elif_clause else_clause while_statement do_group comment case_statement case_item
     command_name word number string raw_string string_content concatenation simple_expansion
     command_substitution process_substitution variable_name special_variable_name
     herestring_redirect heredoc_redirect heredoc_start heredoc_body heredoc_content heredoc_end
@@ -119,10 +113,7 @@ class _Splitter:
         self._depth = depth
         self._commands: list[CommandPart] = []
         self._redirections: list[Redirection] = []
-        self._variables: Mapping[str, Word] = KNOWN_VARIABLES
-        self._set_often: frozenset[str] = frozenset()
         self._statement: Node | None = None  # the one begun last
-        self._repeated_bytes = 0
 
     def split(self) -> ShellParts:
         import tree_sitter_bash  # native code that only judging commands needs
@@ -130,8 +121,6 @@ class _Splitter:
         root = Parser(Language(tree_sitter_bash.language())).parse(self._source).root_node
         check_syntax(root, self._source)
         check_coverage(root, self._source)
-        if b"for" in self._source or b"=" in self._source:
-            self._set_often = self._names_set_elsewhere(root)
         try:
             self._walk(root, 0)
         except UnparsableError as error:
@@ -144,7 +133,7 @@ class _Splitter:
         return node_text(node, self._source)
 
     def _word(self, node: Node) -> Word:
-        word = word_of(node, self._source, self._variables)
+        word = word_of(node, self._source)
         if word.is_pattern and len(word.source) > _MAX_PATTERN_CHARS:
             raise UnparsableError("a file pattern is too long")
         return word
@@ -155,8 +144,6 @@ class _Splitter:
         kind = node.type
         if kind in _STATEMENTS:
             self._statement = node
-        if kind == "for_statement" and self._walk_loop(node, level):
-            return
         if kind == "command":
             self._add_command(node)
         elif kind == "file_redirect":
@@ -180,6 +167,8 @@ class _Splitter:
                 self._add(node, "construct", "an arithmetic statement")
             case "variable_assignment":
                 self._add_assignment(node)
+            case "for_statement":
+                self._add_loop(node)
             case _ if kind not in _STRUCTURE:
                 self._add(node, "construct", kind.replace("_", " "))
             case _:
@@ -222,13 +211,24 @@ class _Splitter:
             and node.children[1].type == "="
         )
         if is_plain:
-            self._commands.append(CommandPart(self._text(node), kind="assignment"))
-            word = self._word(value) if value.type in _WORD_TYPES else Word("", None)
-            is_certain = _always_runs(node) and self._text(name) not in self._set_often
-            if is_certain and word.is_plain and not word.may_split:
-                self._variables = {**self._variables, self._text(name): word}
+            values = [value] if value.type in _WORD_TYPES else []
+            self._add_assigned(node, values)
         else:
             self._add(node, "construct", "sets a variable")
+
+    def _add_loop(self, node: Node) -> None:
+        """``for NAME in WORDS`` sets a variable to each of the words."""
+        name = node.child_by_field_name("variable")
+        is_plain = node.children[0].type == "for" and name is not None
+        if is_plain and SAFE_VARIABLE.fullmatch(self._text(name)):
+            self._add_assigned(node, _arguments(node))
+        else:
+            self._add(node, "construct", "a loop")
+
+    def _add_assigned(self, node: Node, values: Sequence[Node]) -> None:
+        """A variable that later commands may read, with the words that it is set to."""
+        words = (Word("", ""), *map(self._word, values))
+        self._commands.append(CommandPart(self._text(node), words, kind="assignment"))
 
     def _add_condition(self, node: Node) -> None:
         """``[ ... ]`` is a command; ``[[ ... ]]`` has a syntax of its own."""
@@ -260,7 +260,7 @@ class _Splitter:
         self._redirections.append(Redirection(word, writes, self._text(node)))
 
     def _add_command(self, node: Node) -> None:
-        self._add_unwrapped(replace(self._part(node), piped_from=self._piped_from(node)), 0)
+        self._add_unwrapped(replace(self._part(node), reads_pipe=_reads_pipe(node)), 0)
 
     def _part(self, node: Node) -> CommandPart:
         """The command as it stands, with words that follow a redirection."""
@@ -295,24 +295,6 @@ class _Splitter:
         redirects = [one for one in (*command.children, *beside) if one.type in _TEXT_REDIRECTS]
         return "\n".join(map(self._text, redirects))
 
-    def _piped_from(self, node: Node, steps: int = _MAX_PIPED) -> CommandPart | None:
-        """The command whose output `node` reads in a pipe, with what that one reads, and so on."""
-        reader = node
-        while reader.parent is not None and (
-            reader.parent.type == "redirected_statement"
-            # the grammar puts a | b | c || d into one another
-            or (reader.parent.type in ("pipeline", "list") and reader.prev_sibling is None)
-        ):
-            reader = reader.parent
-        if reader.parent is None or reader.parent.type != "pipeline":
-            return None
-        writer = reader.prev_named_sibling
-        while writer is not None and writer.type in _WRITER_AT:
-            writer = writer.children[_WRITER_AT[writer.type]] if writer.children else None
-        if writer is None or writer.type != "command" or steps == 0:
-            return None
-        return replace(self._part(writer), piped_from=self._piped_from(writer, steps - 1))
-
     def _add_unwrapped(self, part: CommandPart, wrappers: int) -> None:
         """`part`, and what it wraps, as far as its text tells."""
         if wrappers > _MAX_WRAPPERS:
@@ -334,82 +316,20 @@ class _Splitter:
             )
             self._redirections.extend(nested.redirections)
 
-    def _walk_loop(self, node: Node, level: int) -> bool:
-        """Go through ``for NAME in WORDS`` once for each word; false where that cannot be done."""
-        name = node.child_by_field_name("variable")
-        body = node.child_by_field_name("body")
-        if name is None or body is None or node.children[0].type != "for":
-            return False
-        variable = self._text(name)
-        if SAFE_VARIABLE.fullmatch(variable) is None:
-            return False
-        values = [child for child in node.children if child.type in _WORD_TYPES]
-        for value in values:
-            self._walk(value, level + 1)
-        words = [self._word(value) for value in values]
-        is_known = all(word.value is not None and not word.may_split for word in words)
-        self._repeated_bytes += len(words) * (body.end_byte - body.start_byte)
-        outer = self._variables
-        unknown = (Word(f"${variable}", None),)
-        is_certain = (
-            is_known
-            and variable not in self._set_often
-            and self._repeated_bytes <= MAX_COMMAND_CHARS
-        )
-        for word in words if is_certain and words else unknown:
-            self._variables = {**outer, variable: word}
-            self._walk(body, level + 1)
-        self._variables = outer
-        return True
 
-    def _names_set_elsewhere(self, root: Node) -> frozenset[str]:
-        """Variables that something else than one assignment or loop may set, too.
-
-        A command may set what its words name (``read f``, ``printf -v f``); where a word is only
-        known when it runs, that is any variable.
-        """
-        counted: Counter[str] = Counter()
-        for node in _descendants(root):
-            if node.type == "variable_name" and node.parent is not None:
-                if node.parent.type in ("for_statement", "variable_assignment"):
-                    counted[self._text(node)] += 1
-            elif node.type == "command" and not _sets_nothing(node):
-                values = [word_of(child, self._source).value for child in _arguments(node)]
-                counted.update(self._all_names(root) if None in values else ())
-                counted.update(re.split(r"[+=\[]", value)[0] for value in values if value)
-        return frozenset(name for name, count in counted.items() if count > 1)
-
-    def _all_names(self, root: Node) -> Iterator[str]:
-        return (self._text(n) for n in _descendants(root) if n.type == "variable_name")
+def _reads_pipe(command: Node) -> bool:
+    reader = command
+    while reader.parent is not None and (
+        reader.parent.type == "redirected_statement"
+        # the grammar puts a | b | c || d into one another
+        or (reader.parent.type in ("pipeline", "list") and reader.prev_sibling is None)
+    ):
+        reader = reader.parent
+    return reader.parent is not None and reader.parent.type == "pipeline"
 
 
-def _always_runs(assignment: Node) -> bool:
-    """Whether an assignment runs in any case: it is first in its list, and in nothing else."""
-    node = assignment
-    while node.parent is not None and node.parent.type == "list" and node.prev_sibling is None:
-        node = node.parent
-    behind = node.next_sibling
-    is_apart = behind is not None and behind.type == "&"
-    return node.parent is not None and node.parent.type == "program" and not is_apart
-
-
-_SETTER_NAMES = """
-    read printf mapfile readarray getopts let unset wait declare local export readonly typeset eval
-    source . builtin command exec
-"""
-_SETTERS = frozenset(_SETTER_NAMES.split())
-"""Builtins that set variables, or may run one that does."""
-
-
-def _sets_nothing(command: Node) -> bool:
-    """Whether a command sets no variable of the shell: a program, or a builtin that sets none."""
-    first = command.child_by_field_name("name")
-    text = (first.text or b"").decode("utf-8") if first is not None else ""
-    return re.fullmatch(r"[\w./-]+", text) is not None and text not in _SETTERS
-
-
-def _arguments(command: Node) -> list[Node]:
-    return [child for child in command.children if child.type in _WORD_TYPES]
+def _arguments(node: Node) -> list[Node]:
+    return [child for child in node.children if child.type in _WORD_TYPES]
 
 
 def _condition_words(test: Node) -> Iterator[Node]:
@@ -450,11 +370,3 @@ def _words_after_target(redirect: Node) -> Sequence[Node]:
     words = [child for child in redirect.children if child.type in _WORD_TYPES]
     is_heredoc = redirect.type == "heredoc_redirect"
     return words if is_heredoc else words[1:]
-
-
-def _descendants(root: Node) -> Iterator[Node]:
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(node.children)

@@ -14,8 +14,6 @@ SAFE_VARIABLE = re.compile(r"(?!\w*_proxy\b)[a-z_][a-z0-9_]*")
 OUTPUT_OF_A_COMMAND = "/dev/fd/63"
 """What ``<(...)`` is to the program: a file to read."""
 
-NO_VARIABLES: "Mapping[str, Word]" = MappingProxyType({})
-
 _PATTERN = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(.|\n)", re.DOTALL)
 _ESCAPE_IN_QUOTES = re.compile(r"\\([\"\\$`\n])")
@@ -29,16 +27,12 @@ class Word:
 
     `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
     `has_tilde`: the shell puts the home folder in place of its first character.
-    `may_split`: the file names it stands for are split at spaces. `splits_blanks`: it stands for a
-    list of file names, of which those with blanks come apart.
     """
 
     source: str
     value: str | None
     is_pattern: bool = False
     has_tilde: bool = False
-    may_split: bool = False
-    splits_blanks: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -57,8 +51,8 @@ class CommandPart:
     else that sets state (``PATH=.``, a function). ``opaque``: what it runs cannot be known from
     its text. `assignments` are the ``A=1`` before it. `wrapper` is the command around it
     (``timeout 5``, ``xargs``), and `is_wrapped_plainly` says that the wrapper adds no power and no
-    arguments of its own. `piped_from` is the command whose output it reads in a pipe, `input` the
-    text that a here-document or here-string gives it.
+    arguments of its own. `reads_pipe`: it reads what another command prints. `input` is the text
+    that a here-document or here-string gives it.
     """
 
     source: str
@@ -68,7 +62,7 @@ class CommandPart:
     wrapper: str = ""
     is_wrapped_plainly: bool = True
     note: str = ""
-    piped_from: "CommandPart | None" = None
+    reads_pipe: bool = False
     input: str = ""
 
     @property
@@ -82,19 +76,18 @@ class CommandPart:
         return self.words[1:]
 
 
-KNOWN_VARIABLES: Mapping[str, Word] = MappingProxyType(
+_KNOWN_VARIABLES: Mapping[str, Word] = MappingProxyType(
     {"HOME": Word("~", "~", has_tilde=True), "PWD": Word(".", ".")}
 )
 """What the shell has set itself. ``$PWD`` is any folder that the command may be in."""
 
 
-def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIABLES) -> Word:
+def word_of(node: Node, source: bytes) -> Word:
     """The word a node of the syntax tree stands for.
 
     Args:
         node: A word, string, expansion, or several of them joined.
         source: The whole text.
-        variables: What is known of variables here.
     """
     text = source[node.start_byte : node.end_byte].decode("utf-8")
     match node.type:
@@ -105,32 +98,22 @@ def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIAB
         case "ansi_c_string" if "\\" not in text:
             return Word(text, text[2:-1])
         case "string":
-            return _quoted(node, text, source, variables)
+            return _quoted(node, text, source)
         case "concatenation":
-            pieces = [word_of(child, source, variables) for child in node.children]
+            pieces = [word_of(child, source) for child in node.children]
             return _joined(text, pieces)
         case "simple_expansion" | "expansion":
-            return _expanded(text, variables)
+            known = _known(text)
+            return Word(text, None) if known is None else replace(known, source=text)
         case "process_substitution" if text.startswith("<("):
             return Word(text, OUTPUT_OF_A_COMMAND)
         case _:
             return Word(text, None)
 
 
-def _known(expansion: str, variables: Mapping[str, Word]) -> Word | None:
+def _known(expansion: str) -> Word | None:
     found = _VARIABLE.fullmatch(expansion)
-    return variables.get(found[1] or found[2]) if found is not None else None
-
-
-def _expanded(text: str, variables: Mapping[str, Word]) -> Word:
-    """``$f`` and ``${f}``, unquoted."""
-    known = _known(text, variables)
-    if known is None or known.value is None:
-        return Word(text, None)
-    splits = known.is_pattern or re.search(r"[\s*?\[]", known.value) is not None
-    if splits and not known.is_pattern:
-        return Word(text, None)
-    return replace(known, source=text, may_split=splits)
+    return _KNOWN_VARIABLES.get(found[1] or found[2]) if found is not None else None
 
 
 def _unquoted(text: str) -> Word:
@@ -148,18 +131,17 @@ def _may_be_braces(text: str) -> bool:
     return "{" in text and ("," in text or ".." in text)
 
 
-def _quoted(node: Node, text: str, source: bytes, variables: Mapping[str, Word]) -> Word:
+def _quoted(node: Node, text: str, source: bytes) -> Word:
     """A double-quoted string; without a value where anything unknown is expanded in it."""
     values: list[str] = []
-    is_pattern = has_tilde = False
+    has_tilde = False
     for child in node.children:
         piece = source[child.start_byte : child.end_byte].decode("utf-8")
         if child.type in ("simple_expansion", "expansion"):
-            known = _known(piece, variables)
+            known = _known(piece)
             if known is None or known.value is None:
                 return Word(text, None)
             values.append(known.value)
-            is_pattern = is_pattern or known.is_pattern
             has_tilde = has_tilde or known.has_tilde
         elif child.type not in ('"', "string_content") or _holds_substitution(piece):
             return Word(text, None)
@@ -171,7 +153,7 @@ def _quoted(node: Node, text: str, source: bytes, variables: Mapping[str, Word])
     inside = _VARIABLE.sub(lambda _found: next(filled, ""), text[1:-1])
     if "\\" in text or next(filled, None) is not None:
         return Word(text, None)
-    return Word(text, inside, is_pattern, has_tilde and inside.startswith("~"))
+    return Word(text, inside, has_tilde=has_tilde and inside.startswith("~"))
 
 
 def _holds_substitution(text: str) -> bool:
@@ -193,5 +175,4 @@ def _joined(text: str, pieces: list[Word]) -> Word:
         "".join(known),
         is_pattern=any(piece.is_pattern for piece in pieces),
         has_tilde=pieces[0].has_tilde,
-        may_split=any(piece.may_split for piece in pieces),
     )

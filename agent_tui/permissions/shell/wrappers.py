@@ -1,27 +1,16 @@
 """Commands whose arguments are other commands: what they would run in turn."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from types import MappingProxyType
 
-from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.shell_texts import RUN_TEXT, script_index
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
+_PUTS = re.compile(r"-[0rtpxo]*[IJi].*|--replace.*", re.DOTALL)
+"""Options of xargs that say where in its words it puts what it reads."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_PASSES: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("head", "tail"), re.compile(r"-n?\d+")),
-        "sort": re.compile(r"-[nruV]+"),
-        "uniq": re.compile(r"-[du]"),
-        "grep": re.compile(r"-[vEiFw]+"),
-    }
-)
-"""Programs that print lines of what they read, with these options."""
-_WHOLE_LINES = re.compile(r"-[rtpxo]*[0dIi].*|--(?:null|delimiter|replace).*", re.DOTALL)
-"""Options with which xargs does not split what it reads at blanks."""
 SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
 _STATE_CHANGER_NAMES = """
@@ -109,7 +98,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
     if not words:
         return Unwrapped(replace(part, is_wrapped_plainly=False))
     if name == "xargs":
-        words = _xargs_words(part, words)
+        words = _with_what_is_read(part, words)
     outer = replace(part, is_wrapped_plainly=is_plain, note="wrapper")
     inner = CommandPart(
         source=" ".join(word.source for word in words),
@@ -117,10 +106,25 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         assignments=(*part.assignments, *assignments),
         wrapper=name,
         is_wrapped_plainly=is_plain,
-        piped_from=part.piped_from,
+        reads_pipe=part.reads_pipe,
         input=part.input,
     )
     return Unwrapped(outer, (inner,))
+
+
+def _with_what_is_read(part: CommandPart, words: list[Word]) -> list[Word]:
+    """The command xargs runs. What it reads may be a part of any word that holds its mark."""
+    options = [word.value or "" for word in part.arguments[: -len(words)]]
+    given = next((at for at, option in enumerate(options) if _PUTS.fullmatch(option)), None)
+    if given is None or "{}" in "".join(options[given : given + 2]):
+        return _with_unknown(words)
+    return [Word(word.source, None) for word in words]
+
+
+def _with_unknown(words: Sequence[Word]) -> list[Word]:
+    """The words of a command to which names are added that only the run tells."""
+    marked = (Word(word.source, None if "{}" in word.source else word.value) for word in words)
+    return [*marked, Word("...", None)]
 
 
 def _takes_next(option: str, options_with_value: str) -> bool:
@@ -130,82 +134,6 @@ def _takes_next(option: str, options_with_value: str) -> bool:
         return option in options
     first = next((i for i, c in enumerate(option[1:], 1) if f"-{c}" in options), 0)
     return first == len(option) - 1 > 0
-
-
-def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
-    """The command xargs runs, with what it reads put where it goes."""
-    values = [word.value or "" for word in part.arguments[: -len(words)]]
-    read = _listed_by(part.piped_from) if part.piped_from is not None else Word("...", None)
-    if read.is_pattern and not any(map(_WHOLE_LINES.fullmatch, values)):
-        read = replace(read, splits_blanks=True)
-    for option, after in pairwise((*values, "")):
-        if option.startswith("--replace"):
-            mark = option.partition("=")[2] or "{}"
-        elif found := re.fullmatch(r"-[0rtpxo]*([IJi])(.*)", option, re.DOTALL):
-            mark = found[2] or ("{}" if found[1] == "i" else after)
-        else:
-            continue
-        return [_put(read, mark, word) for word in words] if mark else [*words, read]
-    return [*words, read]
-
-
-def _put(found: Word, mark: str, word: Word) -> Word:
-    """`word` with what was found in place of `mark`; without a value where it is only a part."""
-    if word.value == mark:
-        return replace(found, source=mark)
-    if mark not in word.source:
-        return word
-    return Word(word.source, None)
-
-
-def _listed_by(lister: CommandPart) -> Word:
-    """The file names a command lists, as one word; without a value where they may be any."""
-    if inner := unwrap(lister).commands:  # env A=1 echo x
-        return _listed_by(replace(inner[-1], piped_from=lister.piped_from))
-    name = re.sub(r"^(?:/usr)?/bin/", "", lister.name)
-    values = [word.value for word in lister.arguments]
-    if lister.piped_from is not None and passes_lines_on(lister):
-        return _listed_by(lister.piped_from)
-    if name == "find" and (found := _found_by(lister.arguments)) is not None:
-        return found
-    if name == "git" and values[:1] == ["ls-files"]:
-        patterns = [v for v in values[1:] if v is not None and not v.startswith("-")]
-        if len(patterns) == 1 and len(values) == 2 and patterns[0].startswith("*."):
-            return Word(patterns[0], patterns[0], is_pattern=True)
-    return Word("...", None)
-
-
-def passes_lines_on(part: CommandPart) -> bool:
-    """Whether `part` prints lines of what it reads in a pipe, and nothing else."""
-    values = [word.value or "" for word in part.arguments]
-    options = [value for value in values if value.startswith("-")]
-    if part.piped_from is None or part.name not in _PASSES:
-        return False
-    is_plain = all(_PASSES[part.name].fullmatch(option) for option in options)
-    return is_plain and len(values) == len(options) + (part.name == "grep")
-
-
-def _found_by(arguments: tuple[Word, ...]) -> Word | None:
-    """What ``find ROOT -name PATTERN`` finds, as a pattern; None where that is not certain."""
-    values = [word.value for word in arguments]
-    if None in values or any(word.is_pattern for word in arguments):
-        return None
-    texts = [value for value in values if value is not None]
-    start = find_roots_start(texts)
-    first_test = next(
-        (i for i, t in enumerate(texts) if i >= start and t.startswith(("-", "(", "!"))), len(texts)
-    )
-    roots, tests = texts[start:first_test], texts[first_test:]
-    if "-files0-from" in tests or any("\\" in test for test in tests):
-        return None
-    if len(roots) > 1 or any(test in ("-o", "-or", "-not", "!", ",") for test in tests):
-        return None
-    for test, pattern in pairwise(tests):
-        if test in ("-name", "-iname") and re.search(r"\w", pattern):
-            root = arguments[start] if roots else Word(".", ".")
-            text = f"{root.value}/{pattern}"
-            return Word(text, text, is_pattern=True, has_tilde=root.has_tilde)
-    return None
 
 
 def _shell(part: CommandPart) -> Unwrapped:
@@ -251,14 +179,11 @@ def _find(part: CommandPart) -> Unwrapped:
             end = index + 1
             while end < len(words) and words[end].value not in (";", "+"):
                 end += 1
-            found = _found_by(words[:index]) or Word("{}", None)
-            inner = [_put(found, "{}", word) for word in words[index + 1 : end]]
-            if part.name != "find" and inner and all(word.value != "{}" for word in words):
-                inner.append(found)  # fd adds what it finds
-            if inner:
-                source = " ".join(word.source for word in words[index + 1 : end])
+            if inner := words[index + 1 : end]:
+                source = " ".join(word.source for word in inner)
+                given = tuple(_with_unknown(inner))
                 commands.append(
-                    CommandPart(source, tuple(inner), wrapper=part.name, is_wrapped_plainly=False)
+                    CommandPart(source, given, wrapper=part.name, is_wrapped_plainly=False)
                 )
             index = end
         index += 1
