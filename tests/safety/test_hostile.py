@@ -30,7 +30,7 @@ _ASKING = tuple(
     if hostile.kind == "execute" and hostile.must == "ask" and hostile.file != "spellings"
 )
 _PAGE = Path(__file__).parents[2] / "docs/pages/permissions.md"
-_MAX_ASKED = 0.03
+_MAX_ASKED = 0.1
 _AROUND_TEXT = (
     "bash -c {quoted}",
     "bash -eo pipefail -c {quoted}",

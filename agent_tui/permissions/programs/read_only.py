@@ -106,7 +106,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "find": find_only_lists,
         "sed": sed_only_prints,
         "cd": _only(r"[^-]\S* "),
-        "set": _each(r"-[euo]+|pipefail"),
+        "set": _only(r"(?:(?:-[euo]+|pipefail) )+"),
         "awk": _awk,
         "jq": _only(_JQ),
         "command": _only(r"-[vV] .+"),
@@ -128,10 +128,10 @@ _SAFE_WITH_UNKNOWN = frozenset(
     | {*("realpath", "readlink")}
 )
 _HARMLESS_NAMES = """
-    echo true false : ls pwd cat tac head tail wc nl rev stat df du cut paste fold fmt expand unexpand
-    comm cmp tr seq basename dirname realpath readlink cksum md5sum sha1sum sha256sum sha512sum
-    id uname grep egrep fgrep nproc whoami groups arch uptime free locale getconf lscpu column
-    hexdump od strings expr pgrep sleep which whereis type
+    echo true false : ls pwd cat tac head tail wc nl rev stat df du cut paste fold fmt expand
+    unexpand comm cmp tr seq basename dirname realpath readlink cksum md5sum sha1sum sha256sum
+    sha512sum id uname grep egrep fgrep nproc whoami groups arch uptime free locale getconf lscpu
+    column hexdump od strings expr pgrep sleep which whereis type
 """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 """Programs without any option to write, run or fetch something."""

@@ -5,7 +5,6 @@ node types that are not listed, text that no node covers, and words that hold ch
 would not leave in a word all make the command one that cannot be judged.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -79,9 +78,9 @@ def split_command(command: str) -> ShellParts:
 
 _STRUCTURE_TYPES = """
     program list pipeline subshell compound_statement redirected_statement negated_command
-    for_statement if_statement elif_clause else_clause while_statement do_group comment case_statement case_item
-    command_name word number string raw_string string_content concatenation simple_expansion
-    command_substitution process_substitution variable_name special_variable_name
+    for_statement if_statement elif_clause else_clause while_statement do_group comment
+    case_statement case_item command_name word number string raw_string string_content concatenation
+    simple_expansion command_substitution process_substitution variable_name special_variable_name
     herestring_redirect heredoc_redirect heredoc_start heredoc_body heredoc_content heredoc_end
     file_descriptor binary_expression brace_expression ansi_c_string expansion unary_expression
     parenthesized_expression regex extglob_pattern translated_string test_operator
@@ -219,8 +218,8 @@ class _Splitter:
     def _add_loop(self, node: Node) -> None:
         """``for NAME in WORDS`` sets a variable to each of the words."""
         name = node.child_by_field_name("variable")
-        is_plain = node.children[0].type == "for" and name is not None
-        if is_plain and SAFE_VARIABLE.fullmatch(self._text(name)):
+        is_for = node.children[0].type == "for"
+        if is_for and name is not None and SAFE_VARIABLE.fullmatch(self._text(name)):
             self._add_assigned(node, _arguments(node))
         else:
             self._add(node, "construct", "a loop")

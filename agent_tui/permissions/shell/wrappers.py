@@ -115,16 +115,17 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
 def _with_what_is_read(part: CommandPart, words: list[Word]) -> list[Word]:
     """The command xargs runs. What it reads may be a part of any word that holds its mark."""
     options = [word.value or "" for word in part.arguments[: -len(words)]]
-    given = next((at for at, option in enumerate(options) if _PUTS.fullmatch(option)), None)
-    if given is None or "{}" in "".join(options[given : given + 2]):
+    puts = next((at for at, option in enumerate(options) if _PUTS.fullmatch(option)), None)
+    if puts is None:
+        return [*words, Word("...", None)]
+    if "{}" in "".join(options[puts : puts + 2]) or options[puts] in ("-i", "--replace"):
         return _with_unknown(words)
-    return [Word(word.source, None) for word in words]
+    return [words[0], *(Word(word.source, None) for word in words[1:])]
 
 
 def _with_unknown(words: Sequence[Word]) -> list[Word]:
-    """The words of a command to which names are added that only the run tells."""
-    marked = (Word(word.source, None if "{}" in word.source else word.value) for word in words)
-    return [*marked, Word("...", None)]
+    """The words of a command in which ``{}`` is what only the run tells."""
+    return [Word(word.source, None) if "{}" in word.source else word for word in words]
 
 
 def _takes_next(option: str, options_with_value: str) -> bool:
@@ -181,9 +182,11 @@ def _find(part: CommandPart) -> Unwrapped:
                 end += 1
             if inner := words[index + 1 : end]:
                 source = " ".join(word.source for word in inner)
-                given = tuple(_with_unknown(inner))
+                given = _with_unknown(inner)
+                if part.name != "find" and all("{}" not in word.source for word in inner):
+                    given.append(Word("{}", None))  # fd adds what it finds
                 commands.append(
-                    CommandPart(source, given, wrapper=part.name, is_wrapped_plainly=False)
+                    CommandPart(source, tuple(given), wrapper=part.name, is_wrapped_plainly=False)
                 )
             index = end
         index += 1

@@ -77,11 +77,11 @@ def test_quotes_and_backslashes_are_taken_off_as_the_shell_does(word: str, value
     assert split_command(f"echo {word}").commands[0].words[1].value == value
 
 
-def test_a_variable_of_a_loop_is_put_into_the_words_that_name_it():
-    for word, value in (("$f", "a"), ("${f}", "a"), ('"x$f.c"', "xa.c"), ('"${f}$f"', "aa")):
-        assert split_command(f"for f in a; do b {word}; done").commands[0].words[1].value == value
-    for word in ("$g", '"$f$g"', '"$f\\x"', '"$f$(c)"', "${f%x}"):
-        assert split_command(f"for f in a; do b {word}; done").commands[0].words[1].value is None
+def test_the_words_of_a_loop_and_of_an_assignment_are_listed():
+    loop, run = split_command("for f in a .env; do cat $f; done").commands
+    assert [word.value for word in loop.arguments] == ["a", ".env"]
+    assert (loop.kind, run.words[1].value) == ("assignment", None)
+    assert split_command("f=.env; cat $f").commands[0].arguments[0].value == ".env"
 
 
 @pytest.mark.parametrize(
@@ -128,21 +128,6 @@ def test_a_variable_no_program_knows_is_only_an_assignment():
         "assignment",
         "command",
     ]
-
-
-def test_a_loop_over_known_words_is_gone_through_once_for_each():
-    parts = split_command('for f in a "b c" *.d; do e "$f" x/$f; done').commands
-    assert [[word.value for word in part.arguments] for part in parts] == [
-        ["a", "x/a"],
-        ["b c", None],
-        ["*.d", "x/*.d"],
-    ]
-    assert [parts[2].words[1].may_split, parts[2].words[2].may_split] == [False, True]
-
-
-def test_a_loop_whose_variable_is_set_elsewhere_has_unknown_words():
-    for command in ("for f in a; do f=b; c $f; done", "for f in a; do read f; c $f; done"):
-        assert split_command(command).commands[-1].arguments[0].value is None
 
 
 def test_words_behind_a_redirection_belong_to_the_command():

@@ -30,15 +30,15 @@ def _shown(part: CommandPart) -> str:
         ("/usr/bin/NICE make", ["/usr/bin/NICE make", "make"]),
         ("xargs -n 2 wc", ["xargs -n 2 wc", "wc ?"]),
         ("xargs -0n 2 wc -l", ["xargs -0n 2 wc -l", "wc -l ?"]),
-        ("xargs -I X cp X y", ["xargs -I X cp X y", "cp ? y"]),
-        ("xargs -IX cp X y", ["xargs -IX cp X y", "cp ? y"]),
+        ("xargs -I X cp X y", ["xargs -I X cp X y", "cp ? ?"]),
+        ("xargs -IX cp X y", ["xargs -IX cp X y", "cp ? ?"]),
         ("xargs -0I {} cp a{} y", ["xargs -0I {} cp a{} y", "cp ? y"]),
         ("xargs -i cp {} y", ["xargs -i cp {} y", "cp ? y"]),
-        ("xargs --replace=X cp X y", ["xargs --replace=X cp X y", "cp ? y"]),
+        ("xargs --replace=X cp X y", ["xargs --replace=X cp X y", "cp ? ?"]),
         ("xargs --replace cp {} y", ["xargs --replace cp {} y", "cp ? y"]),
         ("find . -exec a b {} ';' -print", ["find . -exec a b {} ; -print", "a b ?"]),
-        ("find a -name '*.c' -exec wc {} +", ["find a -name *.c -exec wc {} +", "wc a/*.c"]),
-        ("find -iname x -exec wc {} +", ["find -iname x -exec wc {} +", "wc ./x"]),
+        ("find a -name '*.c' -exec wc {} +", ["find a -name *.c -exec wc {} +", "wc ?"]),
+        ("find -iname x -exec wc {} +", ["find -iname x -exec wc {} +", "wc ?"]),
         ("find a b -name x -exec wc {} +", ["find a b -name x -exec wc {} +", "wc ?"]),
         ("find a -name x -o -exec wc {} +", ["find a -name x -o -exec wc {} +", "wc ?"]),
         ("find a -type f -exec wc {} +", ["find a -type f -exec wc {} +", "wc ?"]),
@@ -46,8 +46,8 @@ def _shown(part: CommandPart) -> str:
         ("find a -exec", ["find a -exec"]),
         ("fd -e c -x wc -l", ["fd -e c -x wc -l", "wc -l ?"]),
         ("fd --exec-batch wc", ["fd --exec-batch wc", "wc ?"]),
-        ("find a -name '*.c' | xargs wc", ["find a -name *.c", "xargs wc", "wc a/*.c"]),
-        ("git ls-files '*.c' | xargs wc", ["git ls-files *.c", "xargs wc", "wc *.c"]),
+        ("find a -name '*.c' | xargs wc", ["find a -name *.c", "xargs wc", "wc ?"]),
+        ("git ls-files '*.c' | xargs wc", ["git ls-files *.c", "xargs wc", "wc ?"]),
         ("git ls-files a '*.c' | xargs wc", ["git ls-files a *.c", "xargs wc", "wc ?"]),
         ("git ls-files -o | xargs wc", ["git ls-files -o", "xargs wc", "wc ?"]),
         ("git log '*.c' | xargs wc", ["git log *.c", "xargs wc", "wc ?"]),
@@ -137,10 +137,3 @@ def test_what_is_wrapped_knows_its_wrapper_and_what_was_set_before_it():
     assert split_command("nice a b").commands[1].source == "a b"
     (_, run) = split_command("find . -exec a b ';'").commands
     assert (run.wrapper, run.source, run.is_wrapped_plainly) == ("find", "a b", False)
-
-
-def test_file_patterns_that_are_found_are_patterns_of_their_folder():
-    run = split_command("find ~/a -name '*.c' -exec wc {} +").commands[-1]
-    assert (run.words[1].value, run.words[1].is_pattern) == ("~/a/*.c", True)
-    assert run.words[1].has_tilde
-    assert run.words[1].source == "{}"
