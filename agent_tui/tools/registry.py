@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.messages import FileTouches, JsonObject, ToolSpec
+from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import (
     ArgumentsT,
@@ -17,7 +17,6 @@ from agent_tui.tools.base import (
     Toolbox,
     ToolContext,
     ToolError,
-    ToolOutput,
 )
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
@@ -36,6 +35,7 @@ from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.sandbox.scratch import Scratch
+from agent_tui.tools.sandbox.scratch_calls import named_for_commands
 from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
@@ -97,40 +97,6 @@ def _names_temporary(value: JsonValue) -> bool:
             return False
 
 
-def in_scratch(call: PreparedCall, scratch: Scratch) -> PreparedCall:
-    """`call` in the names that commands have for its files, and what comes of it likewise."""
-    if not any(map(scratch.holds, call.intent.paths)):
-        return call
-    paths = tuple(map(scratch.named, call.intent.paths))
-    title = f"{call.intent.title} (the sandbox's)"
-
-    async def run() -> ToolOutput:
-        output = await call.run()
-        files = output.for_person.files
-        named = FileTouches(
-            read=_names(files.read, scratch),
-            written=_names(files.written, scratch),
-            edited=_names(files.edited, scratch),
-        )
-        text = output.for_model
-        if named.written or named.edited:
-            text = f"{text}\n[{_KEPT_UNTIL}]"
-        details = output.for_person.model_copy(update={"files": named})
-        return replace(output, for_model=text, for_person=details)
-
-    return PreparedCall(replace(call.intent, paths=paths, title=title), run)
-
-
-def _names(paths: tuple[str, ...], scratch: Scratch) -> tuple[str, ...]:
-    return tuple(str(scratch.named(Path(path))) for path in paths)
-
-
-_KEPT_UNTIL = (
-    "/tmp is the sandbox's own: commands see this file, the user does not, and it is deleted when "
-    "the conversation ends"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
     """A tool with the type of its arguments bound away."""
@@ -177,7 +143,7 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
         call = PreparedCall(
             intent, lambda: tool.run(checked, replace(context, resolved=resolved))
         )  # what was decided about the call is in the context by then
-        return call if context.scratch is None else in_scratch(call, context.scratch)
+        return call if context.scratch is None else named_for_commands(call, context.scratch)
 
     return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 
@@ -232,6 +198,7 @@ class ToolRegistry:
         """
         tool = self._named(name)
         if _names_temporary(arguments):
+            # Into the context that was given: what is decided about the call is put there, too.
             context.scratch = self._scratch(context.cwd)
         return tool.prepare(arguments, context)
 

@@ -117,7 +117,7 @@ def test_no_tag_is_left_where_a_block_was_cut_or_of_a_piece_that_was_found():
 
 def test_what_a_model_kept_stands_under_its_source_as_it_is():
     summary = (
-        '## Goal\nx\n\n<kept>\n<excerpt of="file a.py" file="a.py" lines="8-9" '
+        '## Goal\nx\n\n<kept>\n<excerpt file="a.py" lines="8-9" '
         'state="as it is now">\n# no heading\n- no list\n</excerpt>\n'
         '<excerpt of="$ make">\ndone\n</excerpt>\n</kept>'
     )

@@ -13,10 +13,11 @@ _NOTES = re.compile(r"<notes>\s*(.*?)\s*(?:</notes>|(?=<keep>)|\Z)", re.DOTALL |
 _KEEP = re.compile(r"<keep>\s*(.*?)\s*(?:</keep>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEEP_HEADING = re.compile(r"^\W*keep\W*$", re.MULTILINE | re.IGNORECASE)
 _LINE = re.compile(
-    r"^[\s>*`-]*#?\s*(?P<number>\d+)\b(?P<spans>(?:[\s,:(]*(?:lines?|L)?\s*\d+\s*[-–—]\s*L?\d+)*)",
+    r"^[\s>*`-]*#?\s*(?P<number>\d{1,9})\b"
+    r"(?P<spans>(?:[\s,:(]*(?:lines?|L)?\s*\d{1,9}\s*[-–—]\s*L?\d{1,9})*)",
     re.IGNORECASE,
 )
-_SPAN = re.compile(r"(\d+)\s*[-–—]\s*L?(\d+)")
+_SPAN = re.compile(r"(\d{1,9})\s*[-–—]\s*L?(\d{1,9})")
 _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n```\s*\Z", re.DOTALL)
 
 

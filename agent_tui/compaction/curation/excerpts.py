@@ -19,8 +19,8 @@ _LEAST_SHARED = 0.5
 _NOW, _OLD = "as it is now", "as it was then; the file has changed since"
 _UNSEEN = "as it was then; a command has changed the file since"
 _EXCERPT = re.compile(
-    r'<excerpt of="(?P<label>[^"\n]*)"(?: file="(?P<path>[^"\n]*)")?'
-    r'(?: lines="(?P<first>\d+)-\d+")?[^>\n]*>\n(?P<text>.*?)\n?</excerpt>',
+    r'<excerpt(?: of="(?P<label>[^"\n]*)")?(?: file="(?P<path>[^"\n]*)")?'
+    r'(?: lines="(?P<first>\d{1,9})-\d+")?[^>\n]*>\n(?P<text>.*?)\n?</excerpt>',
     re.DOTALL,
 )
 _BLOCK = re.compile(r"<kept>\n(.*?)\n?</kept>", re.DOTALL)
@@ -47,7 +47,8 @@ class Kept:
 class Excerpt:
     """Lines from number `first` on (0 where that is not known) of a piece or a file.
 
-    `state` says how a view of a file relates to the file now; empty where it was not changed.
+    Those of a file are known by its `path` alone. `state` says how a view of a file relates to the
+    file now; empty where it was not changed.
     """
 
     label: str
@@ -64,11 +65,12 @@ class Excerpt:
     @property
     def text(self) -> str:
         """As it stands in a summary."""
-        marks = f' file="{_attribute(self.path)}"' if self.path else ""
+        source = ("file", self.path) if self.path else ("of", self.label)
+        marks = f' {source[0]}="{_attribute(source[1])}"'
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
         marks += f' state="{self.state}"' if self.state else ""
         body = escape_tags("\n".join(self.lines))
-        return f'<excerpt of="{_attribute(self.label)}"{marks}>\n{body}\n</excerpt>'
+        return f"<excerpt{marks}>\n{body}\n</excerpt>"
 
 
 def keep_excerpts(
@@ -107,8 +109,8 @@ def excerpts_in(text: str) -> Iterator[Excerpt]:
     """The excerpts that stand in `text`."""
     for found in _EXCERPT.finditer(text):
         lines = tuple(found["text"].split("\n"))
-        first = int(found["first"] or 0)
-        yield Excerpt(found["label"], found["path"] or "", first, lines)
+        first, path = int(found["first"] or 0), found["path"] or ""
+        yield Excerpt(found["label"] or f"file {path}", path, first, lines)
 
 
 def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:

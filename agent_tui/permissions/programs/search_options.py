@@ -8,9 +8,7 @@ from agent_tui.tools.files.protected import is_secret_name
 _GREPS = ("grep", "egrep", "fgrep")
 _RECURSIVE = re.compile(r"-[^-]*[rRd].*|--(?:r|deref|dir).*", re.DOTALL)
 _FOLLOWS = re.compile(r"-[^-e]*[RL].*|--(?:deref|fol).*", re.DOTALL)
-_PLAIN_FOR_RG = re.compile(
-    r"-[nilwcFSsoHNABCem]*\d*|(?:-t|--type=)(?:py|rust|js|ts|go)|--glob=!.*"
-)
+_PLAIN_FOR_RG = re.compile(r"-[nilwcFSsoHNABCem]*\d*|(?:-t|--type=)(?:py|rust|js|ts|go)|--glob=!.*")
 """Options with which rg leaves hidden files out."""
 _GIVES_PATTERN = re.compile(r"-[^-]*[ef]")
 """Options whose value, the next word, is what to look for."""

@@ -47,6 +47,14 @@ def test_what_does_not_exist_is_counted_and_not_kept() -> None:
     assert answer.unknown == 3
 
 
+def test_a_number_of_any_length_names_nothing() -> None:
+    digits = "9" * 5_000
+    assert read_answer(f"<keep>\n#{digits}\n#1 {digits}-{digits}\n</keep>", PIECES).picks in (
+        (),
+        (Pick(ONE),),
+    )
+
+
 def test_several_parts_of_one_text_come_in_order() -> None:
     answer = read_answer("<keep>\n#2 130-135, 101-103\n#1 1-40\n</keep>", PIECES)
     assert answer.picks == (Pick(TWO, ((101, 103), (130, 135))), Pick(ONE))
