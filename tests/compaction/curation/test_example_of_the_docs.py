@@ -66,8 +66,8 @@ def _session() -> Talk:
             "path": "orders.py",
             "edits": [
                 {
-                    "old": "    return sum(order.amounts, Decimal(0)) - order.coupon",
-                    "new": "    return max(sum(order.amounts, Decimal(0)) - order.coupon, Decimal(0))",
+                    "old": "sum(order.amounts, Decimal(0)) - order.coupon",
+                    "new": "max(sum(order.amounts, Decimal(0)) - order.coupon, Decimal(0))",
                 }
             ],
         },
