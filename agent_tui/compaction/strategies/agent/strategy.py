@@ -1,33 +1,34 @@
-"""The strategy `agent`: a model that compresses a copy of the context with four tools."""
+"""The strategy `agent`: a model that edits the plan with four tools until it meets its target."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
+
+from pydantic import JsonValue
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     ModelClient,
+    ModelReply,
     OnProgress,
     OnUsage,
     RequestTracker,
     failure_of,
 )
 from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.strategies.agent.actions import AgentActions
-from agent_tui.compaction.strategies.agent.budget import TokenBudget, budget_for
-from agent_tui.compaction.strategies.agent.checks import edits_problem
-from agent_tui.compaction.strategies.agent.copy import ContextCopy
-from agent_tui.compaction.strategies.agent.listing import listing
-from agent_tui.compaction.strategies.agent.prompt import REMINDER, Status
-from agent_tui.compaction.strategies.agent.reply import AgentReply, agent_reply, agent_request
-from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.compaction.strategies.agent.actions import AgentActions, Room
+from agent_tui.compaction.strategies.agent.tools import REMINDER, SYSTEM_PROMPT, TOOLS, VERIFY
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.message_plan import Conversation
+from agent_tui.compaction.summary.candidates import candidates
 from agent_tui.compaction.summary.writer import SummaryModel
-from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.messages import Message, UserMessage
-from agent_tui.providers.base import ProviderError
+from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.errors import CompactionError
+from agent_tui.messages import AssistantMessage, Message, TextContent, ToolCall, UserMessage
+from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
+from agent_tui.text import repair_json
 from agent_tui.tokens import TokenCounter
 
 Clock: TypeAlias = Callable[[], float]
@@ -41,6 +42,16 @@ _FORGIVEN_ROUNDS = 1
 """Replies without any call that could be carried out, in all."""
 
 _FOCUS_CHARS = 1_000
+_INPUT_SHARE = 0.75
+"""Our token estimates were up to 30 % under a provider's count on real sessions."""
+
+_OUTPUT_PARTS, _MOST_OUTPUT_TOKENS = 5, 6_000
+_LISTING_PARTS, _MOST_LISTING_TOKENS = 3, 6_000
+_MOST_READING_TOKENS = 40_000
+_SEGMENT_TOKENS = (400, 6_000)
+_LEAST_TOKENS = 400
+_STATUS_TOKENS = 300
+"""What a request says besides prompt, tools, list and answers to calls."""
 
 
 class CompressionAgent:
@@ -50,22 +61,12 @@ class CompressionAgent:
     code agrees; else the tiers take over.
 
     Args:
-        client: Asks the model; None where there is none.
-        counter: Counts tokens.
-        models: Answers what is known of models.
+        services: Models and counter; without a client there is no agent.
         clock: For the time limit.
     """
 
-    def __init__(
-        self,
-        client: ModelClient | None,
-        counter: TokenCounter,
-        models: ModelLookup,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._client = client
-        self._counter = counter
-        self._models = models
+    def __init__(self, services: StrategyServices, clock: Clock = time.monotonic) -> None:
+        self._services = services
         self._clock = clock
 
     async def plan(
@@ -79,57 +80,32 @@ class CompressionAgent:
         Raises:
             CompactionError: the agent did not come to the target, for the reason given.
         """
-        if self._client is None:
+        client, counter = self._services.client, self._services.counter
+        if client is None:
             raise _gave_up("no model is available")
         on_progress("reading the conversation", 0)
-        copy = await asyncio.to_thread(ContextCopy, request, self._counter)
-        if copy.before_tokens <= copy.target_tokens:
-            raise NothingToCompactError("Nothing to compact: the context is small enough.")
-        if await asyncio.to_thread(lambda: copy.is_met):
-            return await asyncio.to_thread(self._checked, request, copy, {})
-        if copy.protected_tokens > copy.target_tokens:
-            raise _gave_up("the protected messages alone exceed the target")
-        tracker = RequestTracker(on_progress, on_usage)
-        work = _Work(request, copy, self._counter, self._client, tracker, self._clock)
-        found = candidates(self._models, request.settings, request.model)
+        conversation = await asyncio.to_thread(Conversation, request, counter, "agent")
+        plan = await asyncio.to_thread(conversation.plan)
+        work = _Work(
+            AgentActions(plan), request, client, RequestTracker(on_progress, on_usage), self._clock
+        )
+        if not await asyncio.to_thread(lambda: plan.is_met):
+            protected = sum(unit.tokens for unit in conversation.units if unit.is_protected)
+            if protected + request.overhead_tokens > conversation.target_tokens:
+                raise _gave_up("the protected messages alone exceed the target")
+            await self._work(work, request)
+        made, told = work.actions.plan, self._services.on_decisions
+        return await asyncio.to_thread(lambda: made.finished(work.statistics, on_decisions=told))
+
+    async def _work(self, work: "_Work", request: CompactionRequest) -> None:
+        found = candidates(self._services.models, request.settings, request.model)
         failures = list(found.problems)
         for model in found.models:
             try:
-                await work.run(model)
+                return await work.run(model)
             except ProviderError as error:
                 failures.append(failure_of(model.ref, error))
-                continue
-            return await asyncio.to_thread(self._checked, request, copy, work.statistics)
         raise _gave_up("; ".join(failures))
-
-    def _checked(
-        self, request: CompactionRequest, copy: ContextCopy, statistics: dict[str, int]
-    ) -> StrategyPlan:
-        edits, before, after = copy.edits, copy.before_tokens, copy.used_tokens
-        protected = frozenset(unit.entry_id for unit in copy.units if unit.is_protected)
-        problem = edits_problem(request, edits, protected)
-        if problem:
-            raise _gave_up(f"its work failed the check: {problem}")
-        return StrategyPlan(
-            edits=edits,
-            tokens_before=before,
-            tokens_after=after,
-            statistics={
-                "messages_changed": len(edits),
-                **statistics,
-                "protected": len(protected),
-                "before": before,
-                "after": after,
-            },
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    """The last reply with the answers to its calls, and what is to be said about it."""
-
-    messages: tuple[Message, ...] = ()
-    remark: str = ""
 
 
 class _Work:
@@ -137,30 +113,27 @@ class _Work:
 
     def __init__(
         self,
+        actions: AgentActions,
         request: CompactionRequest,
-        copy: ContextCopy,
-        counter: TokenCounter,
         client: ModelClient,
         tracker: RequestTracker,
         clock: Clock,
     ) -> None:
-        self._copy = copy
-        self._counter = counter
+        self.actions = actions
+        self._focus = escape_tags(shorten_middle(request.focus, _FOCUS_CHARS))
         self._client = client
         self._tracker = tracker
         self._clock = clock
         self._deadline_s = clock() + TIME_LIMIT_S
-        self._focus = shorten_middle(request.focus, _FOCUS_CHARS)
-        self._actions = AgentActions(copy, counter)
-        self._rounds = 0
-        self._useless_rounds = 0
+        self._rounds = self._useless_rounds = 0
 
     @property
     def statistics(self) -> dict[str, int]:
         """What the agent did."""
         return {
-            "tool_results_shortened": self._actions.results,
-            "segments_replaced": self._actions.segments,
+            "messages_changed": len(self.actions.plan.edits),
+            "tool_results_shortened": self.actions.results,
+            "segments_replaced": self.actions.segments,
             "rounds": self._rounds,
         }
 
@@ -171,64 +144,112 @@ class _Work:
             ProviderError: the model cannot be asked.
             CompactionError: it does not do it.
         """
-        room = await asyncio.to_thread(budget_for, model.info, self._counter)
+        counter = self.actions.plan.conversation.counter
+        room = await asyncio.to_thread(room_for, model.info, counter)
         if room is None:
             raise ProviderError("context_overflow", "its window is too small for the work")
-        self._actions.forget_contents()
-        last = _Exchange()
+        self.actions.forget_contents()
+        last, remark = tuple[Message, ...](), ""
         while self._rounds < MOST_ROUNDS:
             self._rounds += 1
-            reply = await self._ask(model, room, last)
+            reply = await self._ask(model, room, last, remark)
             if reply.finish == "contentFilter":
                 raise _gave_up("the provider's content filter stopped it")
-            if not reply.message.tool_calls:
+            if not reply.calls:
                 self._count_useless("it answered with text instead of tool calls")
-                self._actions.forget_contents()
-                last = _Exchange(remark=REMINDER)
+                self.actions.forget_contents()
+                last, remark = (), REMINDER
                 continue
-            outcome = await asyncio.to_thread(self._actions.carry_out, reply, room)
-            if outcome.is_verified:
+            message, broken = _with_calls(reply)
+            calls = message.tool_calls
+            done = await asyncio.to_thread(self.actions.carry_out, calls, broken, room)
+            if done.is_verified:
                 return
-            if outcome.problem:
-                self._count_useless(outcome.problem.rstrip("."))
-            last = _Exchange((reply.message, *outcome.results))
+            if done.problem:
+                self._count_useless(done.problem.rstrip("."))
+            last, remark = (message, *done.results), ""
         raise _gave_up(f"the target was not met in {MOST_ROUNDS} rounds")
 
-    async def _ask(self, model: SummaryModel, room: TokenBudget, last: _Exchange) -> AgentReply:
+    async def _ask(
+        self, model: SummaryModel, room: Room, last: tuple[Message, ...], remark: str
+    ) -> ModelReply:
         left_s = self._deadline_s - self._clock()
         too_late = _gave_up(f"it did not finish within {TIME_LIMIT_S:.0f} s")
         if left_s <= 0:
             raise too_late
-        status = await asyncio.to_thread(self._status, room, last)
-        messages = (UserMessage(content=status.text), *last.messages)
-        request = agent_request(model.ref, messages, room.output)
+        status = await asyncio.to_thread(self._status, room, remark)
+        request = ModelRequest(
+            model=model.ref,
+            system=SYSTEM_PROMPT,
+            messages=(UserMessage(content=status), *last),
+            tools=TOOLS,
+            max_output_tokens=room.output,
+            purpose="summary",
+        )
+        changed = len(self.actions.plan.edits)
+        phase = f"compression agent {self._rounds}/{MOST_ROUNDS}, {changed} message"
+        phase += f"{'s' * (changed != 1)} shortened"
         try:
             async with asyncio.timeout(left_s):
-                reply = await self._client.ask(request, self._phase(), self._tracker)
+                return await self._client.ask(request, phase, self._tracker)
         except TimeoutError:
             raise too_late from None
-        return agent_reply(reply)
 
-    def _status(self, room: TokenBudget, last: _Exchange) -> Status:
-        return Status(
-            used_tokens=self._copy.used_tokens,
-            target_tokens=self._copy.target_tokens,
-            round=self._rounds,
-            most_rounds=MOST_ROUNDS,
-            listing=listing(self._copy, self._counter, room.listing, room.segment),
-            focus=self._focus,
-            remark=last.remark,
+    def _status(self, room: Room, remark: str) -> str:
+        plan = self.actions.plan
+        used, target = plan.used_tokens, plan.conversation.target_tokens
+        todo = f"{used - target:,} tokens to go." if used > target else f"It is met: call {VERIFY}."
+        about = "Keep everything about what the user asked to pay attention to:"
+        blocks = (
+            f"Round {self._rounds} of {MOST_ROUNDS}. The context has {used:,} tokens; "
+            f"the target is {target:,}. {todo}",
+            self.actions.listing(room.listing, room.segment),
+            f"{about}\n<focus>\n{self._focus}\n</focus>" if self._focus else "",
+            remark,
         )
-
-    def _phase(self) -> str:
-        changed = len(self._copy.edits)
-        messages = f"{changed} message{'s' * (changed != 1)} shortened"
-        return f"compression agent {self._rounds}/{MOST_ROUNDS}, {messages}"
+        return "\n\n".join(block for block in blocks if block)
 
     def _count_useless(self, problem: str) -> None:
         self._useless_rounds += 1
         if self._useless_rounds > _FORGIVEN_ROUNDS:
             raise _gave_up(problem)
+
+
+def room_for(info: ModelInfo, counter: TokenCounter) -> Room | None:
+    """The bounds for a model; None where its window is too small to work in.
+
+    A request holds prompt, tools, list, the last reply and the answers to its calls, and leaves
+    room for the next reply.
+    """
+    limits = [limit for limit in (info.max_output, _MOST_OUTPUT_TOKENS) if limit > 0]
+    output = min(info.window // _OUTPUT_PARTS, *limits)
+    frame = counter.count_text(SYSTEM_PROMPT) + counter.count_tools(TOOLS) + _STATUS_TOKENS
+    room = int((info.window - 2 * output) * _INPUT_SHARE) - frame
+    if room < _LEAST_TOKENS:
+        return None
+    listing = min(room // _LISTING_PARTS, _MOST_LISTING_TOKENS)
+    answers = min(room - listing, _MOST_READING_TOKENS)
+    lowest, highest = _SEGMENT_TOKENS
+    return Room(output, listing, answers, min(max(answers, lowest), highest))
+
+
+def _with_calls(reply: ModelReply) -> tuple[AssistantMessage, dict[str, str]]:
+    """`reply` with its calls as they can be carried out; by their ids, what is wrong with them."""
+    calls: dict[str, ToolCall] = {}
+    broken: dict[str, str] = {}
+    for call in reply.calls:
+        call_id = call.id or f"call_{len(calls) + 1}"
+        while call_id in calls:
+            call_id += "_"
+        try:
+            value = repair_json(cast(JsonValue, json.loads(call.arguments_json.strip() or "{}")))
+        except (ValueError, RecursionError):
+            value, broken[call_id] = {}, "its arguments are not valid JSON"
+        if not isinstance(value, dict):
+            value, broken[call_id] = {}, "its arguments are not a JSON object"
+        calls[call_id] = ToolCall(id=call_id, name=call.name, arguments=value)
+    said = (TextContent(text=reply.text),) if reply.text.strip() else ()
+    return AssistantMessage(content=(*said, *calls.values())), broken
 
 
 def _gave_up(why: str) -> CompactionError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
@@ -118,12 +118,9 @@ class Scene:
         )
 
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:
-        agent = CompressionAgent(
-            client_of((provider or self.provider) if self.has_provider else None),
-            self.counter,
-            self.models,
-            clock=self.clock,
-        )
+        client = client_of((provider or self.provider) if self.has_provider else None)
+        services = StrategyServices(client, self.counter, self.models)
+        agent = CompressionAgent(services, clock=self.clock)
         return await agent.plan(
             self.request,
             on_progress=lambda phase, chars: self.phases.append(phase),

@@ -71,7 +71,7 @@ MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
     ),
     "unknown ids": (
         Reply(tool_calls=(shorten("100-120"),)),
-        "There are no such messages; ids are 1 to 48",
+        "ids names no messages; ids are 1 to 48",
     ),
     "an unknown segment": (
         Reply(tool_calls=(segment(40, 90),)),
@@ -79,15 +79,15 @@ MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
     ),
     "a segment backwards": (
         Reply(tool_calls=(segment(9, 4),)),
-        "last (4) comes before first (9)",
+        "There are no messages 9-4; ids are 1 to 48",
     ),
     "junk ids": (
         Reply(tool_calls=(shorten("the old ones"),)),
-        "ids: 'the old ones' is not the id of a message",
+        "ids names no messages; ids are 1 to 48",
     ),
     "no arguments": (
         Reply(tool_calls=(call("c", "compress_tool_result"),)),
-        "ids: 'None' is not the id of a message",
+        "ids names no messages; ids are 1 to 48",
     ),
     "protected results": (
         Reply(tool_calls=(shorten("47"),)),
@@ -137,7 +137,7 @@ async def test_a_mistake_beside_work_is_answered_and_forgiven(counter: TokenCoun
     plan = await scene.plan()
     assert plan.statistics["rounds"] == 4
     assert scene.answers(1)[0].startswith("There is no tool 'rm'. Available: get_compression_meta")
-    assert scene.answers(1)[2] == "skip: 'many' is not the id of a message."
+    assert scene.answers(1)[2] == "skip must be one number."
 
 
 async def test_an_agent_that_never_verifies_is_given_up(counter: TokenCounter) -> None:
@@ -176,11 +176,14 @@ BAD_TEXTS = {
     "a refusal": ("I'm sorry, I can't help with that.", "it is a refusal"),
     "a loop": ("The file was read again. " * 20, "it repeats itself"),
     "too short": ("It was done.", "3 words are too few for"),
-    "an invented file": (account(0) + " See src/evil.py.", ": src/evil.py"),
-    "an invented folder": (account(0) + " See /etc/passwd/x.", ": /etc/passwd/x"),
-    "a file of elsewhere": (account(5), ": src/part5.py"),
+    "an invented file": (
+        account(0) + " See src/evil.py.",
+        "it names src/evil.py, which does not occur there",
+    ),
+    "an invented folder": (account(0) + " See /etc/passwd/x.", "it names /etc/passwd/x, which"),
+    "a file of elsewhere": (account(5), "it names src/part5.py, which"),
     "too long": ("word " * 3_000, "repeats itself"),
-    "longer": (" ".join(f"parser{n}" for n in range(2_000)), "it is not shorter than"),
+    "longer": (" ".join(f"parser{n}" for n in range(2_000)), "it saves nothing"),
 }
 
 
@@ -349,5 +352,5 @@ async def test_work_that_does_not_pass_the_check_is_not_taken_over(counter: Toke
         (path[0], MessageEntry(id="lost", message=lost), *path[1:]),
         target_tokens=RESULTS_ALONE,
     )
-    told = await failure_of(scene)
-    assert "its work failed the check: messages that had to stay unchanged" in told
+    with pytest.raises(CompactionError, match="failed the check: messages that had to stay"):
+        await scene.plan()

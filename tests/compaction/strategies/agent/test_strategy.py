@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.prompt import REMINDER
-from agent_tui.compaction.strategies.agent.tools import RESULT, SEGMENT, TOOLS, VERIFY
+from agent_tui.compaction.strategies.agent.tools import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
@@ -259,7 +258,7 @@ async def test_a_text_that_is_not_taken_comes_back_with_the_reason_and_the_conte
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 700)
     await scene.plan()
     (answer,) = scene.answers(2)
-    assert "not accepted: it names files that do not occur there: src/other.py" in answer
+    assert "not accepted: it names src/other.py, which does not occur there" in answer
     assert "<conversation>" in answer
 
 
