@@ -234,7 +234,7 @@ class Conversation:
         parts: list[str] = []
         for before, number in pairwise((first - 1, *kept, first + len(lines))):
             if number > before + 1:
-                parts.append(omission_mark(f"{number - before - 1:,} lines"))
+                parts.append(omission_mark(_lines(number - before - 1)))
             if number < first + len(lines):
                 line = lines[number - first]
                 parts.append(f"{number}\t{line}" if view else line)
@@ -389,6 +389,10 @@ class MessagePlan:
 
 def _by_position(proposals: Iterable[Proposal]) -> Mapping[int, Proposal]:
     return {proposal.unit.position: proposal for proposal in proposals}
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count:,} lines"
 
 
 def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[Message]:

@@ -9,8 +9,8 @@ from agent_tui.compaction.summary.validate import sounds_like_refusal
 _FOLDER_PATH = re.compile(r"(?<![\w./~:<-])(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*\w")
 _CONTENT_WORD = re.compile(r"[^\W_]{4,}")
 _STEM_CHARS = 5
-_TOKENS_PER_WORD = 200
-_MOST_DEMANDED_WORDS = 25
+_TOKENS_PER_CHAR = 40
+_MOST_DEMANDED_CHARS = 125
 _SHOWN_PATHS = 3
 
 
@@ -30,9 +30,8 @@ def words_problem(text: str, original: str, tokens: int) -> str:
         return "it is a refusal"
     if is_repetitive(text):
         return "it repeats itself"
-    words = len(text.split())
-    if words < min(tokens // _TOKENS_PER_WORD, _MOST_DEMANDED_WORDS):
-        return f"{words} words are too few for {tokens:,} tokens"
+    if len(text) < min(tokens // _TOKENS_PER_CHAR, _MOST_DEMANDED_CHARS):
+        return f"it is too short for {tokens:,} tokens"
     known = original.casefold()
     named = {*named_paths(text), *_FOLDER_PATH.findall(text)}
     if invented := sorted(p for p in named if p.removeprefix("./").casefold() not in known):

@@ -175,7 +175,7 @@ BAD_TEXTS = {
     "empty": ("...", "it says nothing"),
     "a refusal": ("I'm sorry, I can't help with that.", "it is a refusal"),
     "a loop": ("The file was read again. " * 20, "it repeats itself"),
-    "too short": ("It was done.", "3 words are too few for"),
+    "too short": ("It was done.", "it is too short for"),
     "an invented file": (
         account(0) + " See src/evil.py.",
         "it names src/evil.py, which does not occur there",
