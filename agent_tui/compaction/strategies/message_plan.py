@@ -22,9 +22,7 @@ from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import (
     AssistantMessage,
-    Message,
     TextContent,
-    ToolCall,
     ToolResultMessage,
     UserMessage,
     images_in,
@@ -265,8 +263,9 @@ class MessagePlan:
 
     def is_open(self, position: int) -> bool:
         """Whether something else may still become of a message."""
-        is_settled = isinstance(self.fate(position), Words | Gone)
-        return not (is_settled or self.conversation.units[position].is_protected)
+        unit, fate = self.conversation.units[position], self.fate(position)
+        is_settled = isinstance(fate, Words | Gone) and not unit.is_display_only
+        return not (is_settled or unit.is_protected)
 
     def taking(self, fates: Fates) -> "MessagePlan":
         """This plan with `fates`."""
@@ -395,24 +394,13 @@ def _lines(count: int) -> str:
     return "1 line" if count == 1 else f"{count:,} lines"
 
 
-def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[Message]:
+def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[tuple[object, ...]]:
     """What no edit names. Ids are left out: the context makes new ones where they repeat."""
-    return [
-        _without_ids(item.message)
-        for item in items
-        if item.entry_id not in edited and (item.entry_id or item.message.text != OPENING_TEXT)
-    ]
-
-
-def _without_ids(message: Message) -> Message:
-    match message:
-        case AssistantMessage() if message.tool_calls:
-            parts = tuple(
-                part.model_copy(update={"id": ""}) if isinstance(part, ToolCall) else part
-                for part in message.content
-            )
-            return message.model_copy(update={"content": parts})
-        case ToolResultMessage():
-            return message.model_copy(update={"tool_call_id": ""})
-        case _:
-            return message
+    found: list[tuple[object, ...]] = []
+    for item in items:
+        message = item.message
+        is_own = bool(item.entry_id) or message.text != OPENING_TEXT
+        if item.entry_id not in edited and is_own:
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            found.append((message.role, message.text, [(c.name, c.arguments) for c in calls]))
+    return found

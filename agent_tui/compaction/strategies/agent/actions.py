@@ -1,7 +1,7 @@
 """Carrying out the calls of the compression agent on a plan, and answering them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -96,7 +96,7 @@ class AgentActions:
     def __init__(self, plan: MessagePlan) -> None:
         self.plan = plan
         self.results = self.segments = 0
-        self._conversation = plan.conversation
+        self._conversation, self._units = plan.conversation, plan.conversation.units
         self._counter = plan.conversation.counter
         self._shown: set[range] = set()
         self._readable: set[range] = set()
@@ -123,21 +123,18 @@ class AgentActions:
         results: list[ToolResultMessage] = []
         problem, was_useful = "", False
         for number, call in enumerate(calls):
+            is_error = False
             try:
                 if number >= _MOST_CALLS:
                     raise BadCallError(f"Not done: a reply may have at most {_MOST_CALLS} calls.")
                 if call.id in broken:
                     raise BadCallError(f"Not done: {broken[call.id]}.")
-                answer, is_error = self._answer(call.name, call.arguments, share, room), False
+                answer = self._answer(call.name, call.arguments, share, room)
                 was_useful = True
             except BadCallError as error:
                 problem, answer, is_error = error.message, str(error), True
-            content = (TextContent(text=answer),)
-            results.append(
-                ToolResultMessage(
-                    tool_call_id=call.id, tool_name=call.name, content=content, is_error=is_error
-                )
-            )
+            result = ToolResultMessage(tool_call_id=call.id, tool_name=call.name, is_error=is_error)
+            results.append(result.model_copy(update={"content": (TextContent(text=answer),)}))
         is_verified = any(call.name == VERIFY for call in calls[:_MOST_CALLS]) and self.plan.is_met
         return Done(tuple(results), is_verified, "" if was_useful else problem)
 
@@ -149,10 +146,10 @@ class AgentActions:
             segment_tokens: How large a segment may be.
             skip: How many of the oldest to leave out.
         """
-        segments = list(self._segments(segment_tokens))
+        segments = self._segments(segment_tokens)
         lines: list[str] = []
         for segment in segments[skip:]:
-            units = [self._conversation.units[at] for at in segment]
+            units = [self._units[at] for at in segment]
             results = sum(self.plan.size(u.position) for u in units if u.output is not None)
             words = escape_tags(one_line(units[0].message.text, _SHOWN_CHARS))
             quoted = json.dumps(words, ensure_ascii=False)  # can pass for no line of ours
@@ -181,7 +178,7 @@ class AgentActions:
 
     def _shorten(self, arguments: JsonObject) -> str:
         """Make results and their calls short, oldest first, up to the target."""
-        count = len(self._conversation.units)
+        count = len(self._units)
         named = ranges_in(arguments.get("ids", arguments.get("id")))
         positions = {n - 1 for a, b in named for n in range(max(a, 1), min(b, count) + 1)}
         if not positions:
@@ -189,14 +186,13 @@ class AgentActions:
         keep = str(arguments.get("keep", "line"))
         spans = tuple(ranges_in(keep))
         fate: Fate = Lines(spans) if spans or keep == "ends" else Line()
-        before = self.plan
-        self.plan = before.towards_target(
-            (at, fate if at in positions else Lines() if spans else fate)
-            for exchange in self._conversation.exchanges
-            if any(at in positions for at in exchange)
-            for at in exchange
-            if (at in positions or at == exchange[0]) and before.is_open(at)
-        )
+        before, offers = self.plan, dict[int, Fate]()
+        for exchange in self._conversation.exchanges:  # a result is shortened with its call
+            asked = positions.intersection(exchange)
+            for at in sorted({exchange.start, *asked}) if asked else ():
+                if before.is_open(at):
+                    offers[at] = fate
+        self.plan = before.towards_target(offers.items())
         changed = sum(self.plan.fate(at) != before.fate(at) for at in range(count))
         if not changed:
             raise BadCallError(
@@ -209,7 +205,7 @@ class AgentActions:
 
     def _segment(self, arguments: JsonObject, share: int) -> str:
         first, last = number_in(arguments, "first"), number_in(arguments, "last")
-        text, count = arguments.get("text", ""), len(self._conversation.units)
+        text, count = arguments.get("text", ""), len(self._units)
         if not isinstance(text, str | None):
             raise BadCallError("text must be a string.")
         if not 1 <= first <= last <= count:
@@ -260,21 +256,19 @@ class AgentActions:
         The text stands in the first message of the person's or answer without calls; where there
         is none, the first reply keeps its calls, shortened, and their results as lines.
         """
-        units = [self._conversation.units[at] for at in segment]
+        units = [self._units[at] for at in segment]
         tokens = self._tokens(segment)
         original = [*self._present(segment), *(unit.message for unit in units)]
         if problem := words_problem(text, "\n".join(message_texts(original, UNLIMITED)), tokens):
             return problem
-        speakers = [
-            unit.position
+        spoken = [
+            (unit.position, isinstance(unit.message, AssistantMessage) and unit.message.tool_calls)
             for unit in units
-            if isinstance(unit.message, UserMessage | AssistantMessage)
-            and not isinstance(self.plan.fate(unit.position), Gone)
+            if isinstance(unit.message, UserMessage | AssistantMessage) and not unit.is_display_only
         ]
-        plain = [at for at in speakers if not self._calls(at)]
-        if not speakers:
+        if not spoken:
             return "nothing in them can hold it"
-        carrier = (plain or speakers)[0]
+        carrier = next((at for at, calls in spoken if not calls), spoken[0][0])
         kept = next(e for e in self._conversation.exchanges if carrier in e)
         opening = (
             f"({len(segment)} earlier messages were compressed into this account.) "
@@ -309,7 +303,7 @@ class AgentActions:
 
     def _entries_of(self, segment: range) -> tuple[Entry, ...]:
         """Its entries, those among them included that earlier edits left out."""
-        path, units = self._conversation.request.path, self._conversation.units
+        path, units = self._conversation.request.path, self._units
         places = {entry.id: place for place, entry in enumerate(path)}
         start = min(places[units[at].entry_id] for at in segment)
         end = min((places[unit.entry_id] for unit in units[segment.stop :]), default=len(path))
@@ -321,41 +315,31 @@ class AgentActions:
             return f"The target is met: {used:,} of at most {target:,} tokens."
         return f"Not met yet: {used:,} tokens, {used - target:,} too many."
 
-    def _segments(self, most_tokens: int) -> Iterator[range]:
+    def _segments(self, most_tokens: int) -> list[range]:
         """Messages in a row that can be compressed together, oldest first.
 
         They end where a message is protected or was compressed, before a message of the person's,
         and between exchanges where they would be larger than `most_tokens`; small ones go together.
         """
-        start, size = 0, 0
-        end = range(len(self._conversation.units), len(self._conversation.units))
-        for exchange in (*self._conversation.exchanges, end):
+        segments, size = [range(0)], 0
+        for exchange in self._conversation.exchanges:
+            unit = self._units[exchange.start]
+            begins_turn = isinstance(unit.message, UserMessage) and not unit.is_display_only
+            is_open = all(map(self.plan.is_open, exchange))
             tokens = self._tokens(exchange)
-            is_open = bool(exchange) and all(map(self.plan.is_open, exchange))
-            begins_turn = bool(exchange) and isinstance(
-                self._conversation.units[exchange[0]].message, UserMessage
-            )
-            if (
-                not is_open
-                or size + tokens > most_tokens
-                or (begins_turn and size > most_tokens // 4)
-            ):
-                if size >= _LEAST_SEGMENT_TOKENS:
-                    yield range(start, exchange.start)
-                start, size = exchange.start, 0
+            is_full = size + tokens > most_tokens or (begins_turn and size > most_tokens // 4)
+            if is_full or not is_open or not segments[-1]:
+                segments.append(range(exchange.start, exchange.start))
+                size = 0
             if is_open:
+                segments[-1] = range(segments[-1].start, exchange.stop)
                 size += tokens
-            else:
-                start = exchange.stop
+        return [found for found in segments if self._tokens(found) >= _LEAST_SEGMENT_TOKENS]
 
     def _present(self, segment: range) -> list[Message]:
         """The messages of `segment` as the model would see them."""
-        ids = {self._conversation.units[at].entry_id for at in segment}
+        ids = {self._units[at].entry_id for at in segment}
         return [item.message for item in self.plan.context if item.entry_id in ids]
-
-    def _calls(self, position: int) -> bool:
-        message = self._conversation.units[position].message
-        return isinstance(message, AssistantMessage) and bool(message.tool_calls)
 
     def _tokens(self, segment: range) -> int:
         return sum(map(self.plan.size, segment))

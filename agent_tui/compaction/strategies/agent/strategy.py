@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import time
-from collections.abc import Callable
-from typing import TypeAlias, cast
+from dataclasses import dataclass
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -22,7 +21,7 @@ from agent_tui.compaction.strategies.agent.actions import AgentActions, Room
 from agent_tui.compaction.strategies.agent.tools import REMINDER, SYSTEM_PROMPT, TOOLS, VERIFY
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.message_plan import Conversation
-from agent_tui.compaction.summary.candidates import candidates
+from agent_tui.compaction.summary.candidates import Candidates, candidates
 from agent_tui.compaction.summary.writer import SummaryModel
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError
@@ -30,9 +29,6 @@ from agent_tui.messages import AssistantMessage, Message, TextContent, ToolCall,
 from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
 from agent_tui.text import repair_json
 from agent_tui.tokens import TokenCounter
-
-Clock: TypeAlias = Callable[[], float]
-"""Seconds that only go forward."""
 
 MOST_ROUNDS = 8
 TIME_LIMIT_S = 120.0
@@ -54,6 +50,7 @@ _STATUS_TOKENS = 300
 """What a request says besides prompt, tools, list and answers to calls."""
 
 
+@dataclass(frozen=True, slots=True)
 class CompressionAgent:
     """Has a model shorten and sum up parts of a context until it meets its target.
 
@@ -62,12 +59,11 @@ class CompressionAgent:
 
     Args:
         services: Models and counter; without a client there is no agent.
-        clock: For the time limit.
+        limit_s: Seconds for all of it.
     """
 
-    def __init__(self, services: StrategyServices, clock: Clock = time.monotonic) -> None:
-        self._services = services
-        self._clock = clock
+    services: StrategyServices
+    limit_s: float = TIME_LIMIT_S
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -80,52 +76,39 @@ class CompressionAgent:
         Raises:
             CompactionError: the agent did not come to the target, for the reason given.
         """
-        client, counter = self._services.client, self._services.counter
-        if client is None:
+        services = self.services
+        if services.client is None:
             raise _gave_up("no model is available")
         on_progress("reading the conversation", 0)
-        conversation = await asyncio.to_thread(Conversation, request, counter, "agent")
+        conversation = await asyncio.to_thread(Conversation, request, services.counter, "agent")
         plan = await asyncio.to_thread(conversation.plan)
-        work = _Work(
-            AgentActions(plan), request, client, RequestTracker(on_progress, on_usage), self._clock
-        )
+        tracker = RequestTracker(on_progress, on_usage)
+        work = _Work(AgentActions(plan), services.client, tracker, request.focus)
         if not await asyncio.to_thread(lambda: plan.is_met):
             protected = sum(unit.tokens for unit in conversation.units if unit.is_protected)
             if protected + request.overhead_tokens > conversation.target_tokens:
                 raise _gave_up("the protected messages alone exceed the target")
-            await self._work(work, request)
-        made, told = work.actions.plan, self._services.on_decisions
-        return await asyncio.to_thread(lambda: made.finished(work.statistics, on_decisions=told))
-
-    async def _work(self, work: "_Work", request: CompactionRequest) -> None:
-        found = candidates(self._services.models, request.settings, request.model)
-        failures = list(found.problems)
-        for model in found.models:
             try:
-                return await work.run(model)
-            except ProviderError as error:
-                failures.append(failure_of(model.ref, error))
-        raise _gave_up("; ".join(failures))
+                async with asyncio.timeout(self.limit_s):
+                    await work.run(candidates(services.models, request.settings, request.model))
+            except TimeoutError:
+                raise _gave_up(f"it did not finish within {self.limit_s:.0f} s") from None
+        made = work.actions.plan
+        return await asyncio.to_thread(
+            lambda: made.finished(work.statistics, on_decisions=services.on_decisions)
+        )
 
 
+@dataclass(slots=True)
 class _Work:
     """The rounds of one compaction, whichever models take part."""
 
-    def __init__(
-        self,
-        actions: AgentActions,
-        request: CompactionRequest,
-        client: ModelClient,
-        tracker: RequestTracker,
-        clock: Clock,
-    ) -> None:
-        self.actions = actions
-        self._focus = escape_tags(shorten_middle(request.focus, _FOCUS_CHARS))
-        self._client = client
-        self._tracker = tracker
-        self._clock = clock
-        self._deadline_s = clock() + TIME_LIMIT_S
-        self._rounds = self._useless_rounds = 0
+    actions: AgentActions
+    client: ModelClient
+    tracker: RequestTracker
+    focus: str
+    rounds: int = 0
+    useless_rounds: int = 0
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -134,24 +117,32 @@ class _Work:
             "messages_changed": len(self.actions.plan.edits),
             "tool_results_shortened": self.actions.results,
             "segments_replaced": self.actions.segments,
-            "rounds": self._rounds,
+            "rounds": self.rounds,
         }
 
-    async def run(self, model: SummaryModel) -> None:
-        """Let `model` work until it has verified that the target is met.
+    async def run(self, found: Candidates) -> None:
+        """Let one of the models that were `found` work until it has verified the target.
 
         Raises:
-            ProviderError: the model cannot be asked.
-            CompactionError: it does not do it.
+            CompactionError: None does it.
         """
+        failures = list(found.problems)
+        for model in found.models:
+            try:
+                return await self._run(model)
+            except ProviderError as error:
+                failures.append(failure_of(model.ref, error))
+        raise _gave_up("; ".join(failures))
+
+    async def _run(self, model: SummaryModel) -> None:
         counter = self.actions.plan.conversation.counter
         room = await asyncio.to_thread(room_for, model.info, counter)
         if room is None:
             raise ProviderError("context_overflow", "its window is too small for the work")
         self.actions.forget_contents()
         last, remark = tuple[Message, ...](), ""
-        while self._rounds < MOST_ROUNDS:
-            self._rounds += 1
+        while self.rounds < MOST_ROUNDS:
+            self.rounds += 1
             reply = await self._ask(model, room, last, remark)
             if reply.finish == "contentFilter":
                 raise _gave_up("the provider's content filter stopped it")
@@ -173,10 +164,6 @@ class _Work:
     async def _ask(
         self, model: SummaryModel, room: Room, last: tuple[Message, ...], remark: str
     ) -> ModelReply:
-        left_s = self._deadline_s - self._clock()
-        too_late = _gave_up(f"it did not finish within {TIME_LIMIT_S:.0f} s")
-        if left_s <= 0:
-            raise too_late
         status = await asyncio.to_thread(self._status, room, remark)
         request = ModelRequest(
             model=model.ref,
@@ -187,31 +174,28 @@ class _Work:
             purpose="summary",
         )
         changed = len(self.actions.plan.edits)
-        phase = f"compression agent {self._rounds}/{MOST_ROUNDS}, {changed} message"
-        phase += f"{'s' * (changed != 1)} shortened"
-        try:
-            async with asyncio.timeout(left_s):
-                return await self._client.ask(request, phase, self._tracker)
-        except TimeoutError:
-            raise too_late from None
+        done = f"{changed} message{'s' * (changed != 1)} shortened"
+        phase = f"compression agent {self.rounds}/{MOST_ROUNDS}, {done}"
+        return await self.client.ask(request, phase, self.tracker)
 
     def _status(self, room: Room, remark: str) -> str:
         plan = self.actions.plan
         used, target = plan.used_tokens, plan.conversation.target_tokens
         todo = f"{used - target:,} tokens to go." if used > target else f"It is met: call {VERIFY}."
+        focus = escape_tags(shorten_middle(self.focus, _FOCUS_CHARS))
         about = "Keep everything about what the user asked to pay attention to:"
         blocks = (
-            f"Round {self._rounds} of {MOST_ROUNDS}. The context has {used:,} tokens; "
+            f"Round {self.rounds} of {MOST_ROUNDS}. The context has {used:,} tokens; "
             f"the target is {target:,}. {todo}",
             self.actions.listing(room.listing, room.segment),
-            f"{about}\n<focus>\n{self._focus}\n</focus>" if self._focus else "",
+            f"{about}\n<focus>\n{focus}\n</focus>" if focus else "",
             remark,
         )
         return "\n\n".join(block for block in blocks if block)
 
     def _count_useless(self, problem: str) -> None:
-        self._useless_rounds += 1
-        if self._useless_rounds > _FORGIVEN_ROUNDS:
+        self.useless_rounds += 1
+        if self.useless_rounds > _FORGIVEN_ROUNDS:
             raise _gave_up(problem)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
+from agent_tui.compaction.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
 from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
@@ -94,7 +94,7 @@ class Scene:
     models: Models = field(default_factory=Models)
     settings: CompactionSettings = SETTINGS
     focus: str = ""
-    clock: Callable[[], float] = lambda: 0.0
+    limit_s: float = TIME_LIMIT_S
     has_provider: bool = True
     phases: list[str] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Scene:
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:
         client = client_of((provider or self.provider) if self.has_provider else None)
         services = StrategyServices(client, self.counter, self.models)
-        agent = CompressionAgent(services, clock=self.clock)
+        agent = CompressionAgent(services, self.limit_s)
         return await agent.plan(
             self.request,
             on_progress=lambda phase, chars: self.phases.append(phase),

@@ -19,7 +19,7 @@ from agent_tui.compaction.strategies.agent.tools import (
 from agent_tui.compaction.strategies.message_plan import Conversation
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import CustomMessageEntry, Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent.scene import (
     Scene,
@@ -99,6 +99,15 @@ def test_segments_end_at_a_protected_message_in_the_middle(counter: TokenCounter
     segments = listed(actions.listing(9_000, 100_000))
     assert not any(closed in found for found in segments)
     assert segments[0].stop == closed
+
+
+def test_what_is_only_for_display_parts_no_segment(counter: TokenCounter) -> None:
+    shown = CustomMessageEntry(id="shown", content="for the person " * 80, display=True)
+    path = long_session()
+    actions = actions_on((*path[:3], shown, *path[3:]), counter)
+    assert listed(actions.listing(9_000, 2_000))[0] == range(1, 8)
+    answered(actions, segment(1, 7))
+    assert answered(actions, segment(1, 7, account(0)))[0].startswith("Replaced messages 1-7.")
 
 
 def test_lines_of_results_can_be_kept(counter: TokenCounter) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS, TIME_LIMIT_S
+from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import (
@@ -12,7 +12,6 @@ from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
     ModelRef,
-    ModelRequest,
     ProviderError,
     ToolCallChunk,
 )
@@ -279,42 +278,12 @@ async def test_without_a_provider_nothing_is_done(counter: TokenCounter) -> None
     assert "no model is available" in await failure_of(scene)
 
 
-class Clock:
-    """A clock that says what it is told."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-async def test_no_round_is_begun_after_the_time_limit(counter: TokenCounter) -> None:
-    clock = Clock()
-
-    def answer(request: ModelRequest) -> Reply:
-        clock.now_s += TIME_LIMIT_S / 3
-        return Reply(tool_calls=(verify(),))
-
-    scene = Scene(counter, answer, clock=clock)
-    assert f"it did not finish within {TIME_LIMIT_S:.0f} s" in await failure_of(scene)
-    assert len(scene.provider.requests) == 3
-
-
 async def test_a_reply_that_does_not_come_is_given_up_at_the_time_limit(
     counter: TokenCounter,
 ) -> None:
-    clock = Clock()
-
-    def answer(request: ModelRequest) -> Reply:
-        if len(scene.provider.requests) == 1:
-            clock.now_s += TIME_LIMIT_S - 1e-9
-            return Reply(tool_calls=(verify(),))
-        return Reply(text="Well", gate=asyncio.Event())
-
-    scene = Scene(counter, answer, clock=clock)
-    assert "it did not finish within" in await failure_of(scene)
-    assert scene.provider.closed_streams == 1
+    scene = Scene(counter, lambda _: Reply(text="Well", gate=asyncio.Event()), limit_s=0.2)
+    assert "it did not finish within 0 s" in await failure_of(scene)
+    assert scene.provider.closed_streams == len(scene.provider.requests)
 
 
 async def test_cancelling_stops_the_request_and_nothing_comes_of_it(counter: TokenCounter) -> None:
