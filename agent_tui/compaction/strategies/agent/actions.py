@@ -7,6 +7,8 @@ from functools import cached_property
 
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
+from agent_tui.compaction.sections.history import Said, read_history
+from agent_tui.compaction.sections.person import said_by_person
 from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.compaction.strategies.agent.tools import (
     METADATA,
@@ -55,6 +57,9 @@ _WORD_SHARE = 12
 """Tokens of a segment for each word that may stand for it."""
 
 _SHOWN_CHARS = 70
+_SAID_PART = 6
+"""Of a segment, what the person's words may take of its size."""
+
 _TOKENS_PER_FILE_CHAR = 2
 """File names may add this much to a text: an eighth of what it stands for, about."""
 
@@ -284,18 +289,23 @@ class AgentActions:
         return ""
 
     def _facts(self, segment: range, tokens: int) -> str:
-        """Rules of the person, word for word, errors and touched files of a segment."""
-        folders = self._conversation.folders
-        ledger = build_ledger(self._entries_of(segment), folders=folders, previous=None)
+        """What the person said, rules and all, open errors and touched files of a segment."""
+        entries, folders = self._entries_of(segment), self._conversation.folders
+        spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
+        said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
+        block = escape_tags("\n".join(f"({n}) {text}" for n, text in enumerate(said, start=1)))
+        ledger = build_ledger(entries, folders=folders, previous=None)
         facts = Ledger(
-            pinned=ledger.pinned,
+            pinned=tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block),
             errors=tuple(error for error in ledger.errors if error in self._open_errors),
             read_files=ledger.read_files,
             modified_files=ledger.modified_files,
         )
         told_chars = sum(len(line) + 3 for line in (*facts.pinned, *facts.errors))
         room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
-        return fact_blocks(facts, request="", window=3 * room_chars)
+        blocks = fact_blocks(facts, request="", window=3 * room_chars)
+        own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
+        return "\n\n".join(part for part in (own, blocks) if part)
 
     @cached_property
     def _open_errors(self) -> tuple[str, ...]:

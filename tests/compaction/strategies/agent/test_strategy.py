@@ -125,7 +125,7 @@ async def test_what_was_replaced_once_can_be_replaced_again_with_its_rules(
         Reply(tool_calls=(segment(1, 7),)),
         Reply(tool_calls=(segment(1, 7, account(1)), verify())),
     ]
-    again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 400)
+    again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 100)
     path = edited(path, await again.plan())
     assert_sendable(path)
     opening = texts(path)[0]
@@ -135,12 +135,17 @@ async def test_what_was_replaced_once_can_be_replaced_again_with_its_rules(
     assert "src/part0.py" in opening
 
 
-async def test_rules_and_files_of_a_segment_are_kept_by_code(counter: TokenCounter) -> None:
+async def test_what_the_person_said_and_files_of_a_segment_are_kept_by_code(
+    counter: TokenCounter,
+) -> None:
     scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
     plan = await scene.plan()
     assert RULE not in account(1)
     second = texts(edited(scene.path, plan))[1]
-    assert f"<pinned-constraints>\n- {RULE}\n</pinned-constraints>" in second
+    assert (
+        f"\n<said-by-the-person>\n(1) Please look at src/part1.py and fix the parser. {RULE}"
+        in second
+    )
     assert "<read-files>\nsrc/part1.py\n</read-files>" in second
 
 
