@@ -156,7 +156,8 @@ class AgentActions:
         for segment in segments[skip:]:
             units = [self._units[at] for at in segment]
             results = sum(self.plan.size(u.position) for u in units if u.output is not None)
-            words = escape_tags(one_line(units[0].message.text, _SHOWN_CHARS))
+            said = next((unit.message.text for unit in units if unit.message.text.strip()), "")
+            words = escape_tags(one_line(said, _SHOWN_CHARS))
             quoted = json.dumps(words, ensure_ascii=False)  # can pass for no line of ours
             line = f"{_named(segment)} {self._tokens(segment):,} {results:,} {quoted}"
             room_tokens -= self._counter.count_text(line) + 1

@@ -96,7 +96,9 @@ def test_segments_end_at_a_protected_message_in_the_middle(counter: TokenCounter
     actions = actions_on(talk.path, counter)
     units = actions.plan.conversation.units
     closed = next(u.position + 1 for u in units if u.message.text.startswith("Only this"))
-    segments = listed(actions.listing(9_000, 100_000))
+    text = actions.listing(9_000, 100_000)
+    assert text.count('"a line of output a line of output') == 2
+    segments = listed(text)
     assert not any(closed in found for found in segments)
     assert segments[0].stop == closed
 
