@@ -1,12 +1,12 @@
 """Carrying out the calls of the compression agent on a plan, and answering them."""
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from agent_tui.compaction.draft import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
+from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.person import said_by_person
 from agent_tui.compaction.shorten import one_line, shorten_middle
@@ -16,6 +16,7 @@ from agent_tui.compaction.strategies.agent.tools import (
     TOOLS,
     VERIFY,
     BadCallError,
+    arguments_of,
     number_in,
     ranges_in,
 )
@@ -76,15 +77,15 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of the calls of one reply.
+    """What came of one reply.
 
     Args:
-        results: One for each call, in order.
+        messages: The reply and an answer to each of its calls, in order.
         is_verified: The agent asked whether the target is met, and it is.
         problem: What was wrong with the last call, if none of them was carried out.
     """
 
-    results: tuple[ToolResultMessage, ...]
+    messages: tuple[Message, ...]
     is_verified: bool
     problem: str
 
@@ -110,38 +111,39 @@ class AgentActions:
         """What was read is no part of the next request: it must be read again."""
         self._shown.clear()
 
-    def carry_out(self, calls: Iterable[ToolCall], broken: Mapping[str, str], room: Room) -> Done:
-        """Do what `calls` ask for, in their order.
+    def carry_out(self, reply: ModelReply, room: Room) -> Done:
+        """Do what the calls of `reply` ask for, in their order.
 
         A segment can only be replaced right after it was read: later its contents are no longer
         before the agent.
-
-        Args:
-            calls: All of one reply.
-            broken: By the ids of calls, what is wrong with their arguments.
-            room: Bounds of the answers.
         """
-        calls = tuple(calls)
-        long_answers = sum(call.name in (SEGMENT, METADATA) for call in calls[:_MOST_CALLS])
+        long_answers = sum(call.name in (SEGMENT, METADATA) for call in reply.calls[:_MOST_CALLS])
         share = room.answers // max(long_answers, 1)
         self._readable, self._shown = self._shown, set()
+        calls: dict[str, ToolCall] = {}
         results: list[ToolResultMessage] = []
         problem, was_useful = "", False
-        for number, call in enumerate(calls):
+        for number, raw in enumerate(reply.calls):
+            call_id = raw.id or f"call_{number + 1}"
+            while call_id in calls:
+                call_id += "_"
+            calls[call_id] = call = ToolCall(id=call_id, name=raw.name)
             is_error = False
             try:
                 if number >= _MOST_CALLS:
                     raise BadCallError(f"Not done: a reply may have at most {_MOST_CALLS} calls.")
-                if call.id in broken:
-                    raise BadCallError(f"Not done: {broken[call.id]}.")
-                answer = self._answer(call.name, call.arguments, share, room)
-                was_useful = True
+                arguments = arguments_of(raw.arguments_json)
+                calls[call_id] = call.model_copy(update={"arguments": arguments})
+                answer, was_useful = self._answer(raw.name, arguments, share, room), True
             except BadCallError as error:
                 problem, answer, is_error = error.message, str(error), True
-            result = ToolResultMessage(tool_call_id=call.id, tool_name=call.name, is_error=is_error)
+            result = ToolResultMessage(tool_call_id=call_id, tool_name=raw.name, is_error=is_error)
             results.append(result.model_copy(update={"content": (TextContent(text=answer),)}))
-        is_verified = any(call.name == VERIFY for call in calls[:_MOST_CALLS]) and self.plan.is_met
-        return Done(tuple(results), is_verified, "" if was_useful else problem)
+        said = (TextContent(text=reply.text),) if reply.text.strip() else ()
+        message = AssistantMessage(content=(*said, *calls.values()))
+        asks = any(call.name == VERIFY for call in reply.calls[:_MOST_CALLS])
+        is_verified = asks and self.plan.is_met
+        return Done((message, *results), is_verified, "" if was_useful else problem)
 
     def listing(self, room_tokens: int, segment_tokens: int, skip: int = 0) -> str:
         """What can be compressed, the oldest first: what is long ago is needed least.

@@ -1,11 +1,7 @@
 """The strategy `agent`: a model that edits the plan with four tools until it meets its target."""
 
 import asyncio
-import json
 from dataclasses import dataclass
-from typing import cast
-
-from pydantic import JsonValue
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
@@ -25,9 +21,8 @@ from agent_tui.compaction.summary.candidates import Candidates, candidates
 from agent_tui.compaction.summary.writer import SummaryModel
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError
-from agent_tui.messages import AssistantMessage, Message, TextContent, ToolCall, UserMessage
+from agent_tui.messages import Message, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
-from agent_tui.text import repair_json
 from agent_tui.tokens import TokenCounter
 
 MOST_ROUNDS = 8
@@ -151,14 +146,12 @@ class _Work:
                 self.actions.forget_contents()
                 last, remark = (), REMINDER
                 continue
-            message, broken = _with_calls(reply)
-            calls = message.tool_calls
-            done = await asyncio.to_thread(self.actions.carry_out, calls, broken, room)
+            done = await asyncio.to_thread(self.actions.carry_out, reply, room)
             if done.is_verified:
                 return
             if done.problem:
                 self._count_useless(done.problem.rstrip("."))
-            last, remark = (message, *done.results), ""
+            last, remark = done.messages, ""
         raise _gave_up(f"the target was not met in {MOST_ROUNDS} rounds")
 
     async def _ask(
@@ -215,25 +208,6 @@ def room_for(info: ModelInfo, counter: TokenCounter) -> Room | None:
     answers = min(room - listing, _MOST_READING_TOKENS)
     lowest, highest = _SEGMENT_TOKENS
     return Room(output, listing, answers, min(max(answers, lowest), highest))
-
-
-def _with_calls(reply: ModelReply) -> tuple[AssistantMessage, dict[str, str]]:
-    """`reply` with its calls as they can be carried out; by their ids, what is wrong with them."""
-    calls: dict[str, ToolCall] = {}
-    broken: dict[str, str] = {}
-    for call in reply.calls:
-        call_id = call.id or f"call_{len(calls) + 1}"
-        while call_id in calls:
-            call_id += "_"
-        try:
-            value = repair_json(cast(JsonValue, json.loads(call.arguments_json.strip() or "{}")))
-        except (ValueError, RecursionError):
-            value, broken[call_id] = {}, "its arguments are not valid JSON"
-        if not isinstance(value, dict):
-            value, broken[call_id] = {}, "its arguments are not a JSON object"
-        calls[call_id] = ToolCall(id=call_id, name=call.name, arguments=value)
-    said = (TextContent(text=reply.text),) if reply.text.strip() else ()
-    return AssistantMessage(content=(*said, *calls.values())), broken
 
 
 def _gave_up(why: str) -> CompactionError:

@@ -1,9 +1,12 @@
 """What the compression agent sees of a conversation, and what its calls do to the plan."""
 
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from agent_tui.compaction.model_client import ModelReply, RawToolCall
 from agent_tui.compaction.strategies.agent.actions import AgentActions
 from agent_tui.compaction.strategies.agent.strategy import room_for
 from agent_tui.compaction.strategies.agent.tools import (
@@ -42,8 +45,9 @@ def answered(actions: AgentActions, *calls: ToolCall, tokens: int = 40_000) -> l
     """The answers to `calls` of one reply, with that many tokens for them."""
     room = room_for(ModelInfo("m", 400_000, 8_000), actions.plan.conversation.counter)
     assert room is not None
-    done = actions.carry_out(calls, {}, type(room)(room.output, room.listing, tokens, room.segment))
-    return [result.text for result in done.results]
+    raw = [RawToolCall(c.id, c.name, json.dumps(c.arguments)) for c in calls]
+    reply = ModelReply("", "toolUse", tuple(raw))
+    return [m.text for m in actions.carry_out(reply, replace(room, answers=tokens)).messages[1:]]
 
 
 def listed(text: str) -> list[range]:
