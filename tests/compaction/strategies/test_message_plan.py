@@ -20,6 +20,7 @@ from agent_tui.messages import (
     AssistantMessage,
     ImageContent,
     TextContent,
+    ThinkingContent,
     ToolCall,
     ToolResultMessage,
 )
@@ -158,17 +159,56 @@ def test_other_words_keep_calls_and_rules(counter: TokenCounter) -> None:
     assert (reply.text, [call.name for call in reply.tool_calls]) == ("I read it.", ["read"])
 
 
+def test_other_words_leave_out_what_calls_wrote(counter: TokenCounter) -> None:
+    talk = Talk(prefix="f")
+    talk.user("go")
+    talk.tool("write", {"path": "a.py", "content": "x = 1\n" * 90}, "Created a.py")
+    plan = plan_of((*talk.path, *long_session()), counter).taking({1: Words("I wrote it.")})
+    reply = plan.context[1].message
+    assert isinstance(reply, AssistantMessage)
+    (call,) = reply.tool_calls
+    assert call.arguments["path"] == "a.py"
+    assert str(call.arguments["content"]).startswith("[... ")
+
+
+def test_an_account_is_not_undone_by_what_costs_nothing(counter: TokenCounter) -> None:
+    talk = Talk(prefix="f")
+    talk.user("go")
+    thought = ThinkingContent(thinking="I think about it. " * 40)
+    said = TextContent(text="Done.")
+    talk.message(lambda ms: AssistantMessage(content=(thought, said), timestamp=ms))
+    path = (*talk.path, *long_session())
+    first = plan_of(path, counter)
+    assert [edit.target_id for edit in first.edits] == ["f0000001"]
+    (edit,) = first.taking({1: Words("The account of all that was done. " * 30)}).edits
+    assert plan_of((*path, edit), counter).edits == ()
+
+
+def test_a_result_that_a_line_hardly_shortens_stays(counter: TokenCounter) -> None:
+    talk = Talk(prefix="f")
+    talk.user("go")
+    talk.tool("bash", {"command": "make"}, "built it all\n" * 8)
+    plan = plan_of((*talk.path, *long_session()), counter).taking({2: Line()})
+    line = plan.conversation.units[2]
+    assert (
+        0 <= line.tokens - counter.count_text(f"(bash make; ok; 8 lines) [recall {'f' * 8}]") < 24
+    )
+    assert plan.edits == ()
+
+
 def test_what_is_only_for_display_goes_first(counter: TokenCounter) -> None:
     shown = CustomMessageEntry(id="shown", content="for the person " * 80, display=True)
     path = long_session()
     plan = plan_of((*path[:6], shown, *path[6:]), counter)
     assert [(edit.target_id, edit.tier) for edit in plan.edits] == [("shown", 0)]
+    assert plan_of((*path, shown), counter).edits == ()  # the newest messages are protected
 
 
 def test_the_check_passes_whole_exchanges(counter: TokenCounter) -> None:
     plan = plan_of(long_session(), counter)
     assert problem_of(plan, {n: Gone() for n in range(6)}) == ""
     assert problem_of(plan, {n: Gone() for n in (1, 2)}) == ""
+    assert problem_of(plan, {0: Gone()}) == ""  # then the context opens with a text of its own
     assert_sendable((*plan.conversation.request.path, *plan.taking({1: Gone(), 2: Gone()}).edits))
 
 

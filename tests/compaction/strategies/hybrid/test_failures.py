@@ -10,7 +10,7 @@ from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
+from agent_tui.providers.base import FinishChunk, ModelRef, ModelRequest, ProviderError, TextChunk
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited
@@ -41,6 +41,7 @@ FAILURES: dict[str, Step] = {
     "nothing": EMPTY,
     "a refusal": REFUSAL,
     "a tool call": TOOL_CALL,
+    "lines and a tool call": (TextChunk("#1 In short: Question 0"), *TOOL_CALL[1:]),
     "cut off": CUT_OFF,
     "connection lost": BROKEN_OFF,
     "filtered": FILTERED,
@@ -63,7 +64,7 @@ def test_every_failure_cuts_the_messages_instead(failure: str, counter: TokenCou
     plan = planned(talk.path, counter, writer=Writer([FAILURES[failure]]))
     without = planned(talk.path, counter)
     assert [edit.replacement for edit in plan.edits] == [e.replacement for e in without.edits]
-    assert "7 of 7 old messages were cut" in plan.note
+    assert "7 of 7 old messages were cut, not rewritten (scripted/one: " in plan.note
     assert_sendable(edited(talk.path, plan))
 
 
@@ -140,6 +141,19 @@ def test_a_reply_that_was_cut_off_counts_as_far_as_it_goes(counter: TokenCounter
 
     said = texts(questions(6).path, planned(questions(6).path, counter, writer=Writer([answer])))
     assert [text.startswith("In short: ") for text in said[:7]] == [True] * 3 + [False] * 4
+
+
+def test_a_line_that_the_length_limit_cut_does_not_count(counter: TokenCounter) -> None:
+    lines = "#1 In short: question 0 is about src/part0.py.\n#2 In short: answer 0"
+    reply = (TextChunk(lines), FinishChunk("length"))
+    said = texts(questions(6).path, planned(questions(6).path, counter, writer=Writer([reply])))
+    assert [text.startswith("In short: ") for text in said[:2]] == [True, False]
+
+
+def test_of_a_number_that_comes_twice_the_first_line_counts(counter: TokenCounter) -> None:
+    lines = "#1 In short: question 0 is about src/part0.py.\n#1 Question 0 about src is there."
+    said = texts(questions(6).path, planned(questions(6).path, counter, writer=Writer([lines])))
+    assert said[0].startswith("In short: ")
 
 
 def test_remarks_reasoning_and_a_fence_around_the_reply_do_no_harm(counter: TokenCounter) -> None:

@@ -186,6 +186,28 @@ def test_display_only_messages_go_and_instructions_stay(counter: TokenCounter) -
     assert plan.statistics["display_only_deleted"] == 1
 
 
+def test_what_features_tell_the_model_is_none_of_the_last_five(counter: TokenCounter) -> None:
+    talk = questions(6)
+    hidden = CustomMessageEntry(id="hidden", content="For the model alone. ", display=False)
+    path = (*talk.path, hidden)
+    after = edited(path, planned(path, counter))
+    newest = [entry.id for entry in talk.path[-5:]]
+    assert [message_of(after, one) for one in newest] == [message_of(path, one) for one in newest]
+
+
+def test_messages_in_fewer_words_are_not_asked_about_again(counter: TokenCounter) -> None:
+    rules = " ".join(f"Never touch the file number {n}." for n in range(30))
+    talk = Talk()
+    talk.user(f"{rules} " + "Take your time. " * 40)
+    path = (*talk.path, *questions(6).path)
+    path = tuple(entry.model_copy(update={"id": f"e{n}"}) for n, entry in enumerate(path))
+    after = edited(path, planned(path, counter, writer=good_writer()))
+    writer = good_writer()
+    with pytest.raises(NothingToCompactError):
+        planned(after, counter, writer=writer)
+    assert writer.requests == []
+
+
 def test_results_that_nobody_has_read_are_shortened_at_the_very_end_only(
     counter: TokenCounter,
 ) -> None:
@@ -282,3 +304,5 @@ def test_replies_with_text_between_calls_stay_whole_replies(counter: TokenCounte
         assert isinstance(reply, AssistantMessage)
         assert [call.id for call in reply.tool_calls] == ["c0", "c1"]
         assert counter.count_text(reply.text) <= 200
+        if writer is None:  # a note is cut as an answer is, not as tier 2 cuts it
+            assert counter.count_text(reply.text) > 130
