@@ -40,7 +40,8 @@ Reply with one line for each message, its number first:
 _FOCUS = """
 - The user cares most about this: <focus>{focus}</focus>. Keep what concerns it."""
 
-_ANSWERED = re.compile(r"^[\s>*`-]*#\s*(\d+)\b[\s:.)*]*(.*)$", re.MULTILINE)
+_ANSWERED = re.compile(r"^[\s>*`-]*#\s*(\d+)\b[ \t:.)*]*\n?(?!\s*#)(.*)$", re.MULTILINE)
+"""A number and the text beside it, or on the line below."""
 _FOCUS_CHARS = 1_000
 _WORDS_A_TOKEN = 0.6
 """A little under what English prose has, so that most replies fit at once."""

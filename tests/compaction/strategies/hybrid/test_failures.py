@@ -1,6 +1,7 @@
 """Strategy `hybrid` where the model fails: words are lost, the plan is not."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,13 @@ def test_a_line_that_the_length_limit_cut_does_not_count(counter: TokenCounter) 
     reply = (TextChunk(lines), FinishChunk("length"))
     said = texts(questions(6).path, planned(questions(6).path, counter, writer=Writer([reply])))
     assert [text.startswith("In short: ") for text in said[:2]] == [True, False]
+
+
+def test_a_text_below_its_number_counts(counter: TokenCounter) -> None:
+    def answer(request: ModelRequest) -> str:
+        return re.sub(r"^#(\d+) ", r"**#\1:**\n", shortened(request), flags=re.MULTILINE)
+
+    assert planned(questions(6).path, counter, writer=Writer([answer])).note == ""
 
 
 def test_of_a_number_that_comes_twice_the_first_line_counts(counter: TokenCounter) -> None:
