@@ -98,6 +98,7 @@ class Scene:
     has_provider: bool = True
     phases: list[str] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.provider = ScriptedProvider(self.script)
@@ -119,7 +120,7 @@ class Scene:
 
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:
         client = client_of((provider or self.provider) if self.has_provider else None)
-        services = StrategyServices(client, self.counter, self.models)
+        services = StrategyServices(client, self.counter, self.models, self.decisions.extend)
         agent = CompressionAgent(services, self.limit_s)
         return await agent.plan(
             self.request,

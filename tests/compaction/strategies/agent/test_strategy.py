@@ -331,6 +331,32 @@ async def test_what_one_model_read_is_read_again_by_the_next(counter: TokenCount
     assert "<conversation>" in scene.answers(3)[0]
 
 
+async def test_what_was_read_before_a_reply_without_calls_is_read_again(
+    counter: TokenCounter,
+) -> None:
+    replies = [
+        Reply(tool_calls=(shorten("1-40"), segment(1, 6))),
+        Reply(text="I shall do that."),
+        Reply(tool_calls=(segment(1, 6, account(0)),)),
+        Reply(tool_calls=(segment(1, 6, account(0)), verify())),
+    ]
+    scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 500)
+    await scene.plan()
+    assert "<conversation>" in scene.answers(3)[0]
+
+
+async def test_every_message_has_its_decision_in_the_log(counter: TokenCounter) -> None:
+    scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
+    await scene.plan()
+    assert len(scene.decisions) == 1 + len(scene.path)
+    first, calls, result, *_, newest = scene.decisions[1:]
+    assert first.startswith("e0000000 user ")
+    assert first.endswith("tokens: fewer words")
+    assert calls.endswith(" -> 0 tokens: left out")
+    assert result.startswith("e0000002 toolResult read ")
+    assert newest.endswith("kept: protected")
+
+
 async def test_passing_faults_are_waited_out(counter: TokenCounter) -> None:
     fault = ProviderError("overloaded", "Too busy.", retry_after_s=3.0)
     replies = [Reply(error=fault), Reply(cut=True), *good_run()]
