@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.ledger.pinned import pinned_sentences
@@ -90,6 +90,13 @@ _DONE: Mapping[type[Fate], str] = {
 _WITH_IMAGES = UserMessage | ToolResultMessage
 
 
+class Made(NamedTuple):
+    """The edit that brings a fate on a message, None if that would save nothing; the size then."""
+
+    edit: ContextEditEntry | None
+    tokens: int
+
+
 class Conversation:
     """The messages of a request that can be changed, and what each would be after its fate.
 
@@ -140,7 +147,7 @@ class Conversation:
                 )
             ),
         }
-        self._edits: dict[tuple[int, Fate], tuple[ContextEditEntry | None, int]] = {}
+        self._known: dict[tuple[int, Fate], Made] = {}
 
     @cached_property
     def exchanges(self) -> tuple[range, ...]:
@@ -168,25 +175,18 @@ class Conversation:
         path, role = (*self.request.path, *edits), self.request.settings.summary_role
         return build_context(path, summary_role=role, carryover=self.request.previous).messages
 
-    def edit(self, position: int, fate: Fate) -> ContextEditEntry | None:
-        """What brings `fate` on a message; None where it stays as it is, as that saves nothing."""
-        return self._made(position, fate)[0]
+    def made(self, position: int, fate: Fate) -> Made:
+        """What `fate` comes to for one message."""
+        known = self._known.get((position, fate))
+        if known is None:
+            known = self._known[position, fate] = self._make(self.units[position], fate)
+        return known
 
-    def size(self, position: int, fate: Fate) -> int:
-        """Tokens of a message after `fate`."""
-        return self._made(position, fate)[1]
-
-    def _made(self, position: int, fate: Fate) -> tuple[ContextEditEntry | None, int]:
-        made = self._edits.get((position, fate))
-        if made is None:
-            made = self._edits[position, fate] = self._make(self.units[position], fate)
-        return made
-
-    def _make(self, unit: Unit, fate: Fate) -> tuple[ContextEditEntry | None, int]:
+    def _make(self, unit: Unit, fate: Fate) -> Made:
         least: float = _LEAST_SAVING_TOKENS
         match fate:
             case Gone():  # a result goes with its call
-                return self._entry(unit, None, 0 if unit.is_display_only else 3), 0
+                return Made(self._entry(unit, None, 0 if unit.is_display_only else 3), 0)
             case Words(text=text):
                 tier, content, least = 3, self._said(unit, text), -inf
             case Lines(spans=spans) if spans and unit.output is not None:
@@ -194,14 +194,16 @@ class Conversation:
             case _:
                 proposal = self._proposed[type(fate)].get(unit.position)
                 if proposal is None:
-                    return None, unit.tokens
+                    return Made(None, unit.tokens)
                 tier, content = proposal.tier, proposal.make()
                 least = _LEAST_SAVING_TOKENS if tier else 1
         edit = self._entry(unit, content, tier)
         message = edited_message(unit.message, edit)
         size = self.counter.count_message(message) + unit.id_tokens if message else 0
         is_done = tier <= unit.edited_tier and tier < 3
-        return (None, unit.tokens) if is_done or unit.tokens - size < least else (edit, size)
+        if is_done or unit.tokens - size < least:
+            return Made(None, unit.tokens)
+        return Made(edit, size)
 
     def _entry(self, unit: Unit, content: Content, tier: EditTier) -> ContextEditEntry:
         return ContextEditEntry(
@@ -223,12 +225,14 @@ class Conversation:
         return "\n".join([text, *(r for r in pinned_sentences(message.text) if r not in text)])
 
     def _kept(self, unit: Unit, output: Output, spans: Sequence[tuple[int, int]]) -> Content:
-        """Lines of a result, with their numbers where it shows a file, and what is left out."""
+        """Lines of a result, numbered where it shows a file; all of it if it has none of them."""
         view = file_view(output)
         lines, first = (view.lines, view.first) if view else (output.text.splitlines(), 1)
         kept = sorted(
             {n for a, b in spans for n in range(max(a, first), min(b + 1, first + len(lines)))}
         )
+        if not kept:
+            return output.text
         parts: list[str] = []
         for before, number in pairwise((first - 1, *kept, first + len(lines))):
             if number > before + 1:
@@ -259,7 +263,7 @@ class MessagePlan:
 
     def size(self, position: int) -> int:
         """What is left of one message, in tokens."""
-        return self.conversation.size(position, self.fate(position))
+        return self.conversation.made(position, self.fate(position)).tokens
 
     def is_open(self, position: int) -> bool:
         """Whether something else may still become of a message."""
@@ -274,12 +278,12 @@ class MessagePlan:
     def towards_target(self, offers: Iterable[tuple[int, Fate]]) -> "MessagePlan":
         """This plan with those of `offers` that save something, in order, up to the target."""
         taken: dict[int, Fate] = {}
-        missing = self.missing_tokens
+        missing, made = self.missing_tokens, self.conversation.made
         for position, fate in offers:
             if missing <= 0:
                 break
             now = taken.get(position, self.fate(position))
-            saved = self.conversation.size(position, now) - self.conversation.size(position, fate)
+            saved = made(position, now).tokens - made(position, fate).tokens
             if saved >= (1 if isinstance(fate, Words) else _LEAST_SAVING_TOKENS):
                 taken[position] = fate
                 missing -= saved
@@ -295,8 +299,8 @@ class MessagePlan:
     @cached_property
     def edits(self) -> tuple[ContextEditEntry, ...]:
         """What makes the plan come true, in the order of the messages."""
-        units, made = self.conversation.units, self.conversation.edit
-        found = (made(unit.position, self.fate(unit.position)) for unit in units)
+        positions = range(len(self.conversation.units))
+        found = (self.conversation.made(at, self.fate(at)).edit for at in positions)
         return tuple(edit for edit in found if edit is not None)
 
     @cached_property
@@ -351,7 +355,7 @@ class MessagePlan:
             tool = f" {unit.output.action.tool}" if unit.output is not None else ""
             named = f"{unit.entry_id} {unit.message.role}{tool} {unit.tokens:,}"
             fate = self.fate(unit.position)
-            if conversation.edit(unit.position, fate) is None:
+            if conversation.made(unit.position, fate).edit is None:
                 why = "protected" if unit.is_protected else "short enough, or the target is reached"
                 yield f"{named} tokens kept: {why}"
             else:

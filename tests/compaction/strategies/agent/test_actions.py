@@ -118,6 +118,7 @@ def test_what_is_only_for_display_parts_no_segment(counter: TokenCounter) -> Non
 
 def test_lines_of_results_can_be_kept(counter: TokenCounter) -> None:
     actions = actions_on(long_session(), counter)
+    assert "Nothing changed" in answered(actions, shorten("3", keep="900-950"))[0]
     assert "Shortened 2 messages" in answered(actions, shorten("3", "5", keep="2-3, 100"))[0]
     texts = [item.message.text for item in actions.plan.context]
     assert texts[2].startswith("[... 1 line left out ...]\n2\tdef parse(value): ...\n3\tdef")
