@@ -222,8 +222,8 @@ def saving_table(savings: Sequence[Saving]) -> Iterator[str]:
 
 
 def hybrid_table(costs: Sequence[HybridCost]) -> Iterator[str]:
-    """What metadata alone leaves of each session, and what it costs, as a Markdown table."""
-    yield "| session | results | tokens | after metadata | s | ms a result |"
+    """What `hybrid` leaves of each session, and what it costs, as a Markdown table."""
+    yield "| session | results | tokens | after hybrid | s | ms a result |"
     yield "|---|" + "---:|" * 5
     for cost in costs:
         yield (
@@ -252,7 +252,8 @@ def main(argv: list[str] | None = None) -> int:
     folders = [folder for folder in (default_folder(), *arguments.folders) if folder.exists()]
     for session in recorded_sessions(folders):
         savings.append(tier_savings(session, counter))
-        costs.append(methods.hybrid_cost(session, counter))
+        if (cost := methods.hybrid_cost(session, counter)) is not None:
+            costs.append(cost)
         rows.extend(measure(session, counter))
     print("\n".join(saving_table(savings)), "\n")
     print("\n".join(hybrid_table(costs)), "\n")

@@ -10,8 +10,7 @@ from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
-from agent_tui.compaction.strategies.base import Strategy
-from agent_tui.compaction.strategies.hybrid.draft import HybridDraft
+from agent_tui.compaction.strategies.base import Strategy, StrategyServices
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
@@ -95,7 +94,7 @@ def by_hybrid(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
     """Strategy `hybrid` without a model, alone; None where it finds nothing to do."""
-    strategy = HybridStrategy(None, counter, _NoModels())
+    strategy = HybridStrategy(StrategyServices(None, counter, _NoModels()))
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -107,7 +106,8 @@ def by_agent(
     The script makes every old result short and puts the same few sentences in the place of
     segments, so it shows what the strategy keeps whatever a model writes.
     """
-    strategy = CompressionAgent(client_of(ScriptedProvider(diligent_reply)), counter, Models())
+    client = client_of(ScriptedProvider(diligent_reply))
+    strategy = CompressionAgent(StrategyServices(client, counter, Models()))
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -158,7 +158,7 @@ def _request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionR
 
 @dataclass(frozen=True)
 class HybridCost:
-    """What describing the tool results of a session takes: tokens, and seconds of one processor."""
+    """What making all messages shorter takes: tokens, and seconds of one processor."""
 
     session: str
     results: int
@@ -172,18 +172,14 @@ class HybridCost:
         return 1_000 * self.seconds / max(self.results, 1)
 
 
-def hybrid_cost(session: RecordedSession, counter: TokenCounter) -> HybridCost:
-    """All that strategy `hybrid` does to results and calls; texts have been counted before."""
-    counter.count_messages(session.messages)
+def hybrid_cost(session: RecordedSession, counter: TokenCounter) -> HybridCost | None:
+    """All that strategy `hybrid` does without a model; texts have been counted before."""
+    before = counter.count_messages(session.messages)
     started = process_time()
-    request = _request(session.entries, cwd=session.cwd, max_tokens=1)
-    draft = HybridDraft(request, counter)
-    draft.describe_old_results()
-    draft.describe_new_results()
-    left = draft.missing_tokens()
+    made = by_hybrid(session.entries, cwd=session.cwd, counter=counter, max_tokens=1)
     seconds = process_time() - started
     results = sum(isinstance(message, ToolResultMessage) for message in session.messages)
-    return HybridCost(session.name, results, draft.tokens_before, left, seconds)
+    return HybridCost(session.name, results, before, made.tokens, seconds) if made else None
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent_tui.compaction.tiers.model import Proposal, Unit
+from agent_tui.compaction.tiers.model import Proposal
 from agent_tui.sessions.context import edited_message
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
 from agent_tui.tokens import TokenCounter
 
-_LEAST_SAVING_TOKENS = (1, 16, 16, 1)
-"""By tier. What loses information must be worth a line of the session's file; what was put into
-fewer words has been paid for."""
+_LEAST_SAVING_TOKENS = (1, 16, 16)
+"""By tier. What loses information must be worth a line of the session's file."""
 
 
 class Batch:
@@ -65,22 +64,6 @@ class Batch:
                 return
             self._take(proposal)
 
-    def take_oldest(self, proposals: Iterable[Proposal]) -> None:
-        """Take `proposals` in the order given until the target is reached."""
-        for proposal in proposals:
-            if self._is_reached():
-                return
-            self._take(proposal)
-
-    def size_of(self, unit: Unit) -> int:
-        """What `unit` takes with what was taken so far; a guess where that is not made yet."""
-        return self._sizes.get(unit.position, unit.tokens)
-
-    def missing_tokens(self) -> int:
-        """How far the target is away, measured; 0 where it is reached."""
-        self._make()
-        return max(self._used - self._target, 0)
-
     def finished(self) -> tuple[tuple[ContextEditEntry, ...], Mapping[int, int]]:
         """The edits in the order of their messages, and the tokens freed by tier."""
         self._make()
@@ -95,7 +78,7 @@ class Batch:
 
     def _saving(self, proposal: Proposal) -> int:
         unit = proposal.unit
-        return self.size_of(unit) - proposal.tokens_after
+        return self._sizes.get(unit.position, unit.tokens) - proposal.tokens_after
 
     def _take(self, proposal: Proposal) -> None:
         unit = proposal.unit

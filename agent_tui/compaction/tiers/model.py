@@ -106,7 +106,7 @@ class Proposal:
     """One way to make a unit smaller; `tokens_after` is a guess unless `is_exact`."""
 
     unit: Unit
-    tier: EditTier
+    tier: Tier
     tokens_after: int
     make: Callable[[], Content]
     is_exact: bool = False

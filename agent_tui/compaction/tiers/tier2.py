@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from agent_tui.compaction.ledger.call_facts import (
@@ -11,6 +11,7 @@ from agent_tui.compaction.ledger.call_facts import (
     is_test,
     looks_like_error,
 )
+from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.model import Content, Output, Proposal, Unit
 from agent_tui.compaction.tiers.replies import ReplyLimits, TextLimits
@@ -46,15 +47,17 @@ _EMPTY_WORDS = re.compile(
 )
 
 
-def describe(output: Output, outputs: int, entry_id: str) -> str:
+def describe(output: Output, outputs: int, entry_id: str, remark: str = "") -> str:
     """What `output` was, in one line that ends with where the original is.
 
     Args:
         output: What is to be described.
         outputs: How many outputs the conversation has, to tell how long ago this one was.
         entry_id: Of the message that holds it.
+        remark: What became of its subject since; may be empty.
     """
-    parts = _failure(output) if output.has_failed else _success(output, outputs)
+    subject, *parts = _failure(output) if output.has_failed else _success(output, outputs)
+    parts = [subject, remark, *parts]
     return f"({'; '.join(part for part in parts if part)}) {recall_mark(entry_id)}"
 
 
@@ -147,20 +150,47 @@ _REPLY = ReplyLimits(
 )
 
 
-def propose_lines(units: Sequence[Unit], outputs: int, counter: TokenCounter) -> Iterator[Proposal]:
+def propose_lines(
+    units: Sequence[Unit],
+    outputs: int,
+    counter: TokenCounter,
+    outdated: Collection[int] = (),
+) -> Iterator[Proposal]:
     """Every edit of tier 2, protected messages and what the person wrote left out.
 
-    `outputs` is how many the whole conversation has.
+    Args:
+        units: The messages.
+        outputs: How many the whole conversation has.
+        counter: Measures them.
+        outdated: Positions of outputs whose file was changed since, which their lines then say.
     """
     for unit in units:
         if unit.is_protected:
             continue
         if unit.output is not None:
-            make = partial(_line, unit, unit.output, outputs)
+            remark = "edited since" if unit.position in outdated else ""
+            make = partial(_line, unit, unit.output, outputs, remark)
             yield Proposal(unit, 2, _LINE_TOKENS, make)
         elif isinstance(unit.message, AssistantMessage):
             yield from propose_shorter_reply(unit, unit.message, 2, _REPLY, counter)
 
 
-def _line(unit: Unit, output: Output, outputs: int) -> Content:
-    return describe(output, outputs, unit.entry_id)
+def _line(unit: Unit, output: Output, outputs: int, remark: str) -> Content:
+    return describe(output, outputs, unit.entry_id, remark)
+
+
+def outdated_positions(units: Sequence[Unit], folders: Sequence[str]) -> frozenset[int]:
+    """Positions of the outputs on files that a later call wrote or edited.
+
+    Args:
+        units: The conversation, oldest first.
+        folders: Names of the working folder, as for `normalise_path`.
+    """
+    on_files = [
+        (unit.position, unit.output.action.kind, file)
+        for unit in units
+        if unit.output is not None and not unit.output.has_failed
+        if (file := normalise_path(unit.output.file_key or unit.output.action.path, folders))
+    ]
+    changed = {file: at for at, kind, file in on_files if kind in ("write", "edit")}
+    return frozenset(at for at, _, file in on_files if changed.get(file, -1) > at)

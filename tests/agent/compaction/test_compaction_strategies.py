@@ -1,7 +1,6 @@
 """Compacting by a strategy, in place: by itself, when asked, cancelled, undone, resumed."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from contextlib import aclosing
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.compaction.strategies.hybrid.condenser import SYSTEM_PROMPT
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.events import (
     AgentEvent,
@@ -23,6 +23,7 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of
+from tests.compaction.strategies.hybrid.scene import shortened
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only
@@ -38,15 +39,7 @@ def stage(tmp_path: Path) -> Stage:
 
 def in_fewer_words(request: ModelRequest) -> str:
     """What a model makes of the messages it is asked to shorten."""
-    prompt = request.messages[0].text
-    found = re.search(r"<messages>\n(.*)\n</messages>", prompt, re.DOTALL)
-    if found is None:
-        return GOOD_SUMMARY
-    said = [
-        {"id": item["id"], "text": " ".join(item["text"].split()[:9])}
-        for item in json.loads(found[1])
-    ]
-    return json.dumps({"messages": said})
+    return shortened(request) if request.system == SYSTEM_PROMPT else GOOD_SUMMARY
 
 
 def answers(summary: Callable[[ModelRequest], Reply]) -> Callable[[ModelRequest], Reply]:

@@ -8,4 +8,4 @@ DESCRIPTION = "the model edits a copy of the conversation"
 
 def build(services: StrategyServices) -> Strategy:
     """See `StrategyModule.build`."""
-    return CompressionAgent(services.client, services.counter, services.models)
+    return CompressionAgent(services)

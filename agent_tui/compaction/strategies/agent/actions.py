@@ -1,208 +1,364 @@
-"""Carrying out the calls of the compression agent on the copy, and answering them."""
+"""Carrying out the calls of the compression agent on a plan, and answering them."""
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
-from typing import assert_never
+from functools import cached_property
 
-from agent_tui.compaction.strategies.agent.budget import TokenBudget
-from agent_tui.compaction.strategies.agent.checks import text_problem
-from agent_tui.compaction.strategies.agent.copy import ContextCopy
-from agent_tui.compaction.strategies.agent.listing import contents, listing
-from agent_tui.compaction.strategies.agent.prompt import reading
-from agent_tui.compaction.strategies.agent.reply import AgentReply
+from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.ledger.build import build_ledger
+from agent_tui.compaction.model_client import ModelReply
+from agent_tui.compaction.sections.history import Said, read_history
+from agent_tui.compaction.sections.person import said_by_person
+from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.compaction.strategies.agent.tools import (
     METADATA,
     SEGMENT,
-    AgentAction,
+    TOOLS,
+    VERIFY,
     BadCallError,
-    CompressResults,
-    CompressSegment,
-    ListMessages,
-    Span,
-    VerifyTarget,
-    read_call,
+    arguments_of,
+    number_in,
+    ranges_in,
 )
-from agent_tui.compaction.transcript.text import escape_tags
-from agent_tui.messages import TextContent, ToolCall, ToolResultMessage
-from agent_tui.tokens import TokenCounter
+from agent_tui.compaction.strategies.message_plan import (
+    Fate,
+    Gone,
+    Line,
+    Lines,
+    MessagePlan,
+    Words,
+)
+from agent_tui.compaction.strategies.words import words_problem
+from agent_tui.compaction.summary.fact_blocks import fact_blocks
+from agent_tui.compaction.transcript.text import LIMITS, UNLIMITED, escape_tags, message_texts
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.omissions import recall_mark
+from agent_tui.sessions.entries import Entry, Ledger
+from agent_tui.text import repair_text
 
 _MOST_CALLS = 32
 """In one reply; more are a model that goes round in circles."""
 
+_LEAST_SAVING_TOKENS = 16
+_LEAST_SEGMENT_TOKENS = 200
+_LEAST_CONTENTS_TOKENS = 100
 _FRAME_TOKENS = 120
 """What stands around the contents of a segment."""
 
-_LEAST_CONTENTS_TOKENS = 100
+_MOST_WORDS, _LEAST_WORDS = 300, 30
+_WORD_SHARE = 12
+"""Tokens of a segment for each word that may stand for it."""
+
+_SHOWN_CHARS = 70
+_SAID_PART = 6
+"""Of a segment, what the person's words may take of its size."""
+
+_TOKENS_PER_FILE_CHAR = 2
+"""File names may add this much to a text: an eighth of what it stands for, about."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of the calls of one reply.
+class Room:
+    """Bounds in tokens: of a reply, of the list, of all answers together, of a listed segment."""
+
+    output: int
+    listing: int
+    answers: int
+    segment: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of one reply.
 
     Args:
-        results: One for each call, in order.
+        messages: The reply and an answer to each of its calls, in order.
         is_verified: The agent asked whether the target is met, and it is.
         problem: What was wrong with the last call, if none of them was carried out.
     """
 
-    results: tuple[ToolResultMessage, ...]
+    messages: tuple[Message, ...]
     is_verified: bool
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """Bounds in tokens: of one answer, and of the segments that are offered."""
-
-    tokens: int
-    segment: int
-
-
 class AgentActions:
-    """Does on a copy what calls ask for.
+    """Edits a plan as calls ask for. Messages have the numbers from 1 on.
 
     Attributes:
+        plan: What came of it so far.
         results: How many tool results were made short.
         segments: How many segments were replaced by a text.
     """
 
-    def __init__(self, copy: ContextCopy, counter: TokenCounter) -> None:
-        self._copy = copy
-        self._counter = counter
-        self._shown: set[Span] = set()
-        self._readable: set[Span] = set()
-        self.results = 0
-        self.segments = 0
+    def __init__(self, plan: MessagePlan) -> None:
+        self.plan = plan
+        self.results = self.segments = 0
+        self._conversation, self._units = plan.conversation, plan.conversation.units
+        self._counter = plan.conversation.counter
+        self._shown: set[range] = set()
+        self._readable: set[range] = set()
 
     def forget_contents(self) -> None:
         """What was read is no part of the next request: it must be read again."""
         self._shown.clear()
 
-    def carry_out(self, reply: AgentReply, room: TokenBudget) -> Outcome:
+    def carry_out(self, reply: ModelReply, room: Room) -> Done:
         """Do what the calls of `reply` ask for, in their order.
 
         A segment can only be replaced right after it was read: later its contents are no longer
         before the agent.
         """
-        calls = reply.message.tool_calls
-        long_answers = sum(call.name in (SEGMENT, METADATA) for call in calls[:_MOST_CALLS])
-        share = _Share(room.answers // max(long_answers, 1), room.segment)
+        long_answers = sum(call.name in (SEGMENT, METADATA) for call in reply.calls[:_MOST_CALLS])
+        share = room.answers // max(long_answers, 1)
         self._readable, self._shown = self._shown, set()
+        calls: dict[str, ToolCall] = {}
         results: list[ToolResultMessage] = []
-        problem = ""
-        was_useful = is_verified = False
-        for number, call in enumerate(calls):
+        problem, was_useful = "", False
+        for number, raw in enumerate(reply.calls):
+            call_id = raw.id or f"call_{number + 1}"
+            while call_id in calls:
+                call_id += "_"
+            calls[call_id] = call = ToolCall(id=call_id, name=raw.name)
+            is_error = False
             try:
                 if number >= _MOST_CALLS:
                     raise BadCallError(f"Not done: a reply may have at most {_MOST_CALLS} calls.")
-                action = _action(call, reply.broken)
-                results.append(_result(call, self._answer(action, share)))
+                arguments = arguments_of(raw.arguments_json)
+                calls[call_id] = call.model_copy(update={"arguments": arguments})
+                answer, was_useful = self._answer(raw.name, arguments, share, room), True
             except BadCallError as error:
-                problem = error.message
-                results.append(_result(call, str(error), is_error=True))
-                continue
-            was_useful = True
-            is_verified |= isinstance(action, VerifyTarget) and self._copy.is_met
-        return Outcome(tuple(results), is_verified, "" if was_useful else problem)
+                problem, answer, is_error = error.message, str(error), True
+            result = ToolResultMessage(tool_call_id=call_id, tool_name=raw.name, is_error=is_error)
+            results.append(result.model_copy(update={"content": (TextContent(text=answer),)}))
+        said = (TextContent(text=reply.text),) if reply.text.strip() else ()
+        message = AssistantMessage(content=(*said, *calls.values()))
+        asks = any(call.name == VERIFY for call in reply.calls[:_MOST_CALLS])
+        is_verified = asks and self.plan.is_met
+        return Done((message, *results), is_verified, "" if was_useful else problem)
 
-    def _answer(self, action: AgentAction, share: _Share) -> str:
-        match action:
-            case ListMessages(skip=skip):
-                return listing(self._copy, self._counter, share.tokens, share.segment, skip)
-            case CompressResults():
-                return self._shorten(action)
-            case CompressSegment(span=span, text=text):
-                span = self._checked(span)
-                if text and span in self._readable:
-                    return self._replace(span, text, share)
-                if reading_of_it := self._read(span, share):
-                    return reading_of_it
-                raise BadCallError("Not shown: read fewer segments at once.")
-            case VerifyTarget():
+    def listing(self, room_tokens: int, segment_tokens: int, skip: int = 0) -> str:
+        """What can be compressed, the oldest first: what is long ago is needed least.
+
+        Args:
+            room_tokens: Bound of the list.
+            segment_tokens: How large a segment may be.
+            skip: How many of the oldest to leave out.
+        """
+        segments = self._segments(segment_tokens)
+        lines: list[str] = []
+        for segment in segments[skip:]:
+            units = [self._units[at] for at in segment]
+            results = sum(self.plan.size(u.position) for u in units if u.output is not None)
+            said = next((unit.message.text for unit in units if unit.message.text.strip()), "")
+            words = escape_tags(one_line(said, _SHOWN_CHARS))
+            quoted = json.dumps(words, ensure_ascii=False)  # can pass for no line of ours
+            line = f"{_named(segment)} {self._tokens(segment):,} {results:,} {quoted}"
+            room_tokens -= self._counter.count_text(line) + 1
+            if room_tokens < 0:
+                break
+            lines.append(line)
+        head = f"Segments, oldest first ({len(lines)} of {len(segments)}): ids tokens results words"
+        return "\n".join((head, *lines))
+
+    def _answer(self, name: str, arguments: JsonObject, share: int, room: Room) -> str:
+        match name:
+            case "get_compression_metadata":
+                skip = number_in(arguments, "skip") if "skip" in arguments else 0
+                return self.listing(share, room.segment, skip)
+            case "compress_tool_result":
+                return self._shorten(arguments)
+            case "compress_conversation_segment":
+                return self._segment(arguments, share)
+            case "verify_compression_target":
                 return self._verified()
             case _:
-                assert_never(action)
+                names = ", ".join(tool.name for tool in TOOLS)
+                raise BadCallError(f"There is no tool {name[:60]!r}. Available: {names}.")
 
-    def _shorten(self, action: CompressResults) -> str:
-        """Make messages short, oldest first, until the target is met; ranges may hold others."""
-        copy, count = self._copy, len(self._copy.units)
-        named = {n for s in action.spans for n in range(s.first, min(s.last, count) + 1) if n > 0}
-        if not named:
-            raise BadCallError(f"There are no such messages; ids are 1 to {count}.")
-        changed = freed = 0
-        excess = copy.used_tokens - copy.target_tokens
-        for number in sorted(named):
-            if freed < excess and copy.is_open(number - 1):
-                gain = copy.shorten(number - 1, keeps_ends=action.keeps_ends)
-                changed, freed = changed + (gain > 0), freed + gain
+    def _shorten(self, arguments: JsonObject) -> str:
+        """Make results and their calls short, oldest first, up to the target."""
+        count = len(self._units)
+        named = ranges_in(arguments.get("ids", arguments.get("id")))
+        positions = {n - 1 for a, b in named for n in range(max(a, 1), min(b, count) + 1)}
+        if not positions:
+            raise BadCallError(f"ids names no messages; ids are 1 to {count}.")
+        keep = str(arguments.get("keep", "line"))
+        spans = tuple(ranges_in(keep))
+        fate: Fate = Lines(spans) if spans or keep == "ends" else Line()
+        before, offers = self.plan, dict[int, Fate]()
+        for exchange in self._conversation.exchanges:  # a result is shortened with its call
+            asked = positions.intersection(exchange)
+            for at in sorted({exchange.start, *asked}) if asked else ():
+                if before.is_open(at):
+                    offers[at] = fate
+        self.plan = before.towards_target(offers.items())
+        changed = sum(self.plan.fate(at) != before.fate(at) for at in range(count))
         if not changed:
             raise BadCallError(
                 "Nothing changed: these messages are protected, already short, or not results. "
                 + self._verified()
             )
         self.results += changed
+        freed = before.used_tokens - self.plan.used_tokens
         return f"Shortened {changed} messages; {freed:,} tokens freed. {self._verified()}"
 
-    def _checked(self, span: Span) -> Span:
-        count = len(self._copy.units)
-        if span.first < 1 or span.last > count:
-            raise BadCallError(f"There are no messages {span}; ids are 1 to {count}.")
-        whole = self._copy.widened(span)
-        closed = [n for n in range(whole.first, whole.last + 1) if not self._copy.is_open(n - 1)]
-        if closed:
+    def _segment(self, arguments: JsonObject, share: int) -> str:
+        first, last = number_in(arguments, "first"), number_in(arguments, "last")
+        text, count = arguments.get("text", ""), len(self._units)
+        if not isinstance(text, str | None):
+            raise BadCallError("text must be a string.")
+        if not 1 <= first <= last <= count:
+            raise BadCallError(f"There are no messages {first}-{last}; ids are 1 to {count}.")
+        cut = [e for e in self._conversation.exchanges if e.stop >= first and e.start < last]
+        segment = range(cut[0].start, cut[-1].stop)
+        if closed := [at for at in segment if not self.plan.is_open(at)]:
             raise BadCallError(
-                f"Messages {span} cannot be replaced: {closed[0]} is protected or was replaced "
-                "already. Choose one of the segments listed."
+                f"Messages {first}-{last} cannot be replaced: {closed[0] + 1} is protected or "
+                "was replaced already. Choose one of the segments listed."
             )
-        return whole
-
-    def _read(self, span: Span, share: _Share) -> str:
-        """What a segment holds; empty where there is no room for that."""
-        tokens = self._tokens(span)
-        room = share.tokens - _FRAME_TOKENS
-        if room < _LEAST_CONTENTS_TOKENS:
-            return ""
-        quoted = contents(self._copy, span, self._counter, room)
-        self._shown.add(span)
-        return reading(span, quoted, tokens)
-
-    def _replace(self, span: Span, text: str, share: _Share) -> str:
-        copy, tokens = self._copy, self._tokens(span)
-        original = [*copy.present(span), *copy.written(span)]
-        text = escape_tags(text)
-        problem = text_problem(text, original, tokens)
-        if not problem and self._counter.count_text(text) >= tokens:
-            problem = "it is not shorter than what it replaces"
-        freed = 0 if problem else copy.replace(span, text)
-        if problem or not freed:
-            problem = problem or "it saves nothing"
+        text = repair_text(text or "").replace("\0", "").strip()
+        if not text or segment not in self._readable:
+            return self._read(segment, share)
+        if problem := self._replace(segment, text):
             raise BadCallError(
-                f"The text for messages {span} was not accepted: {problem}.",
-                self._read(span, share),
+                f"The text for messages {_named(segment)} was not accepted: {problem}.",
+                self._read(segment, share),
             )
         self.segments += 1
-        return f"Replaced messages {span}; {freed:,} tokens freed. {self._verified()}"
+        return f"Replaced messages {_named(segment)}. {self._verified()}"
+
+    def _read(self, segment: range, share: int) -> str:
+        """What a segment holds, labelled, escaped and bounded, and what is to be done with it."""
+        room = share - _FRAME_TOKENS
+        if room < _LEAST_CONTENTS_TOKENS:
+            raise BadCallError("Not shown: read fewer segments at once.")
+        tokens, present = self._tokens(segment), self._present(segment)
+        quoted = ""
+        for limits in LIMITS:
+            quoted = "\n\n".join(message_texts(present, limits))
+            if self._counter.count_text(quoted) <= room:
+                break
+        while (size := self._counter.count_text(quoted)) > room and len(quoted) > _SHOWN_CHARS:
+            quoted = shorten_middle(quoted, len(quoted) * room * 9 // (10 * size))
+        self._shown.add(segment)
+        words = min(max(tokens // _WORD_SHARE, _LEAST_WORDS), _MOST_WORDS)
+        return (
+            f"Messages {_named(segment)} ({tokens:,} tokens), quoted:\n"
+            f"<conversation>\n{quoted}\n</conversation>\n"
+            f"Now call {SEGMENT} with first={segment[0] + 1}, last={segment[-1] + 1} and text: "
+            f"your own account of these messages in at most {words} words."
+        )
+
+    def _replace(self, segment: range, text: str) -> str:
+        """Put `text` and facts in the place of `segment`; why not, as a clause, if it will not do.
+
+        The text stands in the first message of the person's or answer without calls; where there
+        is none, the first reply keeps its calls, shortened, and their results as lines.
+        """
+        units = [self._units[at] for at in segment]
+        tokens = self._tokens(segment)
+        original = [*self._present(segment), *(unit.message for unit in units)]
+        if problem := words_problem(text, "\n".join(message_texts(original, UNLIMITED)), tokens):
+            return problem
+        spoken = [
+            (unit.position, isinstance(unit.message, AssistantMessage) and unit.message.tool_calls)
+            for unit in units
+            if isinstance(unit.message, UserMessage | AssistantMessage) and not unit.is_display_only
+        ]
+        if not spoken:
+            return "nothing in them can hold it"
+        carrier = next((at for at, calls in spoken if not calls), spoken[0][0])
+        kept = next(e for e in self._conversation.exchanges if carrier in e)
+        opening = (
+            f"({len(segment)} earlier messages were compressed into this account.) "
+            f"{recall_mark(units[0].entry_id)}"
+        )
+        parts = (opening, escape_tags(text), self._facts(segment, tokens))
+        fates: dict[int, Fate] = {at: Line() if at in kept else Gone() for at in segment}
+        fates[carrier] = Words("\n\n".join(part for part in parts if part))
+        plan = self.plan.taking(fates)
+        if tokens - sum(map(plan.size, segment)) < _LEAST_SAVING_TOKENS:
+            return "it saves nothing"
+        self.plan = plan
+        return ""
+
+    def _facts(self, segment: range, tokens: int) -> str:
+        """What the person said, rules and all, open errors and touched files of a segment."""
+        entries, folders = self._entries_of(segment), self._conversation.folders
+        spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
+        said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
+        block = escape_tags("\n".join(f"({n}) {text}" for n, text in enumerate(said, start=1)))
+        ledger = build_ledger(entries, folders=folders, previous=None)
+        facts = Ledger(
+            pinned=tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block),
+            errors=tuple(error for error in ledger.errors if error in self._open_errors),
+            read_files=ledger.read_files,
+            modified_files=ledger.modified_files,
+        )
+        told_chars = sum(len(line) + 3 for line in (*facts.pinned, *facts.errors))
+        room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
+        blocks = fact_blocks(facts, request="", window=3 * room_chars)
+        own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
+        return "\n\n".join(part for part in (own, blocks) if part)
+
+    @cached_property
+    def _open_errors(self) -> tuple[str, ...]:
+        return ledger_of(self._conversation.request).errors
+
+    def _entries_of(self, segment: range) -> tuple[Entry, ...]:
+        """Its entries, those among them included that earlier edits left out."""
+        path, units = self._conversation.request.path, self._units
+        places = {entry.id: place for place, entry in enumerate(path)}
+        start = min(places[units[at].entry_id] for at in segment)
+        end = min((places[unit.entry_id] for unit in units[segment.stop :]), default=len(path))
+        return path[start:end]
 
     def _verified(self) -> str:
-        used, target = self._copy.used_tokens, self._copy.target_tokens
+        used, target = self.plan.used_tokens, self._conversation.target_tokens
         if used <= target:
             return f"The target is met: {used:,} of at most {target:,} tokens."
         return f"Not met yet: {used:,} tokens, {used - target:,} too many."
 
-    def _tokens(self, span: Span) -> int:
-        return sum(self._copy.tokens(number - 1) for number in range(span.first, span.last + 1))
+    def _segments(self, most_tokens: int) -> list[range]:
+        """Messages in a row that can be compressed together, oldest first.
+
+        They end where a message is protected or was compressed, before a message of the person's,
+        and between exchanges where they would be larger than `most_tokens`; small ones go together.
+        """
+        segments, size = [range(0)], 0
+        for exchange in self._conversation.exchanges:
+            unit = self._units[exchange.start]
+            begins_turn = isinstance(unit.message, UserMessage) and not unit.is_display_only
+            is_open = all(map(self.plan.is_open, exchange))
+            tokens = self._tokens(exchange)
+            is_full = size + tokens > most_tokens or (begins_turn and size > most_tokens // 4)
+            if is_full or not is_open or not segments[-1]:
+                segments.append(range(exchange.start, exchange.start))
+                size = 0
+            if is_open:
+                segments[-1] = range(segments[-1].start, exchange.stop)
+                size += tokens
+        return [found for found in segments if self._tokens(found) >= _LEAST_SEGMENT_TOKENS]
+
+    def _present(self, segment: range) -> list[Message]:
+        """The messages of `segment` as the model would see them."""
+        ids = {self._units[at].entry_id for at in segment}
+        return [item.message for item in self.plan.context if item.entry_id in ids]
+
+    def _tokens(self, segment: range) -> int:
+        return sum(map(self.plan.size, segment))
 
 
-def _action(call: ToolCall, broken: Mapping[str, str]) -> AgentAction:
-    if call.id in broken:
-        raise BadCallError(f"Not done: {broken[call.id]}.")
-    return read_call(call.name, call.arguments)
-
-
-def _result(call: ToolCall, text: str, *, is_error: bool = False) -> ToolResultMessage:
-    return ToolResultMessage(
-        tool_call_id=call.id,
-        tool_name=call.name,
-        content=(TextContent(text=text),),
-        is_error=is_error,
-    )
+def _named(segment: range) -> str:
+    """The numbers of the messages of `segment`."""
+    first, last = segment[0] + 1, segment[-1] + 1
+    return str(first) if first == last else f"{first}-{last}"

@@ -1,37 +1,29 @@
-"""The strategy `agent`: a model that compresses a copy of the context with four tools."""
+"""The strategy `agent`: a model that edits the plan with four tools until it meets its target."""
 
 import asyncio
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     ModelClient,
+    ModelReply,
     OnProgress,
     OnUsage,
     RequestTracker,
     failure_of,
 )
 from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.strategies.agent.actions import AgentActions
-from agent_tui.compaction.strategies.agent.budget import TokenBudget, budget_for
-from agent_tui.compaction.strategies.agent.checks import edits_problem
-from agent_tui.compaction.strategies.agent.copy import ContextCopy
-from agent_tui.compaction.strategies.agent.listing import listing
-from agent_tui.compaction.strategies.agent.prompt import REMINDER, Status
-from agent_tui.compaction.strategies.agent.reply import AgentReply, agent_reply, agent_request
-from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.compaction.strategies.agent.actions import AgentActions, Room
+from agent_tui.compaction.strategies.agent.tools import REMINDER, SYSTEM_PROMPT, TOOLS, VERIFY
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.message_plan import Conversation
+from agent_tui.compaction.summary.candidates import Candidates, candidates
 from agent_tui.compaction.summary.writer import SummaryModel
-from agent_tui.errors import CompactionError, NothingToCompactError
+from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage
-from agent_tui.providers.base import ProviderError
+from agent_tui.providers.base import ModelInfo, ModelRequest, ProviderError
 from agent_tui.tokens import TokenCounter
-
-Clock: TypeAlias = Callable[[], float]
-"""Seconds that only go forward."""
 
 MOST_ROUNDS = 8
 TIME_LIMIT_S = 120.0
@@ -41,8 +33,19 @@ _FORGIVEN_ROUNDS = 1
 """Replies without any call that could be carried out, in all."""
 
 _FOCUS_CHARS = 1_000
+_INPUT_SHARE = 0.75
+"""Our token estimates were up to 30 % under a provider's count on real sessions."""
+
+_OUTPUT_PARTS, _MOST_OUTPUT_TOKENS = 5, 6_000
+_LISTING_PARTS, _MOST_LISTING_TOKENS = 3, 6_000
+_MOST_READING_TOKENS = 40_000
+_SEGMENT_TOKENS = (400, 6_000)
+_LEAST_TOKENS = 400
+_STATUS_TOKENS = 300
+"""What a request says besides prompt, tools, list and answers to calls."""
 
 
+@dataclass(frozen=True, slots=True)
 class CompressionAgent:
     """Has a model shorten and sum up parts of a context until it meets its target.
 
@@ -50,23 +53,12 @@ class CompressionAgent:
     code agrees; else the tiers take over.
 
     Args:
-        client: Asks the model; None where there is none.
-        counter: Counts tokens.
-        models: Answers what is known of models.
-        clock: For the time limit.
+        services: Models and counter; without a client there is no agent.
+        limit_s: Seconds for all of it.
     """
 
-    def __init__(
-        self,
-        client: ModelClient | None,
-        counter: TokenCounter,
-        models: ModelLookup,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._client = client
-        self._counter = counter
-        self._models = models
-        self._clock = clock
+    services: StrategyServices
+    limit_s: float = TIME_LIMIT_S
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -79,156 +71,143 @@ class CompressionAgent:
         Raises:
             CompactionError: the agent did not come to the target, for the reason given.
         """
-        if self._client is None:
+        services = self.services
+        if services.client is None:
             raise _gave_up("no model is available")
         on_progress("reading the conversation", 0)
-        copy = await asyncio.to_thread(ContextCopy, request, self._counter)
-        if copy.before_tokens <= copy.target_tokens:
-            raise NothingToCompactError("Nothing to compact: the context is small enough.")
-        if await asyncio.to_thread(lambda: copy.is_met):
-            return await asyncio.to_thread(self._checked, request, copy, {})
-        if copy.protected_tokens > copy.target_tokens:
-            raise _gave_up("the protected messages alone exceed the target")
+        conversation = await asyncio.to_thread(Conversation, request, services.counter, "agent")
+        plan = await asyncio.to_thread(conversation.plan)
         tracker = RequestTracker(on_progress, on_usage)
-        work = _Work(request, copy, self._counter, self._client, tracker, self._clock)
-        found = candidates(self._models, request.settings, request.model)
-        failures = list(found.problems)
-        for model in found.models:
+        work = _Work(AgentActions(plan), services.client, tracker, request.focus)
+        if not await asyncio.to_thread(lambda: plan.is_met):
+            protected = sum(unit.tokens for unit in conversation.units if unit.is_protected)
+            if protected + request.overhead_tokens > conversation.target_tokens:
+                raise _gave_up("the protected messages alone exceed the target")
             try:
-                await work.run(model)
-            except ProviderError as error:
-                failures.append(failure_of(model.ref, error))
-                continue
-            return await asyncio.to_thread(self._checked, request, copy, work.statistics)
-        raise _gave_up("; ".join(failures))
-
-    def _checked(
-        self, request: CompactionRequest, copy: ContextCopy, statistics: dict[str, int]
-    ) -> StrategyPlan:
-        edits, before, after = copy.edits, copy.before_tokens, copy.used_tokens
-        protected = frozenset(unit.entry_id for unit in copy.units if unit.is_protected)
-        problem = edits_problem(request, edits, protected)
-        if problem:
-            raise _gave_up(f"its work failed the check: {problem}")
-        return StrategyPlan(
-            edits=edits,
-            tokens_before=before,
-            tokens_after=after,
-            statistics={
-                "messages_changed": len(edits),
-                **statistics,
-                "protected": len(protected),
-                "before": before,
-                "after": after,
-            },
+                async with asyncio.timeout(self.limit_s):
+                    await work.run(candidates(services.models, request.settings, request.model))
+            except TimeoutError:
+                raise _gave_up(f"it did not finish within {self.limit_s:.0f} s") from None
+        made = work.actions.plan
+        return await asyncio.to_thread(
+            lambda: made.finished(work.statistics, on_decisions=services.on_decisions)
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    """The last reply with the answers to its calls, and what is to be said about it."""
-
-    messages: tuple[Message, ...] = ()
-    remark: str = ""
-
-
+@dataclass(slots=True)
 class _Work:
     """The rounds of one compaction, whichever models take part."""
 
-    def __init__(
-        self,
-        request: CompactionRequest,
-        copy: ContextCopy,
-        counter: TokenCounter,
-        client: ModelClient,
-        tracker: RequestTracker,
-        clock: Clock,
-    ) -> None:
-        self._copy = copy
-        self._counter = counter
-        self._client = client
-        self._tracker = tracker
-        self._clock = clock
-        self._deadline_s = clock() + TIME_LIMIT_S
-        self._focus = shorten_middle(request.focus, _FOCUS_CHARS)
-        self._actions = AgentActions(copy, counter)
-        self._rounds = 0
-        self._useless_rounds = 0
+    actions: AgentActions
+    client: ModelClient
+    tracker: RequestTracker
+    focus: str
+    rounds: int = 0
+    useless_rounds: int = 0
 
     @property
     def statistics(self) -> dict[str, int]:
         """What the agent did."""
         return {
-            "tool_results_shortened": self._actions.results,
-            "segments_replaced": self._actions.segments,
-            "rounds": self._rounds,
+            "messages_changed": len(self.actions.plan.edits),
+            "tool_results_shortened": self.actions.results,
+            "segments_replaced": self.actions.segments,
+            "rounds": self.rounds,
         }
 
-    async def run(self, model: SummaryModel) -> None:
-        """Let `model` work until it has verified that the target is met.
+    async def run(self, found: Candidates) -> None:
+        """Let one of the models that were `found` work until it has verified the target.
 
         Raises:
-            ProviderError: the model cannot be asked.
-            CompactionError: it does not do it.
+            CompactionError: None does it.
         """
-        room = await asyncio.to_thread(budget_for, model.info, self._counter)
+        failures = list(found.problems)
+        for model in found.models:
+            try:
+                return await self._run(model)
+            except ProviderError as error:
+                failures.append(failure_of(model.ref, error))
+        raise _gave_up("; ".join(failures))
+
+    async def _run(self, model: SummaryModel) -> None:
+        counter = self.actions.plan.conversation.counter
+        room = await asyncio.to_thread(room_for, model.info, counter)
         if room is None:
             raise ProviderError("context_overflow", "its window is too small for the work")
-        self._actions.forget_contents()
-        last = _Exchange()
-        while self._rounds < MOST_ROUNDS:
-            self._rounds += 1
-            reply = await self._ask(model, room, last)
+        self.actions.forget_contents()
+        last, remark = tuple[Message, ...](), ""
+        while self.rounds < MOST_ROUNDS:
+            self.rounds += 1
+            reply = await self._ask(model, room, last, remark)
             if reply.finish == "contentFilter":
                 raise _gave_up("the provider's content filter stopped it")
-            if not reply.message.tool_calls:
+            if not reply.calls:
                 self._count_useless("it answered with text instead of tool calls")
-                self._actions.forget_contents()
-                last = _Exchange(remark=REMINDER)
+                self.actions.forget_contents()
+                last, remark = (), REMINDER
                 continue
-            outcome = await asyncio.to_thread(self._actions.carry_out, reply, room)
-            if outcome.is_verified:
+            done = await asyncio.to_thread(self.actions.carry_out, reply, room)
+            if done.is_verified:
                 return
-            if outcome.problem:
-                self._count_useless(outcome.problem.rstrip("."))
-            last = _Exchange((reply.message, *outcome.results))
+            if done.problem:
+                self._count_useless(done.problem.rstrip("."))
+            last, remark = done.messages, ""
         raise _gave_up(f"the target was not met in {MOST_ROUNDS} rounds")
 
-    async def _ask(self, model: SummaryModel, room: TokenBudget, last: _Exchange) -> AgentReply:
-        left_s = self._deadline_s - self._clock()
-        too_late = _gave_up(f"it did not finish within {TIME_LIMIT_S:.0f} s")
-        if left_s <= 0:
-            raise too_late
-        status = await asyncio.to_thread(self._status, room, last)
-        messages = (UserMessage(content=status.text), *last.messages)
-        request = agent_request(model.ref, messages, room.output)
-        try:
-            async with asyncio.timeout(left_s):
-                reply = await self._client.ask(request, self._phase(), self._tracker)
-        except TimeoutError:
-            raise too_late from None
-        return agent_reply(reply)
-
-    def _status(self, room: TokenBudget, last: _Exchange) -> Status:
-        return Status(
-            used_tokens=self._copy.used_tokens,
-            target_tokens=self._copy.target_tokens,
-            round=self._rounds,
-            most_rounds=MOST_ROUNDS,
-            listing=listing(self._copy, self._counter, room.listing, room.segment),
-            focus=self._focus,
-            remark=last.remark,
+    async def _ask(
+        self, model: SummaryModel, room: Room, last: tuple[Message, ...], remark: str
+    ) -> ModelReply:
+        status = await asyncio.to_thread(self._status, room, remark)
+        request = ModelRequest(
+            model=model.ref,
+            system=SYSTEM_PROMPT,
+            messages=(UserMessage(content=status), *last),
+            tools=TOOLS,
+            max_output_tokens=room.output,
+            purpose="summary",
         )
+        changed = len(self.actions.plan.edits)
+        done = f"{changed} message{'s' * (changed != 1)} shortened"
+        phase = f"compression agent {self.rounds}/{MOST_ROUNDS}, {done}"
+        return await self.client.ask(request, phase, self.tracker)
 
-    def _phase(self) -> str:
-        changed = len(self._copy.edits)
-        messages = f"{changed} message{'s' * (changed != 1)} shortened"
-        return f"compression agent {self._rounds}/{MOST_ROUNDS}, {messages}"
+    def _status(self, room: Room, remark: str) -> str:
+        plan = self.actions.plan
+        used, target = plan.used_tokens, plan.conversation.target_tokens
+        todo = f"{used - target:,} tokens to go." if used > target else f"It is met: call {VERIFY}."
+        focus = escape_tags(shorten_middle(self.focus, _FOCUS_CHARS))
+        about = "Keep everything about what the user asked to pay attention to:"
+        blocks = (
+            f"Round {self.rounds} of {MOST_ROUNDS}. The context has {used:,} tokens; "
+            f"the target is {target:,}. {todo}",
+            self.actions.listing(room.listing, room.segment),
+            f"{about}\n<focus>\n{focus}\n</focus>" if focus else "",
+            remark,
+        )
+        return "\n\n".join(block for block in blocks if block)
 
     def _count_useless(self, problem: str) -> None:
-        self._useless_rounds += 1
-        if self._useless_rounds > _FORGIVEN_ROUNDS:
+        self.useless_rounds += 1
+        if self.useless_rounds > _FORGIVEN_ROUNDS:
             raise _gave_up(problem)
+
+
+def room_for(info: ModelInfo, counter: TokenCounter) -> Room | None:
+    """The bounds for a model; None where its window is too small to work in.
+
+    A request holds prompt, tools, list, the last reply and the answers to its calls, and leaves
+    room for the next reply.
+    """
+    limits = [limit for limit in (info.max_output, _MOST_OUTPUT_TOKENS) if limit > 0]
+    output = min(info.window // _OUTPUT_PARTS, *limits)
+    frame = counter.count_text(SYSTEM_PROMPT) + counter.count_tools(TOOLS) + _STATUS_TOKENS
+    room = int((info.window - 2 * output) * _INPUT_SHARE) - frame
+    if room < _LEAST_TOKENS:
+        return None
+    listing = min(room // _LISTING_PARTS, _MOST_LISTING_TOKENS)
+    answers = min(room - listing, _MOST_READING_TOKENS)
+    lowest, highest = _SEGMENT_TOKENS
+    return Room(output, listing, answers, min(max(answers, lowest), highest))
 
 
 def _gave_up(why: str) -> CompactionError:

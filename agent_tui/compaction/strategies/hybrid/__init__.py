@@ -8,4 +8,4 @@ DESCRIPTION = "message by message, the model judging each"
 
 def build(services: StrategyServices) -> Strategy:
     """See `StrategyModule.build`."""
-    return HybridStrategy(services.client, services.counter, services.models, services.on_decisions)
+    return HybridStrategy(services)

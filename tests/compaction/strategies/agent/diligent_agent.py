@@ -8,7 +8,7 @@ from agent_tui.providers.scripted.provider import Reply
 from tests.compaction.strategies.agent.scene import segment, shorten, verify
 
 _SEGMENTS_A_ROUND = 12
-_LISTED = re.compile(r"^(\d+)(?:-(\d+))? [\d,]+ \"", re.MULTILINE)
+_LISTED = re.compile(r"^(\d+)(?:-(\d+))? [\d,]+ [\d,]+ \"", re.MULTILINE)
 _SHOWN = re.compile(r"^Messages (\d+)(?:-(\d+))? \([\d,]+ tokens\), quoted:", re.MULTILINE)
 _ACCOUNT = (
     "In messages {first} to {last} the work went on as the person had asked for: what was needed "

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
+from agent_tui.compaction.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
 from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
@@ -31,7 +31,7 @@ ACCOUNT = (
 RESULTS_ALONE = 8_000
 """A target that is reached by making results short."""
 
-WITH_SEGMENTS = 6_300
+WITH_SEGMENTS = 6_700
 """A target that is not."""
 
 
@@ -94,10 +94,11 @@ class Scene:
     models: Models = field(default_factory=Models)
     settings: CompactionSettings = SETTINGS
     focus: str = ""
-    clock: Callable[[], float] = lambda: 0.0
+    limit_s: float = TIME_LIMIT_S
     has_provider: bool = True
     phases: list[str] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.provider = ScriptedProvider(self.script)
@@ -118,12 +119,9 @@ class Scene:
         )
 
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:
-        agent = CompressionAgent(
-            client_of((provider or self.provider) if self.has_provider else None),
-            self.counter,
-            self.models,
-            clock=self.clock,
-        )
+        client = client_of((provider or self.provider) if self.has_provider else None)
+        services = StrategyServices(client, self.counter, self.models, self.decisions.extend)
+        agent = CompressionAgent(services, self.limit_s)
         return await agent.plan(
             self.request,
             on_progress=lambda phase, chars: self.phases.append(phase),

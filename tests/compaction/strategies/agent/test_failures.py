@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS, TIME_LIMIT_S
+from agent_tui.compaction.strategies.agent.strategy import MOST_ROUNDS
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import (
@@ -12,7 +12,6 @@ from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
     ModelRef,
-    ModelRequest,
     ProviderError,
     ToolCallChunk,
 )
@@ -71,7 +70,7 @@ MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
     ),
     "unknown ids": (
         Reply(tool_calls=(shorten("100-120"),)),
-        "There are no such messages; ids are 1 to 48",
+        "ids names no messages; ids are 1 to 48",
     ),
     "an unknown segment": (
         Reply(tool_calls=(segment(40, 90),)),
@@ -79,15 +78,15 @@ MISBEHAVIOURS: dict[str, tuple[Reply, str]] = {
     ),
     "a segment backwards": (
         Reply(tool_calls=(segment(9, 4),)),
-        "last (4) comes before first (9)",
+        "There are no messages 9-4; ids are 1 to 48",
     ),
     "junk ids": (
         Reply(tool_calls=(shorten("the old ones"),)),
-        "ids: 'the old ones' is not the id of a message",
+        "ids names no messages; ids are 1 to 48",
     ),
     "no arguments": (
         Reply(tool_calls=(call("c", "compress_tool_result"),)),
-        "ids: 'None' is not the id of a message",
+        "ids names no messages; ids are 1 to 48",
     ),
     "protected results": (
         Reply(tool_calls=(shorten("47"),)),
@@ -137,7 +136,7 @@ async def test_a_mistake_beside_work_is_answered_and_forgiven(counter: TokenCoun
     plan = await scene.plan()
     assert plan.statistics["rounds"] == 4
     assert scene.answers(1)[0].startswith("There is no tool 'rm'. Available: get_compression_meta")
-    assert scene.answers(1)[2] == "skip: 'many' is not the id of a message."
+    assert scene.answers(1)[2] == "skip must be one number."
 
 
 async def test_an_agent_that_never_verifies_is_given_up(counter: TokenCounter) -> None:
@@ -175,12 +174,15 @@ BAD_TEXTS = {
     "empty": ("...", "it says nothing"),
     "a refusal": ("I'm sorry, I can't help with that.", "it is a refusal"),
     "a loop": ("The file was read again. " * 20, "it repeats itself"),
-    "too short": ("It was done.", "3 words are too few for"),
-    "an invented file": (account(0) + " See src/evil.py.", ": src/evil.py"),
-    "an invented folder": (account(0) + " See /etc/passwd/x.", ": /etc/passwd/x"),
-    "a file of elsewhere": (account(5), ": src/part5.py"),
+    "too short": ("It was done.", "it is too short for"),
+    "an invented file": (
+        account(0) + " See src/evil.py.",
+        "it names src/evil.py, which does not occur there",
+    ),
+    "an invented folder": (account(0) + " See /etc/passwd/x.", "it names /etc/passwd/x, which"),
+    "a file of elsewhere": (account(5), "it names src/part5.py, which"),
     "too long": ("word " * 3_000, "repeats itself"),
-    "longer": (" ".join(f"parser{n}" for n in range(2_000)), "it is not shorter than"),
+    "longer": (" ".join(f"parser{n}" for n in range(2_000)), "it saves nothing"),
 }
 
 
@@ -276,42 +278,12 @@ async def test_without_a_provider_nothing_is_done(counter: TokenCounter) -> None
     assert "no model is available" in await failure_of(scene)
 
 
-class Clock:
-    """A clock that says what it is told."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-async def test_no_round_is_begun_after_the_time_limit(counter: TokenCounter) -> None:
-    clock = Clock()
-
-    def answer(request: ModelRequest) -> Reply:
-        clock.now_s += TIME_LIMIT_S / 3
-        return Reply(tool_calls=(verify(),))
-
-    scene = Scene(counter, answer, clock=clock)
-    assert f"it did not finish within {TIME_LIMIT_S:.0f} s" in await failure_of(scene)
-    assert len(scene.provider.requests) == 3
-
-
 async def test_a_reply_that_does_not_come_is_given_up_at_the_time_limit(
     counter: TokenCounter,
 ) -> None:
-    clock = Clock()
-
-    def answer(request: ModelRequest) -> Reply:
-        if len(scene.provider.requests) == 1:
-            clock.now_s += TIME_LIMIT_S - 1e-9
-            return Reply(tool_calls=(verify(),))
-        return Reply(text="Well", gate=asyncio.Event())
-
-    scene = Scene(counter, answer, clock=clock)
-    assert "it did not finish within" in await failure_of(scene)
-    assert scene.provider.closed_streams == 1
+    scene = Scene(counter, lambda _: Reply(text="Well", gate=asyncio.Event()), limit_s=0.2)
+    assert "it did not finish within 0 s" in await failure_of(scene)
+    assert scene.provider.closed_streams == len(scene.provider.requests)
 
 
 async def test_cancelling_stops_the_request_and_nothing_comes_of_it(counter: TokenCounter) -> None:
@@ -349,5 +321,5 @@ async def test_work_that_does_not_pass_the_check_is_not_taken_over(counter: Toke
         (path[0], MessageEntry(id="lost", message=lost), *path[1:]),
         target_tokens=RESULTS_ALONE,
     )
-    told = await failure_of(scene)
-    assert "its work failed the check: messages that had to stay unchanged" in told
+    with pytest.raises(CompactionError, match="failed the check: messages that had to stay"):
+        await scene.plan()

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.strategies.agent.prompt import REMINDER
-from agent_tui.compaction.strategies.agent.tools import RESULT, SEGMENT, TOOLS, VERIFY
+from agent_tui.compaction.strategies.agent.tools import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
@@ -126,7 +125,7 @@ async def test_what_was_replaced_once_can_be_replaced_again_with_its_rules(
         Reply(tool_calls=(segment(1, 7),)),
         Reply(tool_calls=(segment(1, 7, account(1)), verify())),
     ]
-    again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 400)
+    again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 100)
     path = edited(path, await again.plan())
     assert_sendable(path)
     opening = texts(path)[0]
@@ -136,12 +135,17 @@ async def test_what_was_replaced_once_can_be_replaced_again_with_its_rules(
     assert "src/part0.py" in opening
 
 
-async def test_rules_and_files_of_a_segment_are_kept_by_code(counter: TokenCounter) -> None:
+async def test_what_the_person_said_and_files_of_a_segment_are_kept_by_code(
+    counter: TokenCounter,
+) -> None:
     scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
     plan = await scene.plan()
     assert RULE not in account(1)
     second = texts(edited(scene.path, plan))[1]
-    assert f"<pinned-constraints>\n- {RULE}\n</pinned-constraints>" in second
+    assert (
+        f"\n<said-by-the-person>\n(1) Please look at src/part1.py and fix the parser. {RULE}"
+        in second
+    )
     assert "<read-files>\nsrc/part1.py\n</read-files>" in second
 
 
@@ -259,7 +263,7 @@ async def test_a_text_that_is_not_taken_comes_back_with_the_reason_and_the_conte
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 700)
     await scene.plan()
     (answer,) = scene.answers(2)
-    assert "not accepted: it names files that do not occur there: src/other.py" in answer
+    assert "not accepted: it names src/other.py, which does not occur there" in answer
     assert "<conversation>" in answer
 
 
@@ -325,6 +329,32 @@ async def test_what_one_model_read_is_read_again_by_the_next(counter: TokenCount
     await scene.plan()
     assert len(scene.provider.requests[2].messages) == 1
     assert "<conversation>" in scene.answers(3)[0]
+
+
+async def test_what_was_read_before_a_reply_without_calls_is_read_again(
+    counter: TokenCounter,
+) -> None:
+    replies = [
+        Reply(tool_calls=(shorten("1-40"), segment(1, 6))),
+        Reply(text="I shall do that."),
+        Reply(tool_calls=(segment(1, 6, account(0)),)),
+        Reply(tool_calls=(segment(1, 6, account(0)), verify())),
+    ]
+    scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 500)
+    await scene.plan()
+    assert "<conversation>" in scene.answers(3)[0]
+
+
+async def test_every_message_has_its_decision_in_the_log(counter: TokenCounter) -> None:
+    scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
+    await scene.plan()
+    assert len(scene.decisions) == 1 + len(scene.path)
+    first, calls, result, *_, newest = scene.decisions[1:]
+    assert first.startswith("e0000000 user ")
+    assert first.endswith("tokens: fewer words")
+    assert calls.endswith(" -> 0 tokens: left out")
+    assert result.startswith("e0000002 toolResult read ")
+    assert newest.endswith("kept: protected")
 
 
 async def test_passing_faults_are_waited_out(counter: TokenCounter) -> None:

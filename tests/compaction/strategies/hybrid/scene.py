@@ -1,13 +1,13 @@
 """Conversations for strategy `hybrid`, and a model that says old messages in fewer words."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
+from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
@@ -36,7 +36,8 @@ def planned(
     used: list[Usage] | None = None,
 ) -> StrategyPlan:
     """What the strategy makes of `path`."""
-    strategy = HybridStrategy(client_of(writer), counter, models or Models(), on_decisions)
+    services = StrategyServices(client_of(writer), counter, models or Models(), on_decisions)
+    strategy = HybridStrategy(services)
     request = CompactionRequest(
         path=tuple(path),
         previous=None,
@@ -107,27 +108,38 @@ def with_reads(*, newest: str = "It is a long file.") -> tuple[Talk, dict[str, M
     return talk, found
 
 
-def items_of(request: ModelRequest) -> list[dict[str, str | int]]:
+@dataclass(frozen=True)
+class Item:
+    """One message that a request asks to shorten."""
+
+    number: int
+    words: int
+    text: str
+
+
+def items_of(request: ModelRequest) -> list[Item]:
     """The messages that a request asks to shorten."""
-    prompt = str(request.messages[0].content)  # pyright: ignore[reportAttributeAccessIssue]
-    found = re.search(r"<messages>\n(.*)\n</messages>", prompt, re.DOTALL)
+    prompt = request.messages[0].text
+    found = re.search(r"<conversation>\n(.*)\n</conversation>", prompt, re.DOTALL)
     assert found is not None
-    return json.loads(found[1])
+    heads = re.compile(r"^#(\d+) (?:user|assistant), at most (\d+) words\n", re.MULTILINE)
+    _, *parts = heads.split(found[1])
+    return [
+        Item(int(number), int(words), text.strip())
+        for number, words, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    ]
 
 
 def shortened(request: ModelRequest) -> str:
     """A good reply: the first words of every message."""
-    return reply_with(lambda item: "In short: " + " ".join(str(item["text"]).split()[:8]))(request)
+    return reply_with(lambda item: "In short: " + " ".join(item.text.split()[:8]))(request)
 
 
-def reply_with(
-    shorten: Callable[[dict[str, str | int]], str],
-) -> Callable[[ModelRequest], str]:
+def reply_with(shorten: Callable[[Item], str]) -> Callable[[ModelRequest], str]:
     """A model that says of each message what `shorten` gives."""
 
     def answer(request: ModelRequest) -> str:
-        said = [{"id": item["id"], "text": shorten(item)} for item in items_of(request)]
-        return json.dumps({"messages": said}, ensure_ascii=False)
+        return "\n".join(f"#{item.number} {shorten(item)}" for item in items_of(request))
 
     return answer
 

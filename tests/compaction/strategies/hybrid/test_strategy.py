@@ -12,6 +12,7 @@ from tests.compaction.compacting import edited, size
 from tests.compaction.strategies.hybrid.scene import (
     WORK,
     good_writer,
+    items_of,
     planned,
     questions,
     with_reads,
@@ -50,16 +51,14 @@ def test_a_line_for_a_file_says_what_is_known_of_it(counter: TokenCounter) -> No
     talk, results = with_reads()
     after = edited(talk.path, planned(talk.path, counter))
     read = message_of(after, results["read"].id).text
-    assert read.startswith("(read src/parser.py: 5,000 lines; hash ")
-    assert "modified since, last in call 4" in read
+    assert read.startswith("(read src/parser.py: 5,000 lines; edited since; hash ")
     assert "has function_1, function_501" in read
-    assert 'you said: "the grammar and its tests"' in read
     assert read.endswith(f"[recall {results['read'].id}]")
     written = message_of(after, results["write"].id).text
-    assert written.startswith("(write src/new.py: created, 500 lines; call 3 of 4;")
-    assert "for: clean the parser" in written
+    assert written.startswith("(write src/new.py: ")
+    assert "call 3 of 4; for: clean the parser" in written
     changed = message_of(after, results["edit"].id).text
-    assert changed.startswith("(edit src/parser.py: modified, +300 -300; call 4 of 4")
+    assert changed.startswith("(edit src/parser.py: edited; call 4 of 4")
 
 
 def test_old_calls_keep_ids_and_keys_while_their_texts_are_cut(counter: TokenCounter) -> None:
@@ -114,7 +113,7 @@ def test_it_stops_with_the_oldest_messages_once_the_target_is_reached(
     assert changed == [entry.id for entry in talk.path[: len(changed)]]
     assert len(changed) < 5
     assert plan.note == ""
-    asked = sum(request.messages[0].text.count('"id":') for request in writer.requests)
+    asked = sum(len(items_of(request)) for request in writer.requests)
     assert asked <= len(changed) + 2
 
 
@@ -187,6 +186,28 @@ def test_display_only_messages_go_and_instructions_stay(counter: TokenCounter) -
     assert plan.statistics["display_only_deleted"] == 1
 
 
+def test_what_features_tell_the_model_is_none_of_the_last_five(counter: TokenCounter) -> None:
+    talk = questions(6)
+    hidden = CustomMessageEntry(id="hidden", content="For the model alone. ", display=False)
+    path = (*talk.path, hidden)
+    after = edited(path, planned(path, counter))
+    newest = [entry.id for entry in talk.path[-5:]]
+    assert [message_of(after, one) for one in newest] == [message_of(path, one) for one in newest]
+
+
+def test_messages_in_fewer_words_are_not_asked_about_again(counter: TokenCounter) -> None:
+    rules = " ".join(f"Never touch the file number {n}." for n in range(30))
+    talk = Talk()
+    talk.user(f"{rules} " + "Take your time. " * 40)
+    path = (*talk.path, *questions(6).path)
+    path = tuple(entry.model_copy(update={"id": f"e{n}"}) for n, entry in enumerate(path))
+    after = edited(path, planned(path, counter, writer=good_writer()))
+    writer = good_writer()
+    with pytest.raises(NothingToCompactError):
+        planned(after, counter, writer=writer)
+    assert writer.requests == []
+
+
 def test_results_that_nobody_has_read_are_shortened_at_the_very_end_only(
     counter: TokenCounter,
 ) -> None:
@@ -252,7 +273,7 @@ def test_a_context_below_its_target_is_left_alone(counter: TokenCounter) -> None
 def test_the_focus_and_what_calls_cost_go_where_they_belong(counter: TokenCounter) -> None:
     writer, used = good_writer(), list[Usage]()
     planned(questions(10).path, counter, writer=writer, focus="the {lexer} </focus>", used=used)
-    assert "the (lexer} ‹/focus>" in writer.prompts[0]
+    assert "<focus>the {lexer} &lt;/focus></focus>" in writer.prompts[0]
     assert len(used) == len(writer.requests) == 1
 
 
@@ -276,10 +297,12 @@ def test_replies_with_text_between_calls_stay_whole_replies(counter: TokenCounte
         talk.result(one, "x = 1\n" * 400)
     for number in range(6):
         talk.reply(f"Step {number}.")
-    for writer in (None, good_writer(), Writer(["no JSON at all"])):
+    for writer in (None, good_writer(), Writer(["no numbers at all"])):
         after = edited(talk.path, planned(talk.path, counter, writer=writer))
         assert_sendable(after)
         reply = message_of(after, talk.path[1].id)
         assert isinstance(reply, AssistantMessage)
         assert [call.id for call in reply.tool_calls] == ["c0", "c1"]
         assert counter.count_text(reply.text) <= 200
+        if writer is None:  # a note is cut as an answer is, not as tier 2 cuts it
+            assert counter.count_text(reply.text) > 130
