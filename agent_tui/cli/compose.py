@@ -44,7 +44,8 @@ from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
-from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef
@@ -107,7 +108,7 @@ class Program:
             *(problem.notice for problem in self.loaded.problems),
             *(
                 f"Permission rule ignored: {rule}"
-                for rule in self.runtime.conversation.permissions.problems
+                for rule in self.runtime.conversation.permissions.book.problems
             ),
             *self.notices,
             self.runtime.services.trust.problem,
@@ -215,7 +216,7 @@ def compose(
             git_risk=trust.git_risk,
         )
         permissions.work_in(added, unseen_by_commands(sandbox, workspace))
-        permissions.add_run_rules(run_rules)
+        permissions.book.add_run_rules(run_rules)
         return permissions
 
     counter, client = TokenCounter(), ModelClient(models.provider)

@@ -142,14 +142,16 @@ def _list(arguments: argparse.Namespace) -> int:
     permissions = _permissions(arguments, _workspace(arguments))
     rows: list[JsonValue] = [
         {"decision": rule.decision, "rule": str(rule), "source": rule.source}
-        for rule in permissions.rules
+        for rule in permissions.book.rules
     ]
     if arguments.is_json:
-        write_json({"mode": permissions.mode, "rules": rows, "problems": [*permissions.problems]})
+        write_json(
+            {"mode": permissions.mode, "rules": rows, "problems": [*permissions.book.problems]}
+        )
         return 0
     lines = [f"mode: {permissions.mode}"]
-    lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in permissions.rules]
-    lines += [f"ignored: {problem}" for problem in permissions.problems]
+    lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in permissions.book.rules]
+    lines += [f"ignored: {problem}" for problem in permissions.book.problems]
     write_text(safe_text("\n".join(lines)) + "\n")
     return 0
 
@@ -157,9 +159,9 @@ def _list(arguments: argparse.Namespace) -> int:
 def _remove(arguments: argparse.Namespace) -> int:
     permissions = _permissions(arguments, _workspace(arguments))
     wanted = cast(str, arguments.rule)
-    for rule in permissions.rules:
+    for rule in permissions.book.rules:
         if str(rule) == wanted and rule.source == "project":
-            permissions.remove_rule(rule)
+            permissions.book.remove_rule(rule)
             write_text(safe_text(f"Removed: {rule.decision} {rule}") + "\n")
             return 0
     raise ConfigError(f"This project has no rule {wanted}.", "See agent-tui permissions list.")
@@ -197,7 +199,7 @@ def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEn
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
         git_risk=kept_trust().git_risk,
     )
-    for problem in permissions.problems:
+    for problem in permissions.book.problems:
         complain(problem)
     return permissions
 

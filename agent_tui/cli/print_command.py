@@ -118,7 +118,7 @@ def _standing(program: Program) -> str:
     if not state.is_on:
         why = f" ({state.problem})" if state.problem else ""
         return f"mode {permissions.mode}, no sandbox{why}: commands can reach everything you can"
-    hosts = ", ".join(permissions.hosts) or "none"
+    hosts = ", ".join(permissions.book.hosts) or "none"
     word = program.sandbox.word(cwd)
     return f"mode {permissions.mode}, commands run in the {word}, network: {hosts}"
 

@@ -137,17 +137,17 @@ def _add_rule(front: Front, decision: Decision, text: str) -> None:
     engine = front.runtime.conversation.permissions
     rule = _ALWAYS.sub("", text)
     if rule == text:
-        engine.add_session_rule(rule, decision)
-        front.say(f"Added for this session: {decision} {engine.rules[-1]}")
+        engine.book.add_session_rule(rule, decision)
+        front.say(f"Added for this session: {decision} {engine.book.rules[-1]}")
         return
-    engine.add_project_rule(rule, decision)
-    file = short_path(engine.project_rules_file, Path.home())
-    front.say(f"Added for this project: {decision} {engine.rules[-1]} (kept in {file})")
+    engine.book.add_project_rule(rule, decision)
+    file = short_path(engine.book.project_file, Path.home())
+    front.say(f"Added for this project: {decision} {engine.book.rules[-1]} (kept in {file})")
 
 
 def _removals(front: Front) -> tuple[str, ...]:
     """What would take back each rule that was made by answering an approval."""
-    rules = front.runtime.conversation.permissions.rules
+    rules = front.runtime.conversation.permissions.book.rules
     return tuple(f"remove {rule}" for rule in rules if rule.source in _MADE_BY_ANSWERS)
 
 
@@ -164,9 +164,9 @@ def _remove_rule(front: Front, text: str) -> None:
         problem = f"No such rule: {text}." if text else "Name a rule."
         front.say(f"{problem} You can remove: {known or 'none'}.")
         return
-    for rule in engine.rules:
+    for rule in engine.book.rules:
         if str(rule) == text and rule.source in _MADE_BY_ANSWERS:
-            engine.remove_rule(rule)
+            engine.book.remove_rule(rule)
     front.say(f"Removed: {text}")
 
 
@@ -177,10 +177,10 @@ def permissions_page(
     modes = tuple((("● " if mode == engine.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
-        for rule in engine.rules
+        for rule in engine.book.rules
     ]
     ways = filter(None, ("/permissions MODE", keys_in_force().shown("permission_mode")))
-    file = short_path(engine.project_rules_file, Path.home())
+    file = short_path(engine.book.project_file, Path.home())
     adding = (
         ("this session", "/permissions allow RULE (or ask, deny, remove)"),
         ("this project", f"/permissions allow RULE always (kept in {file})"),

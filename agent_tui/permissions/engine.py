@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import assert_never
 
 from agent_tui.config import PermissionMode, PermissionSettings
-from agent_tui.errors import ConfigError
 from agent_tui.permissions.command_judge import (
     CommandFacts,
     CommandJudge,
@@ -22,18 +21,16 @@ from agent_tui.permissions.gate import meets
 from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
+from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import (
     FETCH,
     INSIDE_RULE,
     Decision,
     Rule,
-    change_rules_file,
     host_rule,
     outside_rule,
-    parse_rule,
     rule_for_command,
     rule_for_host,
-    stored_rules,
 )
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
@@ -111,10 +108,6 @@ class Verdict:
 
 _ALLOWED = Verdict("allow", "")
 _ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
-_DECISIONS: tuple[Decision, ...] = ("deny", "ask", "allow")
-_PROJECT_SOURCE = "project"
-_SESSION_SOURCE = "session"
-RUN_SOURCE = "command line"
 
 
 class PermissionEngine:
@@ -133,7 +126,7 @@ class PermissionEngine:
     Attributes:
         mode: The permission mode; it may be changed at any time.
         log: What was decided in this session.
-        project_rules_file: Holds the rules that always apply in this project.
+        book: The rules in force.
     """
 
     def __init__(
@@ -150,10 +143,9 @@ class PermissionEngine:
     ) -> None:
         self.mode: PermissionMode = mode
         self.log = DecisionLog()
-        self.project_rules_file = project_rules_file
+        self.book = RuleBook(rules, project_rules_file)
         self._is_interactive = is_interactive
         self._only_reading = _PLAN_MODE
-        self._problems: list[str] = []
         self._guard = ProtectedPaths(
             workspace=workspace.resolve(),
             own_folders=tuple(folder.resolve() for folder in own_folders),
@@ -161,26 +153,6 @@ class PermissionEngine:
             home=_home_folder(),
             git_risk=git_risk,
         )
-        self._rules = [
-            *self._read_settings(rules),
-            *self._read_file(project_rules_file),
-        ]
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """All rules in force: command line, settings, project, session."""
-        return tuple(self._rules)
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """What the allow rules for the network name; ``*`` for all."""
-        named = (r.pattern for r in self._rules if r.tool == FETCH and r.decision == "allow")
-        return tuple(dict.fromkeys(pattern.removeprefix("domain:") for pattern in named))
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Rules that could not be read, for the person."""
-        return tuple(self._problems)
 
     def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
         """Whether a call that would do `intent` may run; a call that breaks the judging asks.
@@ -260,11 +232,11 @@ class PermissionEngine:
     def may_show(self, path: Path) -> bool:
         """Whether a rule allows reading `path` by its name, so that commands may see it, too."""
         best: Rule | None = None
-        for rule in self._rules:
+        for rule in self.book.rules:
             is_meant = rule.pattern != "*" and rule.is_for("read", "read")
             if is_meant and rule.matches_path(path, self._guard.workspace):
                 best = rule if best is None or _is_stronger(rule, best) else best
-        denying = path_deniers(self._rules, "read", self._guard.workspace)
+        denying = path_deniers(self.book.rules, "read", self._guard.workspace)
         is_denied = any(denies(path) for _, denies in denying)
         return best is not None and best.decision == "allow" and not is_denied
 
@@ -276,7 +248,7 @@ class PermissionEngine:
         Args:
             searched: A file or folder, absolute, links followed, and so the paths that are told.
         """
-        denying = path_deniers(self._rules, "read", self._guard.workspace)
+        denying = path_deniers(self.book.rules, "read", self._guard.workspace)
         guard = self._guard
 
         def why_asks(path: Path) -> str:
@@ -331,7 +303,7 @@ class PermissionEngine:
     def continue_from(self, previous: "PermissionEngine") -> None:
         """Take the log and the session rules of the engine that judged this session until now."""
         self.log = previous.log
-        self._rules += [rule for rule in previous.rules if rule.source == _SESSION_SOURCE]
+        self.book.take_session_rules(previous.book)
 
     def work_in(
         self, added: Sequence[Path], is_unseen: Callable[[Path], bool] = lambda _path: False
@@ -345,72 +317,6 @@ class PermissionEngine:
         """
         resolved = tuple(folder.resolve() for folder in added)
         self._guard = replace(self._guard, added_folders=resolved, is_unseen=is_unseen)
-
-    def add_run_rules(self, rules: Sequence[Rule]) -> None:
-        """Go by `rules` of the command line, too."""
-        self._rules += rules
-
-    def add_session_rule(self, rule: str, decision: Decision = "allow") -> None:
-        """Go by `rule` until the program ends; empty adds nothing.
-
-        Raises:
-            ConfigError: It is no rule.
-        """
-        if rule:
-            self._put(parse_rule(rule, decision, _SESSION_SOURCE))
-
-    def add_project_rule(self, rule: str, decision: Decision = "allow") -> None:
-        """Go by `rule` in this project from now on; empty adds nothing.
-
-        Raises:
-            ConfigError: It is no rule, or the rules file cannot be written; then it holds for
-                this session.
-        """
-        if not rule:
-            return
-        kept = parse_rule(rule, decision, _PROJECT_SOURCE)
-        path = self.project_rules_file
-        try:
-            for other in _DECISIONS:
-                added = (rule,) if other == decision else ()
-                change_rules_file(
-                    path, other, lambda texts, added=added: [*_without(texts, kept), *added]
-                )
-        except (OSError, ValueError) as error:
-            self._put(replace(kept, source=_SESSION_SOURCE))
-            raise ConfigError(
-                f"{path}: cannot save the rule: {error}", "It applies to this session only."
-            ) from error
-        self._put(kept)
-
-    def _put(self, rule: Rule) -> None:
-        """Add `rule` in place of what its source said of the same calls."""
-        said = (rule.source, str(rule))
-        self._rules = [kept for kept in self._rules if (kept.source, str(kept)) != said]
-        self._rules.append(rule)
-
-    def remove_rule(self, rule: Rule) -> None:
-        """Take a rule of this session or project back.
-
-        Raises:
-            ConfigError: it comes from the settings or the command line, or the rules file cannot
-                be written.
-        """
-        if rule.source == RUN_SOURCE:
-            raise ConfigError(f"{rule} comes from the command line.", "Start agent-tui without it.")
-        if rule.source not in (_SESSION_SOURCE, _PROJECT_SOURCE):
-            raise ConfigError(
-                f"{rule} comes from the settings.", "Remove it from config.toml: /settings."
-            )
-        path = self.project_rules_file
-        if rule.source == _PROJECT_SOURCE:
-            try:
-                change_rules_file(path, rule.decision, lambda texts: _without(texts, rule))
-            except (OSError, ValueError) as error:
-                raise ConfigError(
-                    f"{path}: cannot remove the rule: {error}", "Edit that file."
-                ) from error
-        self._rules = [kept for kept in self._rules if (kept, kept.source) != (rule, rule.source)]
 
     def _judge_read(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What rules and protected files say of reading; None where they say nothing."""
@@ -470,7 +376,7 @@ class PermissionEngine:
 
     def _judge_outside(self, tool_name: str) -> Verdict:
         """A call of another program's tool: nobody knows what it does, so only rules allow it."""
-        rule = outside_rule(tool_name, self._rules)
+        rule = outside_rule(tool_name, self.book.rules)
         if rule is not None and rule.decision == "deny":
             return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
         if self.mode == "plan":
@@ -483,7 +389,7 @@ class PermissionEngine:
 
     def judge_host(self, host: str, port: int = 443) -> Verdict:
         """Whether a command inside a wall may connect to `host` (in small letters)."""
-        rule = host_rule(FETCH, host, self._rules, port)
+        rule = host_rule(FETCH, host, self.book.rules, port)
         kept = rule_for_host(host, port, may_be_bundle=True)
         verdict = self._by_host_rule(rule, kept) or self._by_gate(
             f"a command in the sandbox wants to connect to {host}", kept
@@ -492,7 +398,7 @@ class PermissionEngine:
 
     def _judge_network(self, intent: Intent) -> Verdict:
         """A request of `fetch` to a host, which can carry words out as well as in."""
-        rule = host_rule(FETCH, intent.host, self._rules)
+        rule = host_rule(FETCH, intent.host, self.book.rules)
         kept = rule_for_host(intent.host)
         if (verdict := self._by_host_rule(rule, kept)) is not None:
             return verdict
@@ -522,7 +428,7 @@ class PermissionEngine:
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What the rules say of a call by its paths: deny first, then the most specific."""
         best: Rule | None = None
-        for rule in self._rules:
+        for rule in self.book.rules:
             if not rule.is_for(tool_name, intent.access):
                 continue
             matched = self._matched(rule, intent.paths)
@@ -559,7 +465,7 @@ class PermissionEngine:
         parts = split_command(intent.command)
         if parts.problem and (intent.place != "inside" or self._restricts_commands):
             return self._unsplit(intent, parts)
-        judge = CommandJudge(self._guard, self._rules, intent.place)
+        judge = CommandJudge(self._guard, self.book.rules, intent.place)
         facts = _unknown(intent.command) if parts.problem else judge.facts(parts)
         if denied := facts.denied or self._denied_writes(facts.written):
             verdict = Verdict("deny", denied, by="rule")
@@ -579,7 +485,7 @@ class PermissionEngine:
     def _restricts_commands(self) -> bool:
         """Whether a deny or ask rule may mean a command, so that its parts have to be known."""
         names = ("bash", "read", "write")
-        return any(rule.decision != "allow" and rule.tool in names for rule in self._rules)
+        return any(rule.decision != "allow" and rule.tool in names for rule in self.book.rules)
 
     def _unsplit(self, intent: Intent, parts: ShellParts) -> Verdict:
         """The verdict on a command whose parts are not known."""
@@ -656,7 +562,7 @@ class PermissionEngine:
         return replace(_ALLOWED, told=told)
 
     def _why_asks_inside(self, command: str, facts: CommandFacts) -> str:
-        if self.mode != "ask" or any(rule.is_inside for rule in self._rules):
+        if self.mode != "ask" or any(rule.is_inside for rule in self.book.rules):
             return ""
         scratch = self._guard.scratch_folders
         written = [p for p in facts.written if not any(p.is_relative_to(f) for f in scratch)]
@@ -786,16 +692,15 @@ class PermissionEngine:
     ) -> tuple[CommandFacts, "PermissionEngine"]:
         """What is known of a command once `rules` allow more, and the engine that knows it."""
         engine = copy(self)
-        engine._problems = []
-        engine._rules = [*self._rules, *engine._parsed(rules, "allow", _SESSION_SOURCE)]
-        judge = CommandJudge(self._guard, engine._rules, intent.place)
+        engine.book = self.book.allowing(rules)
+        judge = CommandJudge(self._guard, engine.book.rules, intent.place)
         return judge.facts(parts), engine
 
     def _command_rules(self) -> list[Rule]:
-        return [rule for rule in self._rules if rule.is_for("bash", "execute")]
+        return [rule for rule in self.book.rules if rule.is_for("bash", "execute")]
 
     def _write_rules(self) -> list[Rule]:
-        return [rule for rule in self._rules if rule.is_for("write", "write")]
+        return [rule for rule in self.book.rules if rule.is_for("write", "write")]
 
     def _denied_writes(self, paths: Sequence[Path]) -> str:
         for rule in self._write_rules():
@@ -813,38 +718,6 @@ class PermissionEngine:
             if best is None or _is_stronger(rule, best):
                 best = rule
         return best is not None and best.decision == "allow"
-
-    def _read_settings(self, settings: PermissionSettings) -> list[Rule]:
-        return [
-            *self._parsed(settings.deny, "deny", "settings"),
-            *self._parsed(settings.ask, "ask", "settings"),
-            *self._parsed(settings.allow, "allow", "settings"),
-        ]
-
-    def _read_file(self, path: Path) -> list[Rule]:
-        try:
-            stored: list[tuple[Decision, list[str]]] = [
-                (decision, stored_rules(path, decision)) for decision in _DECISIONS
-            ]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except (OSError, ValueError) as error:
-            self._problems.append(f"{path}: cannot read the project's rules: {error}")
-            return []
-        rules: list[Rule] = []
-        for decision, texts in stored:
-            rules += self._parsed(texts, decision, _PROJECT_SOURCE)
-        return rules
-
-    def _parsed(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
-        rules: list[Rule] = []
-        for text in texts:
-            try:
-                rules.append(parse_rule(text, decision, source))
-            except ConfigError as error:
-                where = str(self.project_rules_file) if source == _PROJECT_SOURCE else source
-                self._problems.append(f"{where}: {decision}: {error}")
-        return rules
 
 
 def _unknown(command: str) -> CommandFacts:
@@ -881,18 +754,6 @@ def _home_folder() -> Path | None:
         return Path.home().resolve()
     except RuntimeError:  # no HOME, and the system does not know this user
         return None
-
-
-def _without(texts: Sequence[str], rule: Rule) -> list[str]:
-    """`texts` without those that speak of the same calls as `rule`."""
-    return [text for text in texts if not _speaks_of(text, rule)]
-
-
-def _speaks_of(text: str, rule: Rule) -> bool:
-    try:
-        return str(parse_rule(text, rule.decision)) == str(rule)
-    except ConfigError:
-        return False
 
 
 def _is_stronger(rule: Rule, other: Rule) -> bool:

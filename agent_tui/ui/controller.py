@@ -152,7 +152,7 @@ class Controller:
             self._view.say(problem.notice, "warning")
         for warning in warnings:
             self._view.say(warning, "warning")
-        for rule in self.runtime.conversation.permissions.problems:
+        for rule in self.runtime.conversation.permissions.book.problems:
             self._view.say(f"Permission rule ignored: {rule}", "warning")
         for notice in self.options.notices:
             self._view.say(notice)

@@ -155,7 +155,7 @@ class Replay:
             is_row = verdict.session_rule == "bash(inside)"
             if self._answers == "always" or (self._answers == "session row" and is_row):
                 for rule in offered:
-                    self._engine.add_session_rule(rule)
+                    self._engine.book.add_session_rule(rule)
         return verdict
 
 

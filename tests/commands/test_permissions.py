@@ -8,12 +8,12 @@ from tests.commands.test_every_front import Conversation
 async def test_only_the_rule_that_an_answer_made_is_taken_back(tmp_path, monkeypatch):
     conversation = Conversation(tmp_path)
     permissions = conversation.runtime.conversation.permissions
-    permissions.add_session_rule("bash(make *)")
-    (made,) = permissions.rules
+    permissions.book.add_session_rule("bash(make *)")
+    (made,) = permissions.book.rules
     settled = Rule(made.decision, made.tool, made.pattern, "settings")
     removed: list[Rule] = []
-    monkeypatch.setattr(type(permissions), "rules", (settled, made))
-    monkeypatch.setattr(permissions, "remove_rule", removed.append)
+    monkeypatch.setattr(permissions.book, "rules", (settled, made))
+    monkeypatch.setattr(permissions.book, "remove_rule", removed.append)
     code, out, _ = await conversation.printed("/permissions remove bash(make *)")
     assert (code, out) == (0, "Removed: bash(make *)\n")
     assert [rule.source for rule in removed] == ["session"]
@@ -23,7 +23,7 @@ async def test_what_was_decided_in_this_session_is_counted(tmp_path):
     conversation = Conversation(tmp_path)
     permissions = conversation.runtime.conversation.permissions
     permissions.mode = "ask"
-    permissions.add_session_rule("bash(make *)")
+    permissions.book.add_session_rule("bash(make *)")
     for command, count in (("make a", 3), ("ls", 2)):
         intent = Intent(command, "execute", command=command)
         for _ in range(count):
@@ -35,7 +35,7 @@ async def test_what_was_decided_in_this_session_is_counted(tmp_path):
 async def test_a_rule_is_added_for_the_session_or_for_the_project(tmp_path):
     conversation = Conversation(tmp_path)
     permissions = conversation.runtime.conversation.permissions
-    file = permissions.project_rules_file
+    file = permissions.book.project_file
     for line, said in (
         ("allow bash(make *)", "Added for this session: allow bash(make *)\n"),
         ("ask write(docs/**)", "Added for this session: ask write(docs/**)\n"),
@@ -43,7 +43,7 @@ async def test_a_rule_is_added_for_the_session_or_for_the_project(tmp_path):
     ):
         code, out, _ = await conversation.printed(f"/permissions {line}")
         assert (code, out) == (0, said)
-    found = [(rule.decision, str(rule), rule.source) for rule in permissions.rules]
+    found = [(rule.decision, str(rule), rule.source) for rule in permissions.book.rules]
     assert found == [
         ("allow", "bash(make *)", "session"),
         ("ask", "write(docs/**)", "session"),
@@ -65,7 +65,7 @@ async def test_what_is_no_rule_is_refused_with_the_syntax(tmp_path, line, said):
     conversation = Conversation(tmp_path)
     _, out, err = await conversation.printed(f"/permissions {line}")
     assert said in out + err
-    assert not conversation.runtime.conversation.permissions.rules
+    assert not conversation.runtime.conversation.permissions.book.rules
 
 
 async def test_ask_alone_is_the_mode(tmp_path):

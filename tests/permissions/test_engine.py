@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.tools.base import Access, Intent
 
@@ -155,7 +156,7 @@ def test_what_may_turn_out_to_be_denied_asks_in_full_mode():
 
 def test_a_session_that_goes_on_keeps_what_was_decided_and_its_own_rules():
     before, after = _permissions(), _permissions()
-    before.add_session_rule("bash(make *)")
+    before.book.add_session_rule("bash(make *)")
     before.record("bash", _bash("ls"), before.judge("bash", _bash("ls")))
     after.continue_from(before)
     assert [record.what for record in after.log.latest] == ["ls"]
@@ -304,13 +305,13 @@ def test_a_session_rule_allows_exactly_what_was_shown():
     permissions = _permissions()
     verdict = permissions.judge("bash", _bash("pytest -q tests"))
     assert (verdict.decision, verdict.session_rule) == ("ask", "bash(pytest -q tests)")
-    permissions.add_session_rule(verdict.session_rule)
+    permissions.book.add_session_rule(verdict.session_rule)
     assert permissions.judge("bash", _bash("pytest -q tests")).decision == "allow"
     assert permissions.judge("bash", _bash("pytest -q tests; rm x")).decision == "ask"
     assert permissions.judge("bash", _bash("pytest -q tests > x")).decision == "ask"
     write = permissions.judge("edit", _file("write", "/ws/project/a.py"))
     assert write.session_rule == "write(a.py)"
-    permissions.add_session_rule(write.session_rule)
+    permissions.book.add_session_rule(write.session_rule)
     assert permissions.judge("write", _file("write", "/ws/project/a.py")).decision == "allow"
     assert permissions.judge("write", _file("write", "/ws/project/b.py")).decision == "ask"
 
@@ -320,7 +321,7 @@ def test_a_session_rule_for_a_compound_command_is_its_exact_text(command: str):
     permissions = _permissions()
     rule = permissions.judge("bash", _bash(command)).session_rule
     assert rule == f"bash(= {command})"
-    permissions.add_session_rule(rule)
+    permissions.book.add_session_rule(rule)
     assert permissions.judge("bash", _bash(command)).decision == "allow"
     assert permissions.judge("bash", _bash(f"{command} extra")).decision == "ask"
     assert permissions.judge("bash", _bash("rm x")).decision == "ask"
@@ -334,13 +335,13 @@ def test_what_cannot_be_parsed_asks_and_makes_no_rule():
 
 def test_project_rules_are_kept_in_a_private_file(tmp_path: Path):
     path = tmp_path / "projects" / "p" / "permissions.toml"
-    _permissions(rules_file=path).add_project_rule("bash(make)")
-    _permissions(rules_file=path).add_project_rule("bash(make)")
-    _permissions(rules_file=path).add_project_rule('bash(= echo "a\nb" | tee x)')
+    _permissions(rules_file=path).book.add_project_rule("bash(make)")
+    _permissions(rules_file=path).book.add_project_rule("bash(make)")
+    _permissions(rules_file=path).book.add_project_rule('bash(= echo "a\nb" | tee x)')
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [child.name for child in path.parent.iterdir()] == ["permissions.toml"]
     again = _permissions(rules_file=path)
-    assert [str(rule) for rule in again.rules] == ["bash(make)", 'bash(= echo "a\nb" | tee x)']
+    assert [str(rule) for rule in again.book.rules] == ["bash(make)", 'bash(= echo "a\nb" | tee x)']
     assert again.judge("bash", _bash("make")).decision == "allow"
     assert again.judge("bash", _bash('echo "a\nb" | tee x')).decision == "allow"
 
@@ -349,7 +350,7 @@ def test_the_project_file_keeps_comments_and_may_deny(tmp_path: Path):
     path = tmp_path / "permissions.toml"
     path.write_text('# mine\ndeny = ["bash(make *)"]\n')
     permissions = _permissions("full", rules_file=path)
-    permissions.add_project_rule("bash(ls *)")
+    permissions.book.add_project_rule("bash(ls *)")
     assert path.read_text().startswith("# mine\n")
     assert permissions.judge("bash", _bash("make all")).decision == "deny"
 
@@ -358,12 +359,12 @@ def test_a_newer_rule_of_the_same_source_replaces_the_one_alike(tmp_path: Path):
     path = tmp_path / "permissions.toml"
     path.write_text('# mine\nask = ["bash(make)", "bash(ls)"]\n')
     permissions = _permissions(rules_file=path)
-    permissions.add_project_rule("bash(make)")
+    permissions.book.add_project_rule("bash(make)")
     assert path.read_text() == '# mine\nask = ["bash(ls)"]\nallow = ["bash(make)"]\n'
-    permissions.add_session_rule("bash(make)", "deny")
-    permissions.add_session_rule("bash(make)", "ask")
+    permissions.book.add_session_rule("bash(make)", "deny")
+    permissions.book.add_session_rule("bash(make)", "ask")
     assert permissions.judge("bash", _bash("make")).decision == "allow"
-    found = [(rule.decision, str(rule), rule.source) for rule in permissions.rules]
+    found = [(rule.decision, str(rule), rule.source) for rule in permissions.book.rules]
     assert found == [
         ("ask", "bash(ls)", "project"),
         ("allow", "bash(make)", "project"),
@@ -375,9 +376,9 @@ def test_broken_rules_are_reported_and_the_others_hold(tmp_path: Path):
     path = tmp_path / "permissions.toml"
     path.write_text("allow = [")
     permissions = _permissions(rules_file=path, allow=("bash(make)", "bash("))
-    assert len(permissions.problems) == 2
-    assert "bash(" in permissions.problems[0]
-    assert str(path) in permissions.problems[1]
+    assert len(permissions.book.problems) == 2
+    assert "bash(" in permissions.book.problems[0]
+    assert str(path) in permissions.book.problems[1]
     assert permissions.judge("bash", _bash("make")).decision == "allow"
 
 
@@ -385,7 +386,7 @@ def test_a_rules_file_that_cannot_be_written_is_said_and_the_rule_holds(tmp_path
     (tmp_path / "file").touch()
     permissions = _permissions(rules_file=tmp_path / "file" / "permissions.toml")
     with pytest.raises(ConfigError, match="cannot save"):
-        permissions.add_project_rule("bash(make)")
+        permissions.book.add_project_rule("bash(make)")
     assert permissions.judge("bash", _bash("make")).decision == "allow"
 
 
@@ -417,7 +418,7 @@ def test_of_an_ask_and_an_allow_rule_alike_the_one_that_asks_holds(tmp_path: Pat
     rules_file = tmp_path / "rules.toml"
     rules_file.write_text('ask = ["write(docs/a.md)"]\n')
     permissions = _permissions("full", allow=("write(docs/a.md)",), rules_file=rules_file)
-    assert not permissions.problems
+    assert not permissions.book.problems
     assert permissions.judge("write", _file("write", "/ws/project/docs/a.md")).decision == "ask"
 
 
@@ -425,8 +426,8 @@ def test_a_rule_that_could_not_be_saved_is_one_of_the_session(tmp_path: Path):
     (tmp_path / "file").write_text("")
     permissions = _permissions(rules_file=tmp_path / "file" / "rules.toml")
     with pytest.raises(ConfigError):
-        permissions.add_project_rule("bash(make)")
-    assert [rule.source for rule in permissions.rules] == ["session"]
+        permissions.book.add_project_rule("bash(make)")
+    assert [rule.source for rule in permissions.book.rules] == ["session"]
 
 
 def test_it_is_said_whether_a_rule_or_the_mode_allowed_a_command():
@@ -607,10 +608,10 @@ def test_only_rules_allow_a_tool_of_another_program(
 
 def test_taking_back_a_rule_of_the_session_leaves_the_projects_alike(tmp_path: Path):
     permissions = _permissions(rules_file=tmp_path / "rules.toml")
-    permissions.add_project_rule("bash(make)")
-    permissions.add_session_rule("bash(make)")
-    permissions.remove_rule(permissions.rules[-1])
-    assert [rule.source for rule in permissions.rules] == ["project"]
+    permissions.book.add_project_rule("bash(make)")
+    permissions.book.add_session_rule("bash(make)")
+    permissions.book.remove_rule(permissions.book.rules[-1])
+    assert [rule.source for rule in permissions.book.rules] == ["project"]
 
 
 def test_a_rule_allows_a_call_only_if_it_covers_every_file():
@@ -658,7 +659,7 @@ def test_of_two_rules_for_a_file_that_the_shell_writes_the_more_specific_one_hol
 
 def test_rules_of_the_command_line_hold_beside_the_others_and_are_not_taken_back():
     permissions = _permissions(deny=("bash(git push *)",))
-    permissions.add_run_rules(
+    permissions.book.add_run_rules(
         (
             parse_rule("bash(git push *)", "allow", RUN_SOURCE),
             parse_rule("bash(make *)", "allow", RUN_SOURCE),
@@ -669,7 +670,7 @@ def test_rules_of_the_command_line_hold_beside_the_others_and_are_not_taken_back
     assert permissions.judge("bash", _bash("git push x")).decision == "deny"
     assert permissions.judge("read", _file("read", _WORKSPACE / "notes/a")).decision == "deny"
     with pytest.raises(ConfigError, match="comes from the command line"):
-        permissions.remove_rule(permissions.rules[-1])
+        permissions.book.remove_rule(permissions.book.rules[-1])
 
 
 def test_a_search_leaves_out_what_is_denied_or_asks_unless_the_search_itself_asked():

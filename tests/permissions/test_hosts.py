@@ -55,7 +55,7 @@ def test_where_a_sandbox_stands_full_and_plan_mode_reach_only_hosts_of_rules():
 def test_what_is_answered_for_the_session_holds_for_this_host_alone():
     judging = engine()
     assert verdict(judging).session_rule == "fetch(domain:docs.python.org)"
-    judging.add_session_rule(verdict(judging).session_rule)
+    judging.book.add_session_rule(verdict(judging).session_rule)
     assert verdict(judging).decision == "allow"
     assert verdict(judging, "www.docs.python.org").decision == "ask"
     assert verdict(judging, "evildocs.python.org").decision == "ask"
@@ -103,7 +103,7 @@ def test_pages_are_fetched_beside_other_calls_that_only_read():
 def test_a_rule_that_names_no_host_is_refused(text: str):
     with pytest.raises(ConfigError, match="names no host"):
         parse_rule(text, "deny")
-    assert engine(deny=(text,)).problems
+    assert engine(deny=(text,)).book.problems
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_mode_decides_on_connections_of_commands_where_no_rule_allows(
 def test_the_answer_for_this_session_allows_the_bundle_or_the_host(host: str, port: int, rule: str):
     judging = engine()
     assert judging.judge_host(host, port).session_rule == rule
-    judging.add_session_rule(rule)
+    judging.book.add_session_rule(rule)
     assert judging.judge_host(host, port).decision == "allow"
     assert judging.judge_host(host, 25).decision == "ask"
     assert judging.judge_host("upload.pypi.org").decision == "ask"

@@ -99,7 +99,7 @@ def test_in_ask_mode_one_answer_lets_commands_write_for_the_session(workspace: P
     asked = _judge(engine, "make all")
     assert (asked.decision, asked.session_rule, asked.part_rules) == ("ask", INSIDE_RULE, ())
     assert granted([INSIDE_RULE]) == "commands may write here"
-    engine.add_session_rule(asked.session_rule)
+    engine.book.add_session_rule(asked.session_rule)
     assert all(_judge(engine, command).decision == "allow" for command in _HARMFUL_ELSEWHERE)
     assert _judge(engine, "make all", "open").decision == "ask"
     assert _judge(engine, "make all", "outside").decision == "ask"

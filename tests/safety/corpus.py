@@ -83,5 +83,5 @@ def judge(
         own_folders=(workspace.parent / "own",),
         scratch_folders=(),
     )
-    assert not permissions.problems
+    assert not permissions.book.problems
     return permissions.judge("bash", Intent(title=command, access="execute", command=command))

@@ -139,7 +139,7 @@ def _judged(
             own_folders=(workspace.parent / "own",),
             scratch_folders=(),
         )
-        assert not permissions.problems
+        assert not permissions.book.problems
         for line in hostile.lines:
             tool, intent = _intent(hostile.kind, line, workspace)
             yield mode, line, permissions.judge(tool, intent).decision

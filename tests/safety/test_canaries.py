@@ -79,7 +79,7 @@ async def test_a_turn_in_a_folder_that_is_not_trusted_calls_no_git_and_is_told_n
     assert TOLD not in program.runtime.conversation.prompt.system
     assert program.loaded.settings.base_url == ""
     assert program.loaded.problems == ()
-    assert program.runtime.conversation.permissions.rules == ()
+    assert program.runtime.conversation.permissions.book.rules == ()
     await take_the_tour(program)
     assert "or 'world'" in (canary.path / "greet.py").read_text()
     assert canary.git_calls == []
@@ -112,7 +112,7 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
         "session_dir",
         "permissions.allow",
     }
-    assert [str(rule) for rule in program.runtime.conversation.permissions.rules] == [
+    assert [str(rule) for rule in program.runtime.conversation.permissions.book.rules] == [
         "bash(make deploy)"
     ]
     await take_the_tour(program)
@@ -256,7 +256,7 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         runtime = app.runtime
         assert TOLD not in runtime.conversation.prompt.system
         before = runtime.conversation.usage.used
-        runtime.conversation.permissions.add_session_rule("bash(make all)")
+        runtime.conversation.permissions.book.add_session_rule("bash(make all)")
         app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("y")
@@ -267,7 +267,7 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
             "AGENTS.md",
             "AGENTS.md",
         ]
-        rules = [str(rule) for rule in runtime.conversation.permissions.rules]
+        rules = [str(rule) for rule in runtime.conversation.permissions.book.rules]
         assert rules == ["bash(make deploy)", "bash(make all)"]
         app.controller.dispatch("/trust")
         await asked(app, pilot)

@@ -132,15 +132,15 @@ def test_without_a_terminal_nothing_is_approved(workspace: Path):
 
 def test_rules_made_by_answers_can_be_taken_back(workspace: Path):
     permissions = engine(workspace, allow=("bash(make)",))
-    permissions.add_session_rule("bash(npm test)")
-    permissions.add_project_rule("bash(cargo test)")
-    assert [rule.source for rule in permissions.rules] == ["settings", "session", "project"]
-    for rule in permissions.rules[1:]:
-        permissions.remove_rule(rule)
-    assert [str(rule) for rule in permissions.rules] == ["bash(make)"]
-    assert [str(rule) for rule in engine(workspace).rules] == []
+    permissions.book.add_session_rule("bash(npm test)")
+    permissions.book.add_project_rule("bash(cargo test)")
+    assert [rule.source for rule in permissions.book.rules] == ["settings", "session", "project"]
+    for rule in permissions.book.rules[1:]:
+        permissions.book.remove_rule(rule)
+    assert [str(rule) for rule in permissions.book.rules] == ["bash(make)"]
+    assert [str(rule) for rule in engine(workspace).book.rules] == []
     with pytest.raises(ConfigError, match="settings"):
-        permissions.remove_rule(permissions.rules[0])
+        permissions.book.remove_rule(permissions.book.rules[0])
 
 
 def test_decisions_are_kept_newest_first_and_bounded(workspace: Path):
@@ -178,7 +178,7 @@ def test_accept_edits_asks_about_what_other_programs_obey(workspace: Path, path:
     intent = intent_of(workspace, "write", path=path, content="x")
     verdict = permissions.judge("write", intent)
     assert (verdict.decision, " controls " in verdict.why) == ("ask", True)
-    permissions.add_session_rule(verdict.session_rule)
+    permissions.book.add_session_rule(verdict.session_rule)
     assert permissions.judge("write", intent).decision == "allow"
     assert judge(workspace, f"echo x > '{path}'", "accept-edits").decision == "ask"
     assert engine(workspace, "full").judge("write", intent).decision == "allow"

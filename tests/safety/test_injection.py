@@ -65,7 +65,7 @@ async def test_a_model_that_obeys_injected_orders_gets_no_further(stage: Stage, 
     ends = () if planted[-1].tool_calls else (Reply("go on"),)
     script = [*planted, harm, Reply("Done."), *ends]
     runtime = stage.runtime(script, mode="ask", is_interactive=False)
-    rules = runtime.conversation.permissions.rules
+    rules = runtime.conversation.permissions.book.rules
     events = await collect(runtime.submit("look around"))
     if not planted[-1].tool_calls:
         events += await collect(runtime.submit("and on"))
@@ -73,7 +73,7 @@ async def test_a_model_that_obeys_injected_orders_gets_no_further(stage: Stage, 
     assert result.is_error
     assert "needs the user's approval" in result.text
     assert not (stage.workspace / "harmed").exists()
-    assert (runtime.conversation.permissions.mode, runtime.conversation.permissions.rules) == (
+    assert (runtime.conversation.permissions.mode, runtime.conversation.permissions.book.rules) == (
         "ask",
         rules,
     )
@@ -130,7 +130,7 @@ async def test_orders_in_a_stored_summary_give_no_rule(stage: Stage):
     await again.sessions.open(runtime.conversation.log.header.id)
     events = await collect(again.submit("go on"))
     assert "needs the user's approval" in of_kind(events, ToolFinished)[-1].message.text
-    assert (again.conversation.permissions.mode, again.conversation.permissions.rules) == (
+    assert (again.conversation.permissions.mode, again.conversation.permissions.book.rules) == (
         "ask",
         (),
     )

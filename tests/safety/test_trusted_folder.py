@@ -121,10 +121,10 @@ async def test_front_matter_of_a_prompt_file_grants_nothing(stage: Stage):
     assert text == "Go."
     harm = Reply(tool_calls=(call("h", "bash", command="touch harmed"),))
     runtime = stage.runtime([harm, Reply("ok")], mode="ask", is_interactive=False)
-    before = runtime.conversation.permissions.rules
+    before = runtime.conversation.permissions.book.rules
     events = await collect(runtime.submit(text))
     permissions = runtime.conversation.permissions
-    assert (permissions.mode, permissions.rules) == ("ask", before)
+    assert (permissions.mode, permissions.book.rules) == ("ask", before)
     assert of_kind(events, ToolFinished)[0].message.is_error
     assert not (stage.workspace / "harmed").exists()
 

@@ -348,7 +348,7 @@ class Ui:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """What is allowed and denied by rules."""
-        return tuple(self.runtime.conversation.permissions.rules)
+        return tuple(self.runtime.conversation.permissions.book.rules)
 
     @property
     def is_closed(self) -> bool:

@@ -737,7 +737,7 @@ async def test_rules_for_parts_are_edited_together(tmp_path: Path):
         words.value = "bash(pytest *), bash(make *)"
         await ui.pilot.press("enter")
         await ui.settle()
-        rules = [str(rule) for rule in ui.runtime.conversation.permissions.rules]
+        rules = [str(rule) for rule in ui.runtime.conversation.permissions.book.rules]
         assert rules == ["bash(pytest *)", "bash(make *)"]
 
 
@@ -758,7 +758,7 @@ async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
         words.value = "bash(make *)"
         await ui.pilot.press("enter")
         await ui.settle()
-        rules = [str(rule) for rule in ui.runtime.conversation.permissions.rules]
+        rules = [str(rule) for rule in ui.runtime.conversation.permissions.book.rules]
         assert rules == ["bash(make *)"]
 
 

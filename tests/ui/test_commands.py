@@ -258,7 +258,7 @@ async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
 
 async def test_permissions_removes_a_rule_made_by_an_answer(tmp_path: Path):
     async with running_app(tmp_path) as ui:
-        ui.runtime.conversation.permissions.add_session_rule("bash(make all)")
+        ui.runtime.conversation.permissions.book.add_session_rule("bash(make all)")
         await ui.send("/permissions remove bash(make)")
         assert "You can remove: bash(make all)" in ui.notices[-1]
         await ui.send("/permissions remove bash(make all)")

@@ -35,7 +35,7 @@ def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Pat
         workspace=tmp_path,
         project_rules_file=tmp_path / "rules.toml",
     )
-    permissions.add_session_rule("bash(make)")
+    permissions.book.add_session_rule("bash(make)")
     intent = Intent(title="rm x", access="execute", command="rm\nx")
     permissions.record("bash", intent, permissions.judge("bash", intent))
     answered = replace(permissions.judge("bash", intent), decision="allow", by="person", why="w")

@@ -179,9 +179,9 @@ class NetworkQuestions:
         try:
             for kept in answer.rules or (rule,):
                 if answer.choice == "session":
-                    permissions.add_session_rule(kept)
+                    permissions.book.add_session_rule(kept)
                 elif answer.choice == "project":
-                    permissions.add_project_rule(kept)
+                    permissions.book.add_project_rule(kept)
         except ConfigError as error:
             emit(Notice("warning", str(error)))
 

@@ -484,9 +484,9 @@ class ToolRunner:
         try:
             for kept in answer.rules or (rule,):
                 if answer.choice == "session":
-                    permissions.add_session_rule(kept)
+                    permissions.book.add_session_rule(kept)
                 elif answer.choice == "project":
-                    permissions.add_project_rule(kept)
+                    permissions.book.add_project_rule(kept)
         except ConfigError as error:
             self._emit(Notice("warning", str(error)))
 

@@ -70,11 +70,10 @@ def check_rules(env: Environment) -> Iterator[Check]:
         project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
         is_interactive=False,
     )
-    found = (
-        f"{env.loaded.settings.permission_mode} mode, {_counted(len(permissions.rules), 'rule')}"
-    )
+    rules = _counted(len(permissions.book.rules), "rule")
+    found = f"{env.loaded.settings.permission_mode} mode, {rules}"
     yield Check(_SETTINGS, "permissions", "ok", found)
-    for problem in permissions.problems:
+    for problem in permissions.book.problems:
         advice = "Fix the rule. Until then it has no effect."
         yield Check(_SETTINGS, "permissions", "bad", f"ignored: {problem}", advice)
 

@@ -91,7 +91,7 @@ async def test_what_changes_within_a_turn_counts_in_the_next_one(stage, servers)
     change = Reply(tool_calls=(call("c1", "mcp__srv__change"),))
     script = (change, Reply(text="one"), Reply(text="two"))
     told = talk(stage, servers, *script)
-    told.runtime.conversation.permissions.add_session_rule("mcp__srv__*")
+    told.runtime.conversation.permissions.book.add_session_rule("mcp__srv__*")
     await collect(told.runtime.submit("go"))
     await collect(told.runtime.submit("go on"))
     first, within, after = (told.tools(number) for number in range(3))
@@ -105,7 +105,7 @@ async def test_no_fault_of_a_server_breaks_the_turn(stage, servers, tool):
     servers.add()
     calls = (call("c1", f"mcp__srv__{tool}"), call("c2", "todo", todos=[]))
     told = talk(stage, servers, Reply(tool_calls=calls), Reply(text="ok"))
-    told.runtime.conversation.permissions.add_session_rule("mcp__srv__*")
+    told.runtime.conversation.permissions.book.add_session_rule("mcp__srv__*")
     events = await collect(told.runtime.submit("go"))
     assert [event.message.is_error for event in of_kind(events, ToolFinished)] == [True, False]
     assert only(events, TurnFinished).outcome == "done"
@@ -155,7 +155,7 @@ async def test_tools_that_do_not_fit_are_found_and_called_with_the_prefix_as_it_
     given = {"name": "mcp__srv__lock_webhook", "arguments": {}}
     use = Reply(tool_calls=(call("c2", "call_tool", **given),))
     told = talk(stage, servers, find, use, Reply(text="one"), Reply(text="two"), window=window)
-    told.runtime.conversation.permissions.add_session_rule("mcp__srv__lock_*")
+    told.runtime.conversation.permissions.book.add_session_rule("mcp__srv__lock_*")
     events = await collect(told.runtime.submit("go"))
     fault = "The MCP server srv"
     found, used = [event.message for event in of_kind(events, ToolFinished)]

@@ -25,7 +25,7 @@ def _judged(command: str, *allow: str, mode: PermissionMode = "ask", **rules: st
         project_rules_file=Path("/nowhere/permissions.toml"),
         scratch_folders=(Path("/scratch"),),
     )
-    assert not engine.problems
+    assert not engine.book.problems
     return engine.judge("bash", Intent(command, "execute", command=command))
 
 

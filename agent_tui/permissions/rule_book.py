@@ -1,0 +1,169 @@
+"""The rules in force: from the command line, the settings, the project's file and the session."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+
+from agent_tui.config import PermissionSettings
+from agent_tui.errors import ConfigError
+from agent_tui.permissions.rules import (
+    FETCH,
+    Decision,
+    Rule,
+    change_rules_file,
+    parse_rule,
+    stored_rules,
+)
+
+RUN_SOURCE = "command line"
+_PROJECT_SOURCE = "project"
+_SESSION_SOURCE = "session"
+_DECISIONS: tuple[Decision, ...] = ("deny", "ask", "allow")
+
+
+class RuleBook:
+    """Reads, adds and removes rules.
+
+    Args:
+        settings: The person's.
+        project_file: Holds the rules that always apply in this project.
+
+    Attributes:
+        rules: All in force.
+        problems: Rules that could not be read, for the person.
+    """
+
+    def __init__(self, settings: PermissionSettings, project_file: Path) -> None:
+        self.project_file = project_file
+        self.problems: list[str] = []
+        self.rules: tuple[Rule, ...] = (
+            *self._parsed(settings.deny, "deny", "settings"),
+            *self._parsed(settings.ask, "ask", "settings"),
+            *self._parsed(settings.allow, "allow", "settings"),
+            *self._stored(),
+        )
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """What the allow rules for the network name; ``*`` for all."""
+        named = (r.pattern for r in self.rules if r.tool == FETCH and r.decision == "allow")
+        return tuple(dict.fromkeys(pattern.removeprefix("domain:") for pattern in named))
+
+    def add_run_rules(self, rules: Sequence[Rule]) -> None:
+        """Go by `rules` of the command line, too."""
+        self.rules += tuple(rules)
+
+    def take_session_rules(self, previous: "RuleBook") -> None:
+        """Go by what `previous` was told for the session."""
+        self.rules += tuple(rule for rule in previous.rules if rule.source == _SESSION_SOURCE)
+
+    def allowing(self, texts: Sequence[str]) -> "RuleBook":
+        """A book with `texts` allowed, too."""
+        book = copy(self)
+        book.problems = []
+        book.rules = (*self.rules, *book._parsed(texts, "allow", _SESSION_SOURCE))
+        return book
+
+    def add_session_rule(self, rule: str, decision: Decision = "allow") -> None:
+        """Go by `rule` until the program ends; empty adds nothing.
+
+        Raises:
+            ConfigError: It is no rule.
+        """
+        if rule:
+            self._put(parse_rule(rule, decision, _SESSION_SOURCE))
+
+    def add_project_rule(self, rule: str, decision: Decision = "allow") -> None:
+        """Go by `rule` in this project from now on; empty adds nothing.
+
+        Raises:
+            ConfigError: It is no rule, or the rules file cannot be written; then it holds for
+                this session.
+        """
+        if not rule:
+            return
+        kept = parse_rule(rule, decision, _PROJECT_SOURCE)
+        path = self.project_file
+        try:
+            for other in _DECISIONS:
+                added = (rule,) if other == decision else ()
+                change_rules_file(
+                    path, other, lambda texts, added=added: [*_without(texts, kept), *added]
+                )
+        except (OSError, ValueError) as error:
+            self._put(replace(kept, source=_SESSION_SOURCE))
+            raise ConfigError(
+                f"{path}: cannot save the rule: {error}", "It applies to this session only."
+            ) from error
+        self._put(kept)
+
+    def _put(self, rule: Rule) -> None:
+        """Add `rule` in place of what its source said of the same calls."""
+        said = (rule.source, str(rule))
+        others = (kept for kept in self.rules if (kept.source, str(kept)) != said)
+        self.rules = (*others, rule)
+
+    def remove_rule(self, rule: Rule) -> None:
+        """Take a rule of this session or project back.
+
+        Raises:
+            ConfigError: it comes from the settings or the command line, or the rules file cannot
+                be written.
+        """
+        if rule.source == RUN_SOURCE:
+            raise ConfigError(f"{rule} comes from the command line.", "Start agent-tui without it.")
+        if rule.source not in (_SESSION_SOURCE, _PROJECT_SOURCE):
+            raise ConfigError(
+                f"{rule} comes from the settings.", "Remove it from config.toml: /settings."
+            )
+        path = self.project_file
+        if rule.source == _PROJECT_SOURCE:
+            try:
+                change_rules_file(path, rule.decision, lambda texts: _without(texts, rule))
+            except (OSError, ValueError) as error:
+                raise ConfigError(
+                    f"{path}: cannot remove the rule: {error}", "Edit that file."
+                ) from error
+        self.rules = tuple(
+            kept for kept in self.rules if (kept, kept.source) != (rule, rule.source)
+        )
+
+    def _stored(self) -> list[Rule]:
+        """The rules of the project's file."""
+        path = self.project_file
+        try:
+            stored: list[tuple[Decision, list[str]]] = [
+                (decision, stored_rules(path, decision)) for decision in _DECISIONS
+            ]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except (OSError, ValueError) as error:
+            self.problems.append(f"{path}: cannot read the project's rules: {error}")
+            return []
+        rules: list[Rule] = []
+        for decision, texts in stored:
+            rules += self._parsed(texts, decision, _PROJECT_SOURCE)
+        return rules
+
+    def _parsed(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
+        rules: list[Rule] = []
+        for text in texts:
+            try:
+                rules.append(parse_rule(text, decision, source))
+            except ConfigError as error:
+                where = str(self.project_file) if source == _PROJECT_SOURCE else source
+                self.problems.append(f"{where}: {decision}: {error}")
+        return rules
+
+
+def _without(texts: Sequence[str], rule: Rule) -> list[str]:
+    """`texts` without those that speak of the same calls as `rule`."""
+    return [text for text in texts if not _speaks_of(text, rule)]
+
+
+def _speaks_of(text: str, rule: Rule) -> bool:
+    try:
+        return str(parse_rule(text, rule.decision)) == str(rule)
+    except ConfigError:
+        return False
