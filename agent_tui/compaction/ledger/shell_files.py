@@ -13,7 +13,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move t
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _PUNCTUATION = ";&|()<>\n"
 _ENDS = re.compile(r"[;&|()\n]+")
-_INTO = frozenset({">", ">>", ">|", "&>", "&>>"})
+_INTO = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 _NO_FILE = re.compile(r"^(?:/dev/|&?\d*$|-)|[*?{}$`\[\]|;\n=,'\"()!<>]|^(?:s|y)([/#]).*\1")
 _READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "bat", "sed", "awk"})
 _SCRIPTED = frozenset({"sed", "awk"})
@@ -76,6 +76,14 @@ def patched_files(text: str) -> tuple[str, ...]:
     """Files that a patch in the ``*** Update File: path`` form changes."""
     found = (added or moved for added, moved in _PATCHED.findall(text))
     return tuple(dict.fromkeys(path.strip() for path in found))
+
+
+@lru_cache(maxsize=1_024)
+def programs_run(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Name and arguments of each program that `command` runs, without its redirections."""
+    words = map(_without_redirections, _simple_commands(command[:_MAX_COMMAND_CHARS]))
+    programs = (_program(left) for left, _ in words)
+    return tuple((name, tuple(arguments)) for name, arguments in programs if name)
 
 
 def _simple_commands(command: str) -> Iterator[list[str]]:

@@ -21,7 +21,7 @@ ReadFile: TypeAlias = Callable[[str], str | None]
 WHOLE_TOKENS = 5_000
 """A changed file larger than this is shown by its edited places."""
 
-PLACES_TOKENS = 2_500
+PLACES_TOKENS = 1_500
 """What the edited places of one file take at most: the newest of them."""
 
 _CHANGED_ON_DISK = "another program; read it again"
