@@ -9,8 +9,14 @@ from agent_tui.compaction.ledger.call_facts import (
     error_text,
     looks_like_error,
 )
-from agent_tui.compaction.ledger.files import FileTracker, touched_by_person, touched_files
+from agent_tui.compaction.ledger.files import (
+    FileTracker,
+    removed_files,
+    touched_by_person,
+    touched_files,
+)
 from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
+from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.messages import (
@@ -143,6 +149,8 @@ class _Collector:
             case BashExecutionMessage():
                 self._files.add(touched_by_person(message))
                 failed = message.exit_code not in (None, 0) and not message.cancelled
+                if not failed:
+                    self._files.remove(shell_changes(message.command).removed)
                 self._add_outcome("$ " + one_line(message.command, 200), message.output, failed)
                 self._commands.put(one_line(message.command, 200))
 
@@ -157,6 +165,7 @@ class _Collector:
 
     def _add_result(self, result: ToolResultMessage, call: ToolCall | None) -> None:
         self._files.add(touched_files(result, call))
+        self._files.remove(removed_files(result, call))
         details = result.tool_details
         if details.todos is not None and not result.is_error:
             self._open_todos = tuple(_todo_line(t) for t in details.todos if _is_open(t))

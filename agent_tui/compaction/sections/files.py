@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import moved_path, shell_files
+from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.messages import JsonObject
@@ -57,11 +57,6 @@ _HEREDOC = re.compile(
     re.DOTALL,
 )
 _FOLDER = re.compile(r"^\s*cd\s+(?P<path>[\w./~@+-]+)\s*(?:&&|;|\n)")
-_MOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~@+-]+)\s+([\w./~@+-]+)")
-_REMOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?rm\s+((?:[\w./~@+-]+\s*)+)")
-_RESTORED = re.compile(r"\bgit\s+(?:checkout|restore)\s+(?:\S+\s+)*?(?:--\s+)?([\w./~@+-]+\.\w+)")
-_SCRIPTED_EDIT = re.compile(r"\b(?:sed|perl)\s[^|;&\n]*?-\w*i[^|;&\n]*")
-_FILE_NAME = re.compile(r"(?<=\s)[\w./~@+-]+\.\w+")
 _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 _PATCHED = re.compile(
     r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)"
@@ -254,24 +249,18 @@ class FileReader:
         if output.has_failed or output.exit_code not in (None, 0):
             self._note_changes(event.changed, command)
             return
-        folder = _folder_of(command)
+        changes = shell_changes(command)
         known = set(self._follow_patch(command))
-        for old, new in _MOVED.findall(command):
-            target = _within(folder, moved_path(new, old))
-            known.update((self._move(_within(folder, old), target),))
-        for names in _REMOVED.findall(command):
-            for name in names.split():
-                self._files.pop(normalise_path(_within(folder, name), self._folders), "")
+        known.update(self._move(old, new) for old, new in changes.moved)
+        for path in changes.removed:
+            self._remove(path)
         if body := _HEREDOC.search(command):
-            path = _within(folder, body["path"] or body["path2"])
-            if (file := self._file(path)) is not None:
+            path = _within(_folder_of(command), body["path"] or body["path2"])
+            if path in changes.touches.written and (file := self._file(path)) is not None:
                 file.write(body["body"])
                 known.add(file.path)
-        touched = shell_files(command)
-        others = [*touched.written, *touched.edited, *event.changed]
-        others += [_within(folder, name) for name in _RESTORED.findall(command)]
-        for edit in _SCRIPTED_EDIT.findall(command):
-            others += [_within(folder, name) for name in _FILE_NAME.findall(edit)]
+        touched = changes.touches
+        others = (*touched.written, *touched.edited, *event.changed, *changes.restored)
         paths = {normalise_path(path, self._folders) for path in others} - known
         self._note_changes(sorted(paths), command)
         view = file_view(output) if not known and not paths else None
@@ -282,6 +271,12 @@ class FileReader:
         for path in paths:
             if (file := self._file(path)) is not None:
                 file.changed_by(" ".join(command.split())[:160])
+
+    def _remove(self, path: str) -> None:
+        """The file, or all in the folder, `path` is gone."""
+        gone = normalise_path(path, self._folders)
+        for known in [name for name in self._files if name == gone or name.startswith(f"{gone}/")]:
+            del self._files[known]
 
     def _move(self, old: str, new: str) -> str:
         """The file `old` is called `new` from now on; its new path in one form."""

@@ -264,3 +264,23 @@ def test_a_question_that_begins_like_consent_is_no_decision():
     talk.reply("Shall I rewrite it?")
     talk.user("ok, but why?")
     assert ledger(talk.path).decisions == ()
+
+
+def test_files_that_a_command_removed_are_listed_no_more():
+    talk = Talk()
+    talk.tool("write", {"path": "src/old/a.py", "content": "x"}, "Wrote.")
+    talk.tool("write", {"path": "src/b.py", "content": "x"}, "Wrote.")
+    talk.tool("read", {"path": "notes.txt"}, "x")
+    talk.tool("bash", {"command": "git rm -r src/old && rm notes.txt && mv src/b.py src/c.py"}, "")
+    made = ledger(talk.path)
+    assert (made.read_files, made.modified_files) == ((), ("src/c.py",))
+    talk.tool("bash", {"command": "rm src/c.py"}, "rm: denied", is_error=True)
+    assert ledger(talk.path).modified_files == ("src/c.py",)
+
+
+def test_a_file_that_is_written_anew_after_it_was_removed_is_listed():
+    talk = Talk()
+    talk.tool("bash", {"command": "rm -f a.py; cat > a.py <<'EOF'\nx\nEOF"}, "")
+    assert ledger(talk.path).modified_files == ("a.py",)
+    talk.tool("bash", {"command": "cat > b.py <<'EOF'\nx\nEOF\npython b.py; rm b.py"}, "")
+    assert ledger(talk.path).modified_files == ("a.py",)
