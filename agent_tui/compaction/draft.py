@@ -337,6 +337,7 @@ class _Planner:
             settings=request.settings,
             window=request.window,
         )
+        self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
         self._sections_room = _sections_room(room, max(newest, self._since_choice()))
@@ -351,19 +352,19 @@ class _Planner:
         """
         room = self._room
         cut, tail = self._cut(frozenset(), int(room * _FIRST_GUESS_SHARE))
-        sections, way = self._before_cut(cut, summary)
+        sections, way = self._before_cut(cut, tail, summary)
         for _ in range(2):
             shown = _whole(sections)
             cut, tail = self._cut(shown, self._left(sections, way, summary))
             files = sections.shown
-            sections, way = self._before_cut(cut, summary, files)
+            sections, way = self._before_cut(cut, tail, summary, files)
         over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
         if over > 0:
             files = self._fewer(files, shown, over)
-            sections, way = self._before_cut(cut, summary, files)
+            sections, way = self._before_cut(cut, tail, summary, files)
             over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
         cut, tail = self._filled(cut, tail, -over)
-        sections, way = self._before_cut(cut, summary, files)
+        sections, way = self._before_cut(cut, tail, summary, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 
@@ -385,13 +386,13 @@ class _Planner:
         return tuple(reversed(kept))
 
     def _before_cut(
-        self, cut: int, summary: str, files: tuple[ShownFile, ...] | None = None
+        self, cut: int, tail: Tail, summary: str, files: tuple[ShownFile, ...] | None = None
     ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
         """The sections and the way so far, with `files` or those that there is room for."""
         share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
         way_room = int(self._sections_room * share)
         way = way_block(self._record, self._before(cut), way_room, self._counter)
-        return self._sections(cut, way[0], summary, files), way
+        return self._sections(cut, tail, way[0], summary, files), way
 
     def _since_choice(self) -> int:
         """Tokens of what the model had not seen when it chose."""
@@ -410,7 +411,7 @@ class _Planner:
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
             if whole > left:
-                filled = self._editor.filled(self._live, tail, place, cut, left)
+                filled = self._editor.filled(self._live, tail, place, cut, left, self._tasks)
                 if filled is None:
                     break
                 tail = filled
@@ -419,10 +420,15 @@ class _Planner:
         return cut, tail
 
     def _sections(
-        self, cut: int, way: str, summary: str, files: tuple[ShownFile, ...] | None
+        self,
+        cut: int,
+        tail: Tail,
+        way: str,
+        summary: str,
+        files: tuple[ShownFile, ...] | None,
     ) -> Sections:
         request, choice, room = self._request, self._request.choice, self._sections_room
-        kept = frozenset(entry.id for entry in self._live.entries[cut:])
+        kept = self._editor.unchanged(self._live, tail, cut)
         sections = make_sections(self._record, room, self._counter, kept=kept, elsewhere=way)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)

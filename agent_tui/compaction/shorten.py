@@ -4,9 +4,7 @@ import re
 
 from agent_tui.omissions import cut_middle_mark
 
-SENTENCE_END = re.compile(
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\.\.)(?<=[.!?])[\"')\]]*\s+"
-)
+SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\.\.)(?<=[.!?])[\"')\]]*\s+")
 """Between two sentences; three dots end none."""
 
 

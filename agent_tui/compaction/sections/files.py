@@ -24,6 +24,8 @@ WHOLE_TOKENS = 5_000
 PLACES_TOKENS = 1_500
 """What the edited places of one file take at most: the newest of them."""
 
+_FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
+_FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
 _CHANGED_ON_DISK = "another program; read it again"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
@@ -360,6 +362,12 @@ def shown_files(
                 room_tokens -= tokens
                 break
     return shown
+
+
+def shown_paths(summary: str) -> list[str]:
+    """The files that `summary` shows as they were when it was made."""
+    block = _FILES_NOW.search(summary)
+    return _FILE_HEAD.findall(block[1]) if block else []
 
 
 def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile, ...]:
