@@ -353,10 +353,9 @@ class _Planner:
         room = self._room
         cut, tail = self._cut(frozenset(), int(room * _FIRST_GUESS_SHARE))
         sections, way = self._before_cut(cut, tail, summary)
+        files, shown = sections.shown, _whole(sections)
         for _ in range(2):
-            shown = _whole(sections)
             cut, tail = self._cut(shown, self._left(sections, way, summary))
-            files = sections.shown
             sections, way = self._before_cut(cut, tail, summary, files)
         over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
         if over > 0:

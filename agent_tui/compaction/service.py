@@ -157,10 +157,7 @@ class CompactionService:
             finished_prose,
             written,
             problems,
-            None,
             template=template_named(request.settings.template),
-            counter=self._counter,
-            max_tokens=draft.max_tokens,
             without_model=partial(
                 earlier_prose,
                 draft.previous_prose,
@@ -240,10 +237,7 @@ class CompactionService:
             finished_prose,
             written,
             failures,
-            draft.log_facts,
             template=draft.job.template,
-            counter=self._counter,
-            max_tokens=draft.job.max_tokens,
             without_model=partial(
                 fallback_summary,
                 draft.log_facts,

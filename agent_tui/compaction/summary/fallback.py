@@ -1,4 +1,4 @@
-"""What the ledger says in the form of the template: a whole summary, or what one lacks."""
+"""What the ledger says in the form of the template, where no model sums it up."""
 
 import re
 from collections.abc import Sequence
@@ -15,12 +15,6 @@ _MESSAGE_CHARS = 400
 _REPLY_CHARS = 1_200
 _SHORTEST_REQUEST = 10
 """Shorter messages ("ok", "wow") ask for nothing."""
-
-_FEW_WORDS = 5
-"""A goal of fewer words ("Build it.") is right and not enough."""
-
-_LEAST_WORDS = 3
-"""Fewer in another section ("defined", "in progress") fill it without saying anything."""
 
 _GO_ON = "Continue with the newest request"
 _HEADING_MARKS = re.compile(r"^\s*#+\s*", re.MULTILINE)
@@ -65,43 +59,6 @@ def fallback_summary(
     }
     document = escape_tags(template.render(bodies))
     return fit_to_tokens(document, template=template, counter=counter, max_tokens=max_tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedSummary:
-    """A document, and the titles of those sections that say what the log says."""
-
-    text: str
-    from_log: tuple[str, ...]
-
-
-def complete_summary(
-    draft: str, log_facts: LogFacts, *, template: Template, counter: TokenCounter, max_tokens: int
-) -> CompletedSummary:
-    """`draft` with its empty sections, and core ones of a few words, filled from `log_facts`.
-
-    What a model wrote stays, except for a word or two that only fill a section, and stands
-    before what is added to it. The other arguments are those of `fallback_summary`.
-    """
-    written = template.parse(draft)
-    recorded = template.parse(
-        fallback_summary(log_facts, template=template, counter=counter, max_tokens=max_tokens)
-    )
-    bodies: dict[str, str] = {}
-    from_log: list[str] = []
-    for section in template.writable:
-        said = _lines(written.get(section.heading, ""))
-        known = _lines(recorded.get(section.heading, ""))
-        words = len(" ".join(said).split())
-        if words < _LEAST_WORDS and not section.is_core:
-            said = []
-        if known and (not said or (section.is_core and words < _FEW_WORDS)):
-            from_log.append(section.title)
-            said = [*said, *(line for line in known if line not in said)]
-        bodies[section.heading] = "\n".join(said)
-    document = escape_tags(template.render(bodies))
-    fitted = fit_to_tokens(document, template=template, counter=counter, max_tokens=max_tokens)
-    return CompletedSummary(fitted, tuple(from_log))
 
 
 def _facts(ledger: Ledger, last_reply: str) -> dict[Slot, list[str]]:

@@ -23,7 +23,6 @@ class SummaryPrompt:
         previous_summary: Prose of the summary so far, without what code appends to it.
         focus: What the person asked to pay attention to; may be empty.
         max_tokens: Largest size of the document in tokens.
-        part: Which part of how many this is.
         splits_turn: The end of the conversation is the beginning of a turn that goes on.
         as_json: The reply is to be a JSON object with the headings as its keys.
         is_short: Say the same in fewer words, for a window that has no room for more.
@@ -34,7 +33,6 @@ class SummaryPrompt:
     previous_summary: str
     focus: str
     max_tokens: int
-    part: tuple[int, int] = (1, 1)
     splits_turn: bool = False
     as_json: bool = False
     is_short: bool = False
@@ -58,13 +56,7 @@ class SummaryPrompt:
 
     def _remarks(self) -> list[str]:
         remarks: list[str] = []
-        number, count = self.part
-        if count > 1 and number < count:
-            remarks.append(
-                f"This is part {number} of {count} of the conversation; the rest follows later. "
-                "What looks unfinished here may be finished there."
-            )
-        if self.splits_turn and number == count:
+        if self.splits_turn:
             remarks.append(
                 "The conversation ends in the middle of a turn. The agent keeps the rest of that "
                 "turn word for word, so say what was asked, done and found up to this point, and "

@@ -2,9 +2,7 @@ import pytest
 
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.fallback import (
-    CompletedSummary,
     LogFacts,
-    complete_summary,
     fallback_summary,
 )
 from agent_tui.compaction.summary.source import summary_source
@@ -92,48 +90,3 @@ def test_it_stays_under_its_limit(counter: TokenCounter):
     assert counter.count_text(document) <= 500
     assert "thing number 0" in document
     assert "thing number 299" in document
-
-
-def complete(
-    counter: TokenCounter, draft: dict[str, str], *, max_tokens: int = 4_000
-) -> CompletedSummary:
-    return complete_summary(
-        STRUCTURED.render(draft),
-        LogFacts(LEDGER, "", "The loop is the slow part."),
-        template=STRUCTURED,
-        counter=counter,
-        max_tokens=max_tokens,
-    )
-
-
-def test_what_a_draft_says_stays_and_what_it_lacks_comes_from_the_record(counter: TokenCounter):
-    draft = {
-        "## Goal": "Write a parser that is fast enough.",
-        "### Done": "- [x] wrote the lexer",
-    }
-    completed = complete(counter, draft)
-    bodies = STRUCTURED.parse(completed.text)
-    assert bodies["## Goal"] == draft["## Goal"]
-    assert bodies["### Done"] == draft["### Done"]
-    assert bodies["## Next Steps"] == "1. measure (in progress)\n2. optimise"
-    assert "Next Steps" in completed.from_log
-    assert "Goal" not in completed.from_log
-    assert "Done" not in completed.from_log
-
-
-def test_a_goal_of_a_word_or_two_gets_what_was_asked_behind_it(counter: TokenCounter):
-    completed = complete(counter, {"## Goal": "Finish it."})
-    assert STRUCTURED.parse(completed.text)["## Goal"].startswith("Finish it.\n- asked: write me")
-    assert "Goal" in completed.from_log
-
-
-def test_a_word_that_only_fills_a_section_goes(counter: TokenCounter):
-    completed = complete(counter, {"## Goal": "Write the parser of it.", "### Blocked": "blocked"})
-    assert STRUCTURED.parse(completed.text)["### Blocked"].startswith("- word for word in open-err")
-    nothing_known = complete(counter, {"## Constraints & Preferences": "defined"})
-    assert "defined" not in nothing_known.text
-
-
-def test_a_completed_draft_stays_under_its_limit(counter: TokenCounter):
-    completed = complete(counter, {"## Goal": "Write. " * 300}, max_tokens=300)
-    assert counter.count_text(completed.text) <= 300

@@ -8,7 +8,6 @@ import pytest
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.prompts import SummaryPrompt
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED
-from agent_tui.compaction.transcript.chunks import MOST_PARTS
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import FinishChunk, ModelRef, ProviderError, TextChunk
@@ -31,18 +30,6 @@ IN_JSON = json.dumps(
     }
 )
 
-DEFINED = json.dumps(
-    {
-        "Goal": "finish the project",
-        "Constraints & Preferences": "defined",
-        "Done": "ended",
-        "In Progress": "made progress",
-        "Blocked": "blocked",
-        "Key Decisions": "defined",
-        "Next Steps": "defined",
-        "Critical Context": "defined",
-    }
-)
 LOOPING = json.dumps(
     {
         "Goal": "The goal is to finish the project.",
@@ -50,30 +37,6 @@ LOOPING = json.dumps(
         "In Progress": "The conversation will continue with a list of files read and changed.",
         "Next Steps": "The conversation will continue with a list of files read and changed.",
         "Critical Context": "The next steps will have the next steps, and so on.",
-    }
-)
-VAGUE = json.dumps(
-    {
-        "Goal": "Write the notes for the conversation",
-        "Constraints & Preferences": "The person wants to do one thing that is requested by the "
-        "other person, or whatever is the person's goal, with their own words. It should be done "
-        "in a single paragraph. It should also be finished with a message that says ",
-        "In Progress": "I'm starting to work on something that has just finished. It is a little "
-        "thing that is not too big. There will be many things in the next day.",
-        "Next Steps": "The person wants to know how they should do a task, "
-        + "they want to know how they will finish it, " * 12,
-    }
-)
-READY = json.dumps(
-    {
-        "Goal": "The end goal of this is to build a parser that enhances the existing coding",
-        "Constraints & Preferences": "It will be based on 10+ projects that were done since 2023",
-        "Done": "The task is done, so just start now, I am ready to start",
-        "In Progress": "The task is done, so just start now, I am ready to start",
-        "Blocked": "The task is already finished, so just start now, I am ready to start",
-        "Key Decisions": "The task is done, so just start now, I am ready to start",
-        "Next Steps": "The next step is to have a review of it so I can go ahead and start",
-        "Critical Context": "The task is already finished, so just start now, so I am ready to go",
     }
 )
 BRACKETS = json.dumps(
@@ -205,7 +168,7 @@ async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter, take
     assert without_fact_blocks(result.summary).startswith("## Goal\nBuild the parser.")
 
 
-@pytest.mark.parametrize("junk", [LOOPING, VAGUE, READY, COUNTING, SAME])
+@pytest.mark.parametrize("junk", [LOOPING, COUNTING, SAME])
 async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     counter: TokenCounter, junk: str
 ):
@@ -219,23 +182,11 @@ async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     assert "question 0" in result.summary
 
 
-async def test_words_that_only_fill_the_form_are_completed_or_replaced(counter: TokenCounter):
-    talk = work(Talk(), 12)
-    writer = Writer([DEFINED])
-    models = Models(window=8_192, max_output=8_192, takes_schema=True)
-    result = await compact(writer, counter, request(talk.path, window=8_192), models=models)
-    assert result.note
-    assert "question 0" in result.summary
-    assert "made progress" not in result.summary
-
-
 async def test_brackets_and_dates_are_not_taken_for_a_goal(counter: TokenCounter):
     writer = Writer([(TextChunk(BRACKETS[:-4]), FinishChunk("length"))])
     models = Models(window=8_192, max_output=8_192, takes_schema=True)
     result = await compact(writer, counter, request(work(Talk(), 8).path), models=models)
-    assert without_fact_blocks(result.summary) == ""
     assert "{}" not in result.summary
-    assert "Goal" in result.note or result.is_fallback
 
 
 @pytest.mark.thorough
@@ -258,14 +209,13 @@ async def test_in_a_small_window_the_requests_are_few_and_fit(
     models = Models(window=window, max_output=window, takes_schema=takes_schema)
     asked = request(talk.path, window=window, tokens_before=100_000, focus="the parser " * 2_000)
     result = await compact(writer, counter, asked, models=models, settings=settings)
-    assert 1 < len(writer.requests) <= 2 * MOST_PARTS
+    assert len(writer.requests) == 1
     for sent, prompt in zip(writer.requests, writer.prompts, strict=True):
         assert sent.max_output_tokens
         size = counter.count_text(sent.system + prompt)
         assert size <= 0.85 * (window - sent.max_output_tokens)
     assert not result.is_fallback
-    is_left_out = "messages, oldest tool results first, did not fit" in result.note
-    assert is_left_out == (window < 8_192)
+    assert "messages, oldest tool results first, did not fit" in result.note
     assert "Never push." in result.summary
     assert counter.count_text(result.summary) <= window // 3
 
