@@ -19,7 +19,7 @@ from agent_tui.compaction.summary.validate import (
 )
 from agent_tui.compaction.transcript.bounded import bounded_transcript
 from agent_tui.errors import CompactionError
-from agent_tui.messages import JsonObject, Message
+from agent_tui.messages import Message
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.tokens import TokenCounter
 
@@ -31,12 +31,6 @@ _LEAST_ROOM_TOKENS = 200
 
 _FRAME_PARTS = 4
 """The prompt around the conversation may take this part of the window; else it is shortened."""
-
-_CHARS_PER_TOKEN = 3
-"""A low figure, so that what a schema allows does not run into the output limit."""
-
-_SCHEMA_CHARS = (100, 1_900)
-"""Bounds of one section under a schema: llama.cpp refuses more than about 2,000 repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +89,6 @@ class SummaryWriter:
         self._tracker = tracker
         tracker.begin()
         self._judge = SummaryJudge(job.template, job.source, counter, job.max_tokens)
-        self._schema = self._reply_schema() if model.info.takes_schema else None
         self._focus = shorten_middle(job.focus, max(model.info.window // 2, 200))
         self._is_short = False
         self.left_out = 0
@@ -133,7 +126,7 @@ class SummaryWriter:
     def _frame_tokens(self) -> int:
         """Tokens of a request without conversation and summary, the reminder included."""
         prompt = self._prompt("").text
-        again = reminder("", self._job.template, 0, as_json=self._schema is not None)
+        again = reminder("", self._job.template, 0)
         return self._counter.count_text(SYSTEM_PROMPT + prompt + again)
 
     @property
@@ -142,18 +135,6 @@ class SummaryWriter:
         wanted = 2 * self._job.wanted_tokens + 1_000
         limits = [limit for limit in (self._info.max_output, self._info.window // 4) if limit > 0]
         return min([wanted, *limits])
-
-    def _reply_schema(self) -> JsonObject:
-        """Bounds that let all sections be written, whatever the first of them say.
-
-        One may have twice its equal share of the document's size, but no more than its share of
-        the room for output.
-        """
-        count = len(self._job.template.writable)
-        share = 2 * self._job.max_tokens // count
-        chars = _CHARS_PER_TOKEN * min(share, self._output_tokens // count)
-        lowest, highest = _SCHEMA_CHARS
-        return self._job.template.schema(min(max(chars, lowest), highest))
 
     def _prompt(self, conversation: str) -> SummaryPrompt:
         job = self._job
@@ -164,7 +145,6 @@ class SummaryWriter:
             focus=self._focus,
             max_tokens=job.wanted_tokens,
             splits_turn=job.splits_turn,
-            as_json=self._schema is not None,
             is_short=self._is_short,
         )
 
@@ -185,27 +165,14 @@ class SummaryWriter:
                 return outcome
 
     async def _ask(self, conversation: str, phase: str, *, problem: str = "") -> Judgement:
-        """What came back, judged; a server that does not take the schema is asked without."""
-        has_schema = self._schema is not None
+        """What came back, judged."""
         prompt = self._prompt(conversation).text
         if problem:
-            job = self._job
-            remark = reminder(problem, job.template, job.wanted_tokens, as_json=has_schema)
-            prompt = f"{prompt}\n\n{remark}"
-        try:
-            request = text_request(
-                self._model,
-                prompt,
-                system=SYSTEM_PROMPT,
-                max_output_tokens=self._output_tokens,
-                schema=self._schema,
-            )
-            reply = await self._client.ask(request, phase, self._tracker)
-        except ProviderError as error:
-            if error.kind != "bad_request" or not has_schema:
-                raise
-            self._schema = None
-            return await self._ask(conversation, phase, problem=problem)
+            prompt += f"\n\n{reminder(problem, self._job.template, self._job.wanted_tokens)}"
+        request = text_request(
+            self._model, prompt, system=SYSTEM_PROMPT, max_output_tokens=self._output_tokens
+        )
+        reply = await self._client.ask(request, phase, self._tracker)
         return await asyncio.to_thread(self._judge.judge, reply)
 
     def _fitted(self, document: str) -> str:

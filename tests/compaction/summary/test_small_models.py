@@ -1,7 +1,4 @@
-"""Compaction with models that have little room, take a schema, or write little sense."""
-
-import json
-import re
+"""Compaction with models that have little room or write little sense."""
 
 import pytest
 
@@ -16,21 +13,14 @@ from tests.compaction.test_service import request, work
 from tests.compaction.writer import GOOD, Models, Writer, compact
 from tests.support.talk import Talk
 
-THIN = GOOD.replace("## Next Steps\n1. Run the tests.", "")
-IN_JSON = json.dumps(
-    {
-        "Goal": "Build the parser.",
-        "Constraints & Preferences": "(none)",
-        "Done": "- [x] looked through all questions about it and answered them one by one",
-        "In Progress": "(none)",
-        "Blocked": "(none)",
-        "Key Decisions": "- **one file a question**: each of them named one",
-        "Next Steps": "1. Run the tests.\n2. Say what came of it.",
-        "Critical Context": "- the answers stand in the documents that were read",
-    }
-)
 
-LOOPING = json.dumps(
+def document(bodies: dict[str, str]) -> str:
+    return "\n\n".join(f"## {title}\n{body}" for title, body in bodies.items())
+
+
+THIN = GOOD.replace("## Next Steps\n1. Run the tests.", "")
+
+LOOPING = document(
     {
         "Goal": "The goal is to finish the project.",
         "Done": "The conversation will continue with a list of files read and changed.",
@@ -39,7 +29,7 @@ LOOPING = json.dumps(
         "Critical Context": "The next steps will have the next steps, and so on.",
     }
 )
-BRACKETS = json.dumps(
+BRACKETS = document(
     {
         "Goal": "2022-01-22T09:39:32.15381684308184869Z",
         "Constraints & Preferences": "1.1.3.0",
@@ -56,59 +46,7 @@ SAME = (
 )
 
 
-async def test_a_model_that_takes_a_schema_gets_one_and_its_object_becomes_the_document(
-    counter: TokenCounter,
-):
-    writer = Writer([IN_JSON])
-    models = Models(takes_schema=True)
-    result = await compact(writer, counter, request(work(Talk()).path), models=models)
-    (sent,) = writer.requests
-    assert sent.reply_schema is not None
-    assert sent.reply_schema["required"] == list(json.loads(IN_JSON))
-    assert "JSON object" in writer.prompts[0]
-    assert "## Goal" not in writer.prompts[0]
-    prose = without_fact_blocks(result.summary)
-    assert prose.startswith("## Goal\nBuild the parser.\n\n")
-    assert "## Next Steps\n1. Run the tests.\n2. Say what came of it." in prose
-    assert (result.is_fallback, result.note) == (False, "")
-
-
-async def test_other_models_get_no_schema(counter: TokenCounter):
-    writer = Writer([GOOD])
-    await compact(writer, counter, request(work(Talk()).path))
-    assert writer.requests[0].reply_schema is None
-    assert "JSON" not in writer.prompts[0]
-
-
-@pytest.mark.parametrize("window", [2_048, 4_096, 8_192, 30_000])
-async def test_what_a_schema_allows_fits_the_server_and_the_output(
-    counter: TokenCounter, window: int
-):
-    writer = Writer([IN_JSON])
-    models = Models(window=window, max_output=window, takes_schema=True)
-    asked = request(work(Talk(), 20).path, window=window)
-    await compact(writer, counter, asked, models=models)
-    sent = writer.requests[0]
-    assert sent.reply_schema is not None
-    longest = [int(chars) for chars in re.findall(r"'maxLength': (\d+)", str(sent.reply_schema))]
-    assert len(longest) == 8
-    assert all(100 <= chars <= 1_900 for chars in longest)
-    assert sent.max_output_tokens
-    assert sum(longest) <= 3 * sent.max_output_tokens
-
-
-async def test_a_server_that_refuses_the_schema_is_asked_once_more_without(counter: TokenCounter):
-    refusal = ProviderError("bad_request", "response_format is not supported", status=400)
-    writer = Writer([refusal, "just words", GOOD])
-    models = Models(takes_schema=True)
-    result = await compact(writer, counter, request(work(Talk()).path), models=models)
-    assert [sent.reply_schema is None for sent in writer.requests] == [False, True, True]
-    assert "## Goal" in writer.prompts[1]
-    assert "JSON" not in writer.prompts[2]
-    assert (result.is_fallback, result.note) == (False, "")
-
-
-async def test_a_bad_request_without_a_schema_is_not_repeated(counter: TokenCounter):
+async def test_a_bad_request_is_not_repeated(counter: TokenCounter):
     writer = Writer([ProviderError("bad_request", "no", status=400)])
     result = await compact(writer, counter, request(work(Talk()).path))
     assert len(writer.requests) == 1
@@ -156,12 +94,9 @@ async def test_without_another_model_the_first_draft_is_completed(counter: Token
     assert "scripted/one: its summary was unusable" in result.note
 
 
-@pytest.mark.parametrize("takes_schema", [True, False])
-async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter, takes_schema: bool):
-    text = IN_JSON[: IN_JSON.index('"Next Steps"') + 30] if takes_schema else GOOD
-    writer = Writer([(TextChunk(text), FinishChunk("length"))])
-    models = Models(takes_schema=takes_schema)
-    result = await compact(writer, counter, request(work(Talk()).path), models=models)
+async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter):
+    writer = Writer([(TextChunk(GOOD), FinishChunk("length"))])
+    result = await compact(writer, counter, request(work(Talk()).path))
     assert not result.is_fallback
     assert "is incomplete" in result.note
     assert "cut off" in result.note
@@ -173,7 +108,7 @@ async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     counter: TokenCounter, junk: str
 ):
     writer = Writer([junk])
-    models = Models(window=8_192, max_output=8_192, takes_schema=True)
+    models = Models(window=8_192, max_output=8_192)
     asked = request(work(Talk(), 8).path, window=8_192)
     result = await compact(writer, counter, asked, models=models)
     assert (result.is_fallback, result.summarised_by) == (True, "")
@@ -184,17 +119,16 @@ async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
 
 async def test_brackets_and_dates_are_not_taken_for_a_goal(counter: TokenCounter):
     writer = Writer([(TextChunk(BRACKETS[:-4]), FinishChunk("length"))])
-    models = Models(window=8_192, max_output=8_192, takes_schema=True)
+    models = Models(window=8_192, max_output=8_192)
     result = await compact(writer, counter, request(work(Talk(), 8).path), models=models)
     assert "{}" not in result.summary
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("window", [2_048, 4_096, 8_192])
-@pytest.mark.parametrize("takes_schema", [True, False])
 @pytest.mark.parametrize("template", ["structured", "seven-section"])
 async def test_in_a_small_window_the_requests_are_few_and_fit(
-    counter: TokenCounter, window: int, takes_schema: bool, template: str
+    counter: TokenCounter, window: int, template: str
 ):
     talk = Talk()
     talk.user("Never push. Always ask before you delete a file of the parser.")
@@ -206,7 +140,7 @@ async def test_in_a_small_window_the_requests_are_few_and_fit(
     settings = CompactionSettings.model_validate({"template": template})
     reply = GOOD if template == "structured" else _as_seven(GOOD)
     writer = Writer([reply])
-    models = Models(window=window, max_output=window, takes_schema=takes_schema)
+    models = Models(window=window, max_output=window)
     asked = request(talk.path, window=window, tokens_before=100_000, focus="the parser " * 2_000)
     result = await compact(writer, counter, asked, models=models, settings=settings)
     assert len(writer.requests) == 1
@@ -225,10 +159,9 @@ def _as_seven(document: str) -> str:
 
 
 @pytest.mark.parametrize("template", [STRUCTURED, SEVEN_SECTION])
-@pytest.mark.parametrize("as_json", [True, False])
-def test_the_short_wording_names_every_section_too(counter: TokenCounter, template, as_json: bool):
+def test_the_short_wording_names_every_section_too(counter: TokenCounter, template):
     long, short = (
-        SummaryPrompt(template, "", "x", "", 300, as_json=as_json, is_short=is_short).text
+        SummaryPrompt(template, "", "x", "", 300, is_short=is_short).text
         for is_short in (False, True)
     )
     assert counter.count_text(short) < 0.7 * counter.count_text(long)
