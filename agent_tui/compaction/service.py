@@ -241,7 +241,6 @@ class CompactionService:
             without_model=partial(
                 fallback_summary,
                 draft.log_facts,
-                template=draft.job.template,
                 counter=self._counter,
                 max_tokens=draft.job.max_tokens,
             ),
