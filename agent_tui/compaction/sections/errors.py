@@ -81,7 +81,11 @@ def _runs_of(output: Output) -> tuple[Run, ...]:
     action = output.action
     if action.command:
         return runs_of(action.command)
-    return (Run(action.tool, targets=frozenset([action.path] if action.path else ())),)
+    return (_call(action.tool, action.path),)
+
+
+def _call(tool: str, path: str) -> Run:
+    return Run((tool,), frozenset([path] if path else ()))
 
 
 def _label(output: Output) -> str:
@@ -96,4 +100,4 @@ def _runs_of_line(line: str) -> tuple[Run, ...]:
     if label.startswith("$ "):
         return runs_of(label[2:])
     tool, _, path = label.partition(" ")
-    return (Run(tool, targets=frozenset([path] if path else ())),)
+    return (_call(tool, path),)
