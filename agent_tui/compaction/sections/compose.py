@@ -60,7 +60,7 @@ there, and the way so far."""
 
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
-TAIL_SHARE = 0.25
+TAIL_SHARE = 0.20
 """What the newest messages have in any case; they get what the sections leave, too."""
 
 

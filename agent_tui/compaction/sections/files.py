@@ -18,8 +18,9 @@ from agent_tui.tokens import TokenCounter
 ReadFile: TypeAlias = Callable[[str], str | None]
 """The text of a file on the disk by its path as the log names it; None where there is none."""
 
-WHOLE_TOKENS = 5_000
-"""A changed file larger than this is shown by its edited places."""
+WHOLE_TOKENS, WHOLE_SHARE = 5_000, 1 / 3
+"""A changed file larger than this, and than that share of the room for files, is shown by its
+edited places."""
 
 PLACES_TOKENS = 1_500
 """What the edited places of one file take at most: the newest of them."""
@@ -334,7 +335,7 @@ def shown_files(
 ) -> list[ShownFile]:
     """The files to show, the one touched last first: changed ones, then those read often.
 
-    A changed file is shown whole up to `WHOLE_TOKENS`, else by its edited places with the lines
+    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its edited places with the lines
     around them. What does not fit is left to the lists of paths.
 
     Args:
@@ -348,6 +349,7 @@ def shown_files(
     changed = [file for file in files if file.is_changed]
     often = [file for file in files if not file.is_changed and file.reads >= _OFTEN_READ]
     shown: list[ShownFile] = []
+    whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
     for file in (*changed, *often):
         if room_tokens < _LEAST_TOKENS:
             break
@@ -355,7 +357,7 @@ def shown_files(
             shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
             continue
         complete_file(file, on_disk)
-        for text, is_whole in _forms(file, min(room_tokens, WHOLE_TOKENS), counter):
+        for text, is_whole in _forms(file, min(room_tokens, whole), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
                 shown.append(ShownFile(file.path, text, is_whole))
