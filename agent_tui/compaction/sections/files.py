@@ -335,8 +335,8 @@ def shown_files(
 ) -> list[ShownFile]:
     """The files to show, the one touched last first: changed ones, then those read often.
 
-    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its edited places with the lines
-    around them. What does not fit is left to the lists of paths.
+    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its
+    edited places with the lines around them. What does not fit is left to the lists of paths.
 
     Args:
         files: What the log knows, the one touched last first.

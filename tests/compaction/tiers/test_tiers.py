@@ -409,25 +409,6 @@ def test_an_empty_session_has_nothing_to_give(counter: TokenCounter) -> None:
     assert (plan.edits, plan.tokens_before, plan.tokens_after) == ((), 0, 0)
 
 
-def test_what_the_work_goes_on_from_is_shortened_after_all_else(counter: TokenCounter) -> None:
-    talk = Talk()
-    talk.user("Do item 12.")
-    talk.tool("bash", {"command": "gh issue view 12"}, "Make the parser quick. " * 100)
-    talk.tool("read", {"path": "src/a.py"}, SOURCE)
-    talk.tool("edit", {"path": "src/a.py", "edits": []}, "Edited src/a.py.")
-    log = "E  AssertionError: slow\n" + "log\n" * 400
-    talk.tool("bash", {"command": "pytest"}, log, is_error=True)
-    needed = result_ids(talk.path, "bash") + result_ids(talk.path, "read")
-    for number in range(6):
-        talk.tool("read", {"path": f"src/other{number}.py"}, f"{number}{SOURCE}")
-    path = ended(talk)
-    others = {id for id in result_ids(path, "read") if id not in needed}
-    half = planned(path, counter, target=size(path, counter) // 2)
-    assert {edit.target_id for edit in half.edits} <= others
-    least = planned(path, counter)
-    assert {edit.target_id for edit in least.edits} >= {*needed, *others}
-
-
 def test_changes_of_a_file_that_the_summary_shows_as_it_was_stay(counter: TokenCounter) -> None:
     summary = "<files-now>\n### src/a.py (changed; whole)\nold = 1\n</files-now>"
     talk = Talk()
