@@ -333,7 +333,7 @@ def shown_files(
     *,
     verbatim: frozenset[str] = frozenset(),
 ) -> list[ShownFile]:
-    """The files to show, the one touched last first: changed ones, then those read often.
+    """The files to show, changed ones and those read often, the one touched last first.
 
     A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its
     edited places with the lines around them. What does not fit is left to the lists of paths.
@@ -346,11 +346,10 @@ def shown_files(
             it holds every line that the log knows: then nobody else changed it.
         verbatim: Entries that stay as they are; a file that one of them wrote stands there.
     """
-    changed = [file for file in files if file.is_changed]
-    often = [file for file in files if not file.is_changed and file.reads >= _OFTEN_READ]
+    at_work = [file for file in files if file.is_changed or file.reads >= _OFTEN_READ]
     shown: list[ShownFile] = []
     whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
-    for file in (*changed, *often):
+    for file in at_work:
         if room_tokens < _LEAST_TOKENS:
             break
         if file.written_at and file.written_at in verbatim:
