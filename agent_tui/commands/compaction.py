@@ -205,7 +205,6 @@ def kept_facts(ledger: Ledger) -> tuple[PageSection, ...]:
         ("Files read", ledger.read_files, 5),
         ("Open errors", ledger.errors, 5),
         ("Open plan steps", ledger.open_todos, 8),
-        ("What you agreed to", ledger.decisions, 5),
     )
     return tuple(
         PageSection(f"{heading} ({len(facts):,})", _rows(facts, most))

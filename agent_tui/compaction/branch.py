@@ -94,4 +94,4 @@ def draft_branch(request: BranchRequest, *, counter: TokenCounter) -> BranchDraf
     )
     last_reply = next((text for text in reversed(replies) if text.strip()), "")
     facts = fact_blocks(ledger, request="", window=request.window)
-    return BranchDraft(job, LogFacts(ledger, "", last_reply), facts)
+    return BranchDraft(job, LogFacts(ledger, last_reply), facts)

@@ -1,8 +1,7 @@
 """Everything of a compaction that is settled before a model is asked: pure."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.compaction.curation.ask import Ask, Budget
@@ -35,7 +34,7 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import ReadFile
+from agent_tui.compaction.sections.files import ReadFile, ShownFile, shown_files
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.source import SummarySource, summary_source
@@ -338,6 +337,7 @@ class _Planner:
             settings=request.settings,
             window=request.window,
         )
+        self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
         self._sections_room = _sections_room(room, max(newest, self._since_choice()))
@@ -347,28 +347,51 @@ class _Planner:
         """The cut with what stays, the sections, and the way so far.
 
         What stays decides what the sections need not say, and their size what stays: so the
-        newest messages are chosen three times, each time with what was learned.
+        newest messages are chosen three times, each time with what was learned. The files are
+        settled with the last choice, as lines among the messages point to them.
         """
-        room, counter = self._room, self._counter
-        way_share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
-        way_room = int(self._sections_room * way_share)
-        taken = room - int(room * _FIRST_GUESS_SHARE)
-        cut, tail = self._cut(frozenset(), room - taken)
-        way, sections = ("", ()), self._sections(cut, "")
+        room = self._room
+        cut, tail = self._cut(frozenset(), int(room * _FIRST_GUESS_SHARE))
+        sections, way = self._before_cut(cut, tail, summary)
+        files, shown = sections.shown, _whole(sections)
         for _ in range(2):
-            shown = frozenset(file.path for file in sections.shown if file.is_whole)
-            way = way_block(self._record, self._before(cut), way_room, counter)
-            sections = self._sections(cut, way[0])
-            taken = self._size(sections, way[0], summary)
-            cut, tail = self._cut(shown, max(room - taken, int(room * TAIL_SHARE)))
-        way = way_block(self._record, self._before(cut), way_room, counter)
-        sections = self._sections(cut, way[0])
-        left = room - self._size(sections, way[0], summary) - sum(tail.tokens[cut:])
-        cut, tail = self._filled(cut, tail, left)
-        way = way_block(self._record, self._before(cut), way_room, counter)
-        sections = self._sections(cut, way[0])
+            cut, tail = self._cut(shown, self._left(sections, way, summary))
+            sections, way = self._before_cut(cut, tail, summary, files)
+        over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
+        if over > 0:
+            files = self._fewer(files, shown, over)
+            sections, way = self._before_cut(cut, tail, summary, files)
+            over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
+        cut, tail = self._filled(cut, tail, -over)
+        sections, way = self._before_cut(cut, tail, summary, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
+
+    def _left(self, sections: Sections, way: tuple[str, tuple[str, ...]], summary: str) -> int:
+        """Tokens for the newest messages."""
+        taken = self._size(sections, way[0], summary)
+        return max(self._room - taken, int(self._room * TAIL_SHARE))
+
+    def _fewer(
+        self, files: Sequence[ShownFile], needed: frozenset[str], over: int
+    ) -> tuple[ShownFile, ...]:
+        """`files` without those touched longest ago, but for what is `needed`, to save `over`."""
+        kept: list[ShownFile] = []
+        for file in reversed(files):
+            if over > 0 and file.path not in needed:
+                over -= self._counter.count_text(file.text)
+            else:
+                kept.append(file)
+        return tuple(reversed(kept))
+
+    def _before_cut(
+        self, cut: int, tail: Tail, summary: str, files: tuple[ShownFile, ...] | None = None
+    ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
+        """The sections and the way so far, with `files` or those that there is room for."""
+        share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
+        way_room = int(self._sections_room * share)
+        way = way_block(self._record, self._before(cut), way_room, self._counter)
+        return self._sections(cut, tail, way[0], summary, files), way
 
     def _since_choice(self) -> int:
         """Tokens of what the model had not seen when it chose."""
@@ -387,7 +410,7 @@ class _Planner:
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
             if whole > left:
-                filled = self._editor.filled(self._live, tail, place, cut, left)
+                filled = self._editor.filled(self._live, tail, place, cut, left, self._tasks)
                 if filled is None:
                     break
                 tail = filled
@@ -395,37 +418,38 @@ class _Planner:
             cut = place
         return cut, tail
 
-    def _sections(self, cut: int, way: str) -> Sections:
-        request, choice = self._request, self._request.choice
-        kept = frozenset(entry.id for entry in self._live.entries[cut:])
-        make = partial(
-            make_sections,
-            room_tokens=self._sections_room,
-            counter=self._counter,
-            on_disk=request.on_disk,
-            kept=kept,
-            verbatim=self._editor.verbatim(self._live),
-            elsewhere=way,
-        )
-        if choice is None:
-            return make(self._record)
+    def _sections(
+        self,
+        cut: int,
+        tail: Tail,
+        way: str,
+        summary: str,
+        files: tuple[ShownFile, ...] | None,
+    ) -> Sections:
+        request, choice, room = self._request, self._request.choice, self._sections_room
+        kept = self._editor.unchanged(self._live, tail, cut)
+        sections = make_sections(self._record, room, self._counter, kept=kept, elsewhere=way)
         self.kept = Kept()
-        without_files = make(self._record, files_room=0)
-        taken = self._size(without_files, way, "")
-        left = int(self._sections_room * (1 - TAIL_SHARE)) - taken
-        least, most = (int(self._sections_room * share) for share in (LEAST_KEPT, KEPT_SHARE))
-        self.kept = keep_excerpts(
-            choice.picks,
-            staying=kept | without_files.task_ids,
-            files=self._record.files,
-            on_disk=request.on_disk,
-            room_tokens=max(min(left, most), least),
-            counter=self._counter,
-        )
-        left -= self._counter.count_text(self.kept.text)
-        files_room = max(min(left, int(self._sections_room * FILES_SHARE)), 0)
-        files = tuple(f for f in self._record.files if f.path not in self.kept.paths)
-        return make(replace(self._record, files=files), files_room=files_room)
+        left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
+        if choice is not None:
+            least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
+            self.kept = keep_excerpts(
+                choice.picks,
+                staying=kept | sections.task_ids,
+                files=self._record.files,
+                on_disk=request.on_disk,
+                room_tokens=max(min(left, most), least),
+                counter=self._counter,
+            )
+            left -= self._counter.count_text(self.kept.text)
+        if files is None:
+            known = [file for file in self._record.files if file.path not in self.kept.paths]
+            files_room = max(min(left, int(room * FILES_SHARE)), 0)
+            verbatim = self._editor.verbatim(self._live)
+            files = tuple(
+                shown_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
+            )
+        return sections.with_files(f for f in files if f.path not in self.kept.paths)
 
     def _before(self, cut: int) -> frozenset[str]:
         """Entries that the way so far is of: all of the path before the cut."""
@@ -443,6 +467,10 @@ class _Planner:
 
     def _has_prose(self, summary: str) -> bool:
         return not self._request.is_without_model or bool(without_fact_blocks(summary))
+
+
+def _whole(sections: Sections) -> frozenset[str]:
+    return frozenset(file.path for file in sections.shown if file.is_whole)
 
 
 def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:

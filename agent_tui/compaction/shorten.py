@@ -1,6 +1,11 @@
 """Cutting long text in the middle, saying how much went."""
 
+import re
+
 from agent_tui.omissions import cut_middle_mark
+
+SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\.\.)(?<=[.!?])[\"')\]]*\s+")
+"""Between two sentences; three dots end none."""
 
 
 def shorten_middle(text: str, max_chars: int) -> str:

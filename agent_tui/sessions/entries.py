@@ -59,15 +59,11 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
 
 
 class TaskText(Stored):
-    """What a tracker, a plan or a specification says is to be done, as an output showed it.
-
-    Of an item that ``is_done`` only the lines are left that say what must stay true.
-    """
+    """What a tracker, a plan or a document says is to be done, as an output showed it."""
 
     item: str
     text: str
     entry_id: str = ""
-    is_done: bool = False
 
 
 class WorkState(Stored):
@@ -129,9 +125,7 @@ class Ledger(Stored):
     read_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
     open_todos: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
 
 
 class Requests(Stored):

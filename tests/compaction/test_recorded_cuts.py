@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.pinned import pinned_sentences
+from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.plan import live_entries
 from agent_tui.compaction.result import CompactionResult, child_entries
+from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.compaction.tiers.model import Tier
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.config import CompactionSettings
@@ -101,8 +103,15 @@ def test_a_compaction_keeps_what_it_says_and_can_be_taken_back(
             assert_newest_stay(path, after, result)
             _assert_the_next_one_begins_there(after, result, counter)
         assert context_bytes((*present, undo_mark(newest_change(present)))) == context_bytes(path)
-        assert known <= files
+        assert {PurePath(file).name for file in known - files} <= _removed(path)
         known = files
+
+
+def _removed(path: Sequence[Entry]) -> set[str]:
+    """Names of the files that commands removed."""
+    outputs = (event.output for event in read_history(path) if isinstance(event, Done))
+    gone = (shell_changes(output.action.command).removed for output in outputs)
+    return {PurePath(file).name for files in gone for file in files}
 
 
 @pytest.mark.thorough

@@ -122,16 +122,15 @@ async def test_the_previous_summary_is_given_without_what_code_added(counter: To
     assert set(first.carryover.modified_files) < set(second.carryover.modified_files)
 
 
-async def test_the_focus_reaches_every_part(counter: TokenCounter):
+async def test_the_focus_reaches_the_model(counter: TokenCounter):
     talk = work(Talk(), 40)
     writer = Writer([GOOD])
     models = Models(window=6_000, max_output=800)
     result = await compact(
         writer, counter, request(talk.path, focus="the </focus> parser"), models=models
     )
-    assert len(writer.prompts) > 1
-    assert all("<focus>\nthe &lt;/focus> parser\n</focus>" in prompt for prompt in writer.prompts)
-    assert all("<previous-summary>" in prompt for prompt in writer.prompts[1:])
+    (prompt,) = writer.prompts
+    assert "<focus>\nthe &lt;/focus> parser\n</focus>" in prompt
     assert result.entry("manual").focus == "the </focus> parser"
 
 
@@ -145,7 +144,7 @@ async def test_no_request_is_larger_than_the_summarisers_window(counter: TokenCo
     writer = Writer([GOOD])
     models = Models(window=8_000, max_output=2_000)
     await compact(writer, counter, request(talk.path, window=8_000), models=models)
-    assert len(writer.prompts) > 1
+    assert len(writer.prompts) == 1
     for sent, prompt in zip(writer.requests, writer.prompts, strict=True):
         assert sent.max_output_tokens
         assert counter.count_text(sent.system + prompt) + sent.max_output_tokens < 8_000
@@ -260,17 +259,6 @@ async def test_after_two_waits_the_next_model_is_asked_and_then_none(counter: To
     assert result.note.count("slow down") == 2
 
 
-async def test_every_part_of_a_long_conversation_has_its_own_retries(counter: TokenCounter):
-    limited = ProviderError("rate_limit", "slow down", retry_after_s=0.0)
-    writer = Writer([limited, limited, GOOD, limited, limited, GOOD])
-    result = await compact(
-        writer, counter, request(work(Talk(), 40).path), models=Models(window=6_000, max_output=800)
-    )
-    assert not result.is_fallback
-    assert [len(set(writer.prompts[at : at + 3])) for at in (0, 3)] == [1, 1]
-    assert writer.prompts[0] != writer.prompts[3]
-
-
 async def test_cancelling_while_it_waits_asks_nothing_more(counter: TokenCounter):
     is_waiting = asyncio.Event()
 
@@ -307,7 +295,7 @@ async def test_an_unknown_model_in_the_settings_is_named_and_passed_over(counter
     assert "unknown" in result.note
 
 
-async def test_an_overflow_of_the_summariser_leads_to_smaller_parts(counter: TokenCounter):
+async def test_an_overflow_of_the_summariser_leads_to_a_smaller_request(counter: TokenCounter):
     def answer(sent_prompt: str) -> str | ProviderError:
         if counter.count_text(sent_prompt) > 3_000:
             return ProviderError("context_overflow", "too long")

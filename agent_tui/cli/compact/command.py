@@ -75,7 +75,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--target",
         type=_fraction,
         metavar="FRACTION",
-        help="target share of the window, such as 0.4 (default: from the settings)",
+        help="target share of the window, as the setting compaction.target (default: from the "
+        "settings)",
     )
     add(
         "--dry-run",
@@ -171,7 +172,8 @@ async def _compact_file(
     window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
     share = cast("float | None", arguments.target)
     reserve = output_reserve_tokens(window, info.max_output)
-    target = int(window * share) if share else context_limits(window, reserve, settings).target
+    settings = settings.model_copy(update={"target": share or settings.target})
+    target = context_limits(window, reserve, settings).target
     log_of_decisions = context_debug_log(os.environ, paths.log_file())
     planner = CompactionPlanner(who.client, counter, who.catalog, on_decisions=log_of_decisions)
     job = FileCompaction(planner, counter, settings, window=window, target_tokens=max(target, 1))

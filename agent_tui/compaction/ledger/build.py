@@ -5,12 +5,17 @@ from collections.abc import Iterable, Sequence
 from agent_tui.attachments import without_attachments
 from agent_tui.compaction.ledger.call_facts import (
     call_label,
-    decision_in,
     error_text,
     looks_like_error,
 )
-from agent_tui.compaction.ledger.files import FileTracker, touched_by_person, touched_files
+from agent_tui.compaction.ledger.files import (
+    FileTracker,
+    removed_files,
+    touched_by_person,
+    touched_files,
+)
 from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
+from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.messages import (
@@ -27,9 +32,7 @@ from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Ledger
 MAX_USER_MESSAGE_CHARS = 40_000
 MAX_USER_MESSAGES_CHARS = 200_000
 MAX_ERRORS = 12
-MAX_COMMANDS = 20
 MAX_TODOS = 40
-MAX_DECISIONS = 20
 
 ERROR_MARK = " => "
 """Between the command and the error it gave, in one line of the ledger."""
@@ -116,14 +119,11 @@ class _Collector:
         self.add_files(previous.read_files[::-1], previous.modified_files[::-1])
         self._user_messages = _Recent(previous.user_messages)
         self._pinned = _Recent(previous.pinned)
-        self._commands = _Recent(previous.commands)
-        self._decisions = _Recent(previous.decisions)
         self._errors: dict[str, str] = {
             error_command(line): line for line in reversed(previous.errors)
         }
         self._open_todos = previous.open_todos
         self._calls: dict[str, ToolCall] = {}
-        self._last_reply = ""
 
     def add_files(self, read: Iterable[str], modified: Iterable[str]) -> None:
         self._files.add_read(read)
@@ -137,14 +137,14 @@ class _Collector:
                 self._add_user(message.text)
             case AssistantMessage():
                 self._calls.update((call.id, call) for call in message.tool_calls)
-                self._last_reply = message.text or self._last_reply
             case ToolResultMessage():
                 self._add_result(message, self._calls.get(message.tool_call_id))
             case BashExecutionMessage():
                 self._files.add(touched_by_person(message))
                 failed = message.exit_code not in (None, 0) and not message.cancelled
+                if not failed:
+                    self._files.remove(shell_changes(message.command).removed)
                 self._add_outcome("$ " + one_line(message.command, 200), message.output, failed)
-                self._commands.put(one_line(message.command, 200))
 
     def _add_user(self, message: str) -> None:
         text = without_attachments(message)
@@ -153,16 +153,14 @@ class _Collector:
         self._user_messages.put(shorten_middle(text.strip(), MAX_USER_MESSAGE_CHARS))
         for sentence in pinned_sentences(text):
             self._pinned.put(sentence)
-        self._decisions.put(decision_in(text, self._last_reply))
 
     def _add_result(self, result: ToolResultMessage, call: ToolCall | None) -> None:
         self._files.add(touched_files(result, call))
+        self._files.remove(removed_files(result, call))
         details = result.tool_details
         if details.todos is not None and not result.is_error:
             self._open_todos = tuple(_todo_line(t) for t in details.todos if _is_open(t))
         label = call_label(result.tool_name, call)
-        if label.startswith("$ "):
-            self._commands.put(label.removeprefix("$ "))
         failed = result.is_error or (
             details.exit_code not in (None, 0) and looks_like_error(result.text)
         )
@@ -186,9 +184,7 @@ class _Collector:
             read_files=files.read,
             modified_files=files.modified,
             errors=tuple(reversed(self._errors.values()))[:MAX_ERRORS],
-            commands=self._commands.newest_first()[:MAX_COMMANDS],
             open_todos=self._open_todos[:MAX_TODOS],
-            decisions=self._decisions.newest_first()[:MAX_DECISIONS],
         )
 
 

@@ -1,4 +1,4 @@
-"""Facts of single calls and messages, each in one line: what was run, the error, the decision."""
+"""Facts of single calls, each in one line: what was run, what came of it, the error."""
 
 import re
 
@@ -43,16 +43,6 @@ _TEST_RESULT = re.compile(
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
 )
-_CONFIRMED = re.compile(
-    r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|go ahead|go with|do it|let['’]?s|sounds good"
-    r"|perfect|correct|approved|option \w+)\b",
-    re.IGNORECASE,
-)
-
-_CHOSE = re.compile(r"^\W*(?:yes|agreed|go with|let['’]?s|option \w+)\b|\bgo with\b", re.IGNORECASE)
-_QUESTION = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+\?(?=\s|$)")
-_LONGEST_CONSENT = 60
-"""A longer message that begins with "ok" is a new request rather than an answer."""
 
 
 def looks_like_error(text: str) -> bool:
@@ -93,14 +83,3 @@ def error_text(output: str) -> str:
     others = [line for line in telling if line not in naming]
     chosen = {*naming, *others[max(len(others) - _TELLING_LINES + len(naming), 0) :]}
     return one_line(" | ".join([x for x in telling if x in chosen] or short[-1:]), 300)
-
-
-def decision_in(text: str, last_reply: str) -> str:
-    """What the person agreed to: their words, and the question they answer when it is short."""
-    said = one_line(text, 200)
-    if not _CONFIRMED.match(said) or said.endswith("?"):
-        return ""
-    if len(said) > _LONGEST_CONSENT:
-        return said if _CHOSE.search(said) else ""
-    questions = _QUESTION.findall(last_reply[-4_000:])
-    return f"{said} (asked: {one_line(questions[-1], 200)})" if questions else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.compaction.ledger.shell_files import patched_files, shell_files
+from agent_tui.compaction.ledger.shell_files import patched_files, shell_changes, shell_files
 from agent_tui.compaction.ledger.tool_names import (
     COMMAND_EDITORS,
     EDITORS,
@@ -119,6 +119,16 @@ def told_files(call: ToolCall | None) -> FileTouches:
     )
 
 
+def removed_files(result: ToolResultMessage, call: ToolCall | None) -> tuple[str, ...]:
+    """The files and folders that are gone after a call that went well."""
+    if call is None or result.is_error:
+        return ()
+    if call.name.lower() in SHELLS | PATCHERS:
+        texts = (value for value in call.arguments.values() if isinstance(value, str))
+        return tuple(path for text in texts for path in shell_changes(text).removed)
+    return ()
+
+
 def _paths(call: ToolCall) -> tuple[str, ...]:
     for key in (*PATH_ARGUMENTS, "paths"):
         match call.arguments.get(key):
@@ -151,6 +161,14 @@ class FileTracker:
     def add_modified(self, paths: Iterable[str]) -> None:
         """Files that were written or edited, oldest first."""
         self._put(self._modified, paths)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Files that are gone, and those in folders that are."""
+        for path in paths:
+            if gone := normalise_path(path, self._folders):
+                for known in (self._read, self._modified):
+                    for name in [n for n in known if n == gone or n.startswith(f"{gone}/")]:
+                        del known[name]
 
     @property
     def operations(self) -> FileOperations:

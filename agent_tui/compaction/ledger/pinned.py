@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from agent_tui.compaction.shorten import SENTENCE_END
+
 MAX_SENTENCE_CHARS = 500
 """A longer one is a pasted text rather than a rule."""
 
@@ -43,7 +45,6 @@ _CONTINUES = re.compile(r"^\s*[a-z`(]")
 _WRAPPED_CHARS = 50
 """A line at least this long, followed by one that begins small, was wrapped by an editor."""
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
-_SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<=[.!?])[\"')\]]*\s+")
 
 
 def pinned_sentences(text: str) -> tuple[str, ...]:
@@ -54,7 +55,7 @@ def pinned_sentences(text: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for paragraph in _paragraphs(_own_words(text)):
-        for sentence in _SENTENCE_END.split(paragraph):
+        for sentence in SENTENCE_END.split(paragraph):
             if _is_rule(sentence := _ITEM.sub("", sentence).strip()):
                 found[sentence] = None
     return tuple(found)
@@ -65,7 +66,7 @@ def sentences_of(text: str) -> tuple[str, ...]:
     parts: list[str] = []
     for line in text.splitlines(keepends=True):
         start = 0
-        for end in _SENTENCE_END.finditer(line):
+        for end in SENTENCE_END.finditer(line):
             parts.append(line[start : end.end()])
             start = end.end()
         parts.append(line[start:])

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -10,13 +11,16 @@ from agent_tui.messages import FileTouches
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1(?P<rest>[^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.M)
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
+_DELETED = re.compile(r"^\*\*\* Delete File: (.+?)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _PUNCTUATION = ";&|()<>\n"
 _ENDS = re.compile(r"[;&|()\n]+")
-_INTO = frozenset({">", ">>", ">|", "&>", "&>>"})
+_INTO = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 _NO_FILE = re.compile(r"^(?:/dev/|&?\d*$|-)|[*?{}$`\[\]|;\n=,'\"()!<>]|^(?:s|y)([/#]).*\1")
 _READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "bat", "sed", "awk"})
 _SCRIPTED = frozenset({"sed", "awk"})
+_EDITING = frozenset({"sed", "perl"})
+_OF_GIT = frozenset({"mv", "rm", "checkout", "restore"})
 _WRITERS = frozenset({"tee", "touch", "truncate"})
 _MOVERS = frozenset({"mv", "cp"})
 _TAKES_COUNT = frozenset({"-n", "-c", "--lines", "--bytes"})
@@ -25,18 +29,44 @@ _PREFIXES = frozenset({"sudo", "time", "env", "command", "nohup", "then", "do", 
 _MAX_COMMAND_CHARS = 200_000
 
 
-@lru_cache(maxsize=1_024)
-def shell_files(command: str) -> FileTouches:
-    """The files `command` reads, writes whole or edits, as far as that is plain to see.
+@dataclass(frozen=True, slots=True)
+class ShellChanges:
+    """What a command does to files, by paths as it names them.
 
-    Redirections, here-documents, ``tee``, ``touch``, ``cat`` and its like, ``sed -i``, ``mv``,
-    ``cp``, ``git mv`` and patch envelopes are understood, and ``cd`` to a plain folder. What
-    variables, globs and other programs name is left out.
+    Args:
+        touches: The files it reads, writes whole or edits, and leaves there.
+        moved: Old and new path of files that it moves.
+        removed: Files and folders that are gone afterwards, those that moved included.
+        restored: Files that git puts back.
+    """
+
+    touches: FileTouches
+    moved: tuple[tuple[str, str], ...]
+    removed: tuple[str, ...]
+    restored: tuple[str, ...]
+
+
+def shell_files(command: str) -> FileTouches:
+    """The files `command` reads, writes whole or edits: see `shell_changes`."""
+    return shell_changes(command).touches
+
+
+@lru_cache(maxsize=1_024)
+def shell_changes(command: str) -> ShellChanges:
+    """What `command` does to files, as far as that is plain to see.
+
+    Redirections, here-documents, ``tee``, ``touch``, ``cat`` and its like, ``sed -i``, ``perl -i``,
+    ``mv``, ``cp``, ``rm``, ``git mv``, ``git rm``, ``git checkout FILE``, ``git restore`` and patch
+    envelopes are understood, and ``cd`` to a plain folder. What variables, globs and other programs
+    name is left out.
     """
     command = command[:_MAX_COMMAND_CHARS]
     read: dict[str, None] = {}
     written: dict[str, None] = {}
-    edited = dict.fromkeys(patched_files(command))
+    removed = dict.fromkeys(_DELETED.findall(command))
+    edited = dict.fromkeys(path for path in patched_files(command) if path not in removed)
+    moved: dict[str, str] = {}
+    restored: dict[str, None] = {}
     folder = ""
     for words in _simple_commands(command):
         words, targets = _without_redirections(words)
@@ -44,7 +74,7 @@ def shell_files(command: str) -> FileTouches:
         name, arguments = _program(words)
         if name == "cd" and len(arguments) == 1:
             folder = _joined(folder, arguments[0]) if _is_file(arguments[0]) else folder
-        elif name == "sed" and any(re.match(r"-[a-zA-Z]*i|--in-place", a) for a in arguments):
+        elif name in _EDITING and any(re.match(r"-[a-zA-Z]*i|--in-place", a) for a in arguments):
             _put(edited, _operands(arguments, skip_script=True), folder)
         elif name in _READERS:
             _put(read, _operands(arguments, skip_script=name in _SCRIPTED), folder)
@@ -52,7 +82,28 @@ def shell_files(command: str) -> FileTouches:
             _put(written, _operands(arguments), folder)
         elif name in _MOVERS:
             _put(written, _moved(arguments), folder)
-    return FileTouches(read=tuple(read), written=tuple(written), edited=tuple(edited))
+            if name == "mv":
+                sources = [_joined(folder, path) for path in _operands(arguments)[:-1]]
+                _put(removed, sources, "")
+                moved.update(
+                    zip(sources, (_joined(folder, p) for p in _moved(arguments)), strict=False)
+                )
+        elif name == "rm":
+            gone: dict[str, None] = {}
+            _put(gone, _operands(arguments), folder)
+            removed.update(gone)
+            written = {path: None for path in written if path not in gone}
+            edited = {path: None for path in edited if path not in gone}
+        elif name in ("checkout", "restore"):
+            at = arguments.index("--") + 1 if "--" in arguments else 0
+            named = [path for path in arguments[at:] if at or re.search(r"\.[A-Za-z]\w*$", path)]
+            _put(restored, named, folder)
+    return ShellChanges(
+        FileTouches(read=tuple(read), written=tuple(written), edited=tuple(edited)),
+        tuple(moved.items()),
+        tuple(path for path in removed if path not in written),
+        tuple(restored),
+    )
 
 
 def _moved(arguments: Sequence[str]) -> list[str]:
@@ -76,6 +127,14 @@ def patched_files(text: str) -> tuple[str, ...]:
     """Files that a patch in the ``*** Update File: path`` form changes."""
     found = (added or moved for added, moved in _PATCHED.findall(text))
     return tuple(dict.fromkeys(path.strip() for path in found))
+
+
+@lru_cache(maxsize=1_024)
+def programs_run(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Name and arguments of each program that `command` runs, without its redirections."""
+    words = map(_without_redirections, _simple_commands(command[:_MAX_COMMAND_CHARS]))
+    programs = (_program(left) for left, _ in words)
+    return tuple((name, tuple(arguments)) for name, arguments in programs if name)
 
 
 def _simple_commands(command: str) -> Iterator[list[str]]:
@@ -118,11 +177,11 @@ def _without_redirections(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _program(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The program's name and its arguments; ``git mv`` counts as ``mv``."""
+    """The program's name and its arguments; ``git mv`` counts as ``mv``, and so on."""
     at = 0
     while at < len(words) and (words[at] in _PREFIXES or re.match(r"\w+=", words[at])):
         at += 1
-    if words[at : at + 1] == ["git"] and words[at + 1 : at + 2] == ["mv"]:
+    if words[at : at + 1] == ["git"] and not _OF_GIT.isdisjoint(words[at + 1 : at + 2]):
         at += 1
     name = PurePosixPath(words[at]).name if at < len(words) else ""
     return name, words[at + 1 :]

@@ -1,25 +1,17 @@
-"""Shell commands: what program they run on what, and whether they only look around."""
+"""Shell commands: what they run on what, and whether they only look around."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from agent_tui.compaction.ledger.shell_files import programs_run, shell_changes
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.shorten import one_line
 
 _COMMAND_CHARS = 200
-_SEPARATOR = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
-_LEADING = re.compile(
-    r"^(?:cd\s+\S+|set\s+[-+]\w+(?:\s+\w+)*|export\s+\S+|source\s+\S+|\.\s+\S+|true)$"
-)
-_WRAPPERS = re.compile(
-    r"^(?:\w+=\S*\s+|sudo\s+|time\s+|nohup\s+|command\s+|env\s+"
-    r"|timeout\s+(?:-\S+\s+(?:\d\S*\s+(?=\d))?)*\S+\s+"
-    r"|uv\s+run\s+|poetry\s+run\s+|pipenv\s+run\s+|npx\s+(?:-\S+\s+)*|bunx\s+|pnpm\s+exec\s+"
-    r"|bundle\s+exec\s+|python[\d.]*\s+-m\s+|\S*/bin/python[\d.]*\s+-m\s+)"
-)
-_LOOKING_PROGRAMS = frozenset(
+_PREPARING = frozenset({"cd", "set", "export", "source", ".", "true", "unset", "pushd", "popd"})
+_LOOKING = frozenset(
     {
         *("ls", "cat", "nl", "head", "tail", "grep", "egrep", "rg", "ag", "find", "fd", "tree"),
         *("wc", "pwd", "which", "type", "file", "stat", "du", "df", "sort", "uniq", "cut", "tr"),
@@ -27,67 +19,41 @@ _LOOKING_PROGRAMS = frozenset(
         *("sleep", "wait", "test", "[", "whoami", "hostname", "uname", "realpath"),
     }
 )
-_LOOKING = re.compile(
-    r"^(?:sed\s+(?:-n|-\w*n\w*)\b|git\s+(?:-\S+\s+\S+\s+)?(?:status|log|diff|show|grep|blame|branch"
-    r"|remote|ls-files|rev-parse|config\s+--get|stash\s+list)\b"
-    r"|(?!(?:rm|mv|cp|ln|touch|mkdir|chmod|docker|podman)\b)(?:[\w./]+\s+){1,2}(?:show|list|ls|view"
-    r"|ready)\b|\S+(?:\s+[\w-]+)?\s+(?:--version|--help|-V)$)"
+_LOOKING_OF_GIT = frozenset(
+    {"status", "log", "diff", "show", "grep", "blame", "branch", "remote", "ls-files", "rev-parse"}
 )
-_SHOWN_PART = re.compile(
-    r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head|grep|cat)\b(?:[^|'\"]|'[^']*'|\"[^\"]*\")*)*\s*$"
-)
-"""What only chooses how much of the output is seen."""
-
-_RUNNERS = frozenset(
-    {
-        *("make", "just", "task", "rake", "npm", "pnpm", "yarn", "bun", "cargo", "go", "mix"),
-        *("gradle", "gradlew", "mvn", "mvnw", "dotnet", "swift", "bazel", "ninja", "meson", "git"),
-    }
-)
-"""Programs that do quite another thing for another word."""
-
-_INTERPRETERS = frozenset(
-    {"python", "python3", "node", "ruby", "perl", "bash", "sh", "php", "deno", "bun", "tsx"}
-)
-_INLINE = frozenset({"-c", "-e", "--eval"})
-"""Options behind which a program's text stands, not what it is run on."""
-
-_TARGET = re.compile(r"[./:]")
-_MOST_WORDS = 12
-_HEREDOC = re.compile(r"<<-?\s*['\"]?\w")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_ACTS = re.compile(r"\s-(?:delete|exec(?:dir)?\s+(?!grep|cat|head|wc|ls|file)|ok)\b")
-_REDIRECTED = re.compile(r"(?<![<>&\d])>{1,2}\s*(?!/dev/null|&)[\w./~$\"'-]")
+_SHOWING = frozenset({"show", "list", "view", "ready"})
+_ASKING = frozenset({"--version", "--help", "-V"})
+_ACTING = re.compile(r"-(?:delete|ok|exec(?:dir)?)")
+_TARGET = re.compile(r"[./:]|^-$|\s")
+_INLINE = "-"
+"""The target of a program that runs a text given with the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A program that does something, and what it is run on.
+    """What a command does: `words` from the program to the task (``npm run test``).
 
-    `task` are the arguments that name neither an option nor a file (``test`` of ``npm test``),
-    `targets` those that look like files, folders and single tests.
+    `targets` are the arguments that look like files, folders and single tests, `values` what else
+    stands behind options.
     """
 
-    program: str
-    task: frozenset[str] = frozenset()
+    words: tuple[str, ...]
     targets: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
 
     def covers(self, other: "Run") -> bool:
         """Whether a success of this says that what failed in `other` works now.
 
-        It does when the same program did the same to the same targets or more: without targets
-        to all there are. An interpreter without a target ran a text of its own.
+        It does when the same task was done on the same targets or more: without targets on all
+        there are. However it was started (``uv run pytest``, ``npm run test``), a task is the same
+        by its last word.
         """
-        if self.program != other.program:
-            return False
-        folders = self.task - other.task
-        if self.program in _RUNNERS and self.task != other.task:
-            return False
-        if not all(any(_reaches(f, target) for target in other.targets) for f in folders):
+        folders = {w for w in self.words[1:] if any(_reaches(w, to) for to in other.targets)}
+        task = [word for word in self.words if word not in folders][-1:]
+        if task != list(other.words[-1:]) or not self.values <= other.values:
             return False
         targets = self.targets | folders
-        if self.program in _INTERPRETERS and not targets:
-            return not other.targets
         if not targets or "./..." in targets:
             return True
         return bool(other.targets) and all(
@@ -97,13 +63,38 @@ class Run:
 
 @lru_cache(maxsize=1_024)
 def runs_of(command: str) -> tuple[Run, ...]:
-    """What `command` runs, without folders gone to, variables set and wrappers around it."""
-    return tuple(_run(part) for part in _parts(command) or [command])
+    """What `command` runs, without what only prepares or shows something."""
+    programs = _acting(command) or programs_run(command)[:1]
+    return tuple(_run(*one, has_text="<<" in command) for one in programs)
+
+
+def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The programs that `command` runs and that neither prepare nor only show something."""
+    programs = programs_run(command)
+    return tuple(one for one in programs if one[0] not in _PREPARING and not _looks(*one))
 
 
 def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
     """Whether the success of `done` says that all of `failed` works now."""
     return all(any(run.covers(other) for run in done) for other in failed)
+
+
+def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> Run:
+    words, targets, values = [re.sub(r"[\d.]+$", "", name) or name], set[str](), set[str]()
+    before = ""
+    for word in arguments:
+        if _TARGET.search(word):
+            targets.add(_INLINE if re.search(r"[\s;]|\)$", word) else word)
+        elif before == "-m" and words[-1].startswith("python"):
+            words.append(word)
+        elif before.startswith("-") and "=" not in before:
+            values.add(word)
+        elif not word.startswith("-") and not word.isdigit():
+            words.append(word)
+        before = word
+    if has_text and not arguments:
+        targets.add(_INLINE)
+    return Run(tuple(words), frozenset(targets), frozenset(v for v in values if v[:1] != "-"))
 
 
 def _reaches(own: str, target: str) -> bool:
@@ -112,29 +103,27 @@ def _reaches(own: str, target: str) -> bool:
     return target in (own, whole) or target.startswith((f"{whole}/", f"{own}::"))
 
 
-def _run(part: str) -> Run:
-    words = part.split("|")[0].split()
-    inline = next((at for at, word in enumerate(words) if word in _INLINE), len(words))
-    words = words[: inline if words[:1] and _program(words) in _INTERPRETERS else None]
-    kept = [word.strip("'\"") for word in words[1:] if not _is_option(word)][:_MOST_WORDS]
-    return Run(
-        program=_program(words),
-        task=frozenset(word for word in kept if not _TARGET.search(word)),
-        targets=frozenset(word for word in kept if _TARGET.search(word)),
-    )
-
-
-def _program(words: Sequence[str]) -> str:
-    return words[0].rpartition("/")[2] if words else ""
-
-
 @lru_cache(maxsize=1_024)
 def is_looking_around(command: str) -> bool:
     """Whether `command` only shows something: it changes nothing and checks nothing."""
-    plain = _QUOTED.sub("''", command)
-    if _HEREDOC.search(command) or _REDIRECTED.search(plain):
+    touched = shell_changes(command).touches
+    if touched.written or touched.edited:
         return False
-    return all(_is_looking_part(part) for part in _parts(plain))
+    return all(name in _PREPARING or _looks(name, words) for name, words in programs_run(command))
+
+
+def _looks(name: str, arguments: Sequence[str]) -> bool:
+    plain = [word for word in arguments if not word.startswith("-")]
+    if name == "xargs":
+        return bool(plain) and _looks(plain[0], plain[1:])
+    if name == "git":
+        return not _LOOKING_OF_GIT.isdisjoint(plain[:2])
+    if name == "sed":
+        return any(re.fullmatch(r"-\w*n\w*", word) for word in arguments)
+    if name in _LOOKING:
+        return not any(map(_ACTING.match, arguments))
+    shows = not _SHOWING.isdisjoint(plain[:2]) and name not in ("rm", "mv", "cp")
+    return shows or not _ASKING.isdisjoint(arguments)
 
 
 def without_folder(command: str) -> str:
@@ -144,40 +133,12 @@ def without_folder(command: str) -> str:
 
 def commands_run(events: Iterable[Event]) -> tuple[str, ...]:
     """The distinct commands that did something, the one run last at the end."""
-    found: dict[str, str] = {}
+    found: dict[object, str] = {}
     for event in events:
         if isinstance(event, Done) and (command := event.output.action.command):
             if is_looking_around(command):
                 continue
-            line = without_folder(command)
-            key = _SHOWN_PART.sub("", line)
+            key = command if "<<" in command else _acting(command) or command
             found.pop(key, None)
-            found[key] = line
+            found[key] = without_folder(command)
     return tuple(found.values())
-
-
-def _parts(command: str) -> list[str]:
-    head = _HEREDOC.split(command, maxsplit=1)[0]
-    parts = [part.strip() for part in _SEPARATOR.split(head) if part.strip()]
-    telling = [part for part in parts if not _LEADING.match(part)] or parts[:1]
-    return [_unwrapped(part) for part in telling]
-
-
-def _unwrapped(part: str) -> str:
-    while found := _WRAPPERS.match(part):
-        part = part[found.end() :]
-    return part
-
-
-def _is_looking_part(part: str) -> bool:
-    pieces = (re.sub(r"^\s*xargs(?:\s+-\S+)*\s+", "", piece).strip() for piece in part.split("|"))
-    return all(
-        bool(_LOOKING.match(piece))
-        or (piece.split()[0].rpartition("/")[2] in _LOOKING_PROGRAMS and not _ACTS.search(piece))
-        for piece in pieces
-        if piece
-    )
-
-
-def _is_option(word: str) -> bool:
-    return word.startswith(("-", ">", "<", "2>", "&", "|")) or word.isdigit()

@@ -5,8 +5,8 @@ compaction: what the person said, the text of the task, then (the prose and) whe
 stands, findings, open errors, commands, files as they stand now, and the way so far.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists
 from agent_tui.compaction.sections.commands import commands_run
@@ -14,10 +14,8 @@ from agent_tui.compaction.sections.errors import open_errors
 from agent_tui.compaction.sections.files import (
     FileReader,
     FileState,
-    ReadFile,
     ShownFile,
     known_files,
-    shown_files,
 )
 from agent_tui.compaction.sections.findings import all_findings, findings_that_fit, names_in_use
 from agent_tui.compaction.sections.history import Event, Said, read_history
@@ -29,7 +27,7 @@ from agent_tui.compaction.sections.state import (
     in_progress_lines,
     pending_lines,
 )
-from agent_tui.compaction.sections.task import rules_of_finished, task_blocks, task_texts
+from agent_tui.compaction.sections.task import task_blocks, task_texts
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.messages import Job
@@ -41,9 +39,6 @@ PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What a task's text does not use is the person's: theirs is often all there is of it."""
 
-RULES_SHARE = 0.015
-"""What finished items of the task still ask for."""
-
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
 FINDINGS_LEAST_TOKENS = 700
@@ -51,8 +46,10 @@ ERRORS_SHARE = 0.02
 ERRORS_LEAST_TOKENS = 300
 """In a small context a share holds not even a few sentences; twice the share is the most."""
 
-COMMANDS_SHARE = 0.03
-FILES_SHARE = 0.30
+COMMANDS_SHARE = 0.07
+FILES_SHARE = 0.50
+"""At most; the newest messages keep theirs."""
+
 WAY_SHARE = 0.15
 NOTES_SHARE = 0.125
 ASKED_SHARE = 0.40
@@ -63,7 +60,7 @@ there, and the way so far."""
 
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
-TAIL_SHARE = 0.25
+TAIL_SHARE = 0.20
 """What the newest messages have in any case; they get what the sections leave, too."""
 
 
@@ -120,7 +117,7 @@ def read_work(
     return WorkRecord(
         said=tuple((entry_id, text) for text, entry_id in said.items()),
         events=events,
-        tasks=task_texts(new, earlier.tasks),
+        tasks=task_texts(new, earlier.tasks, said),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         errors=open_errors(new, earlier.errors),
@@ -161,36 +158,35 @@ class Sections:
     shown: tuple[ShownFile, ...]
     task_ids: frozenset[str]
 
+    def with_files(self, files: Iterable[ShownFile]) -> "Sections":
+        """The same with `files` as they stand now."""
+        shown = tuple(files)
+        block = _blocks(("files-now", [file.text for file in shown]))
+        after = "\n\n".join(part for part in (self.after_prose, block) if part)
+        return replace(self, after_prose=after, shown=shown)
+
 
 def make_sections(
     record: WorkRecord,
     room_tokens: int,
     counter: TokenCounter,
     *,
-    on_disk: ReadFile | None = None,
     kept: frozenset[str] = frozenset(),
-    verbatim: frozenset[str] = frozenset(),
     elsewhere: str = "",
-    files_room: int | None = None,
 ) -> Sections:
-    """The sections of `record`.
+    """The sections of `record`, but for the files.
 
     Args:
         record: What the log says.
         room_tokens: Of the whole context: sections, prose and newest messages.
         counter: Measures them.
-        on_disk: See `shown_files`.
         kept: Entries that stay in the context; nothing of them is said twice.
-        verbatim: Those of them that stay as they are in any case.
         elsewhere: Text that is in the context anyway: the way so far.
-        files_room: Tokens for the files; None for their share.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
     tasks = [task for task in record.tasks if task.entry_id not in kept]
     task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
-    open_texts = "\n".join(one.text for one in record.tasks if not one.is_done)
-    rules = rules_of_finished(record.tasks, open_texts, int(room_tokens * RULES_SHARE), counter)
-    unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join((*task, *rules)))
+    unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
     person = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
     state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
     spoken = [text for _, text in record.said[-2:]]
@@ -204,30 +200,27 @@ def make_sections(
     errors_room = _at_least(ERRORS_LEAST_TOKENS, ERRORS_SHARE, room_tokens)
     errors = _newest_that_fit(record.errors, errors_room, counter)
     commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
-    if files_room is None:
-        files_room = int(room_tokens * FILES_SHARE)
-    shown = shown_files(record.files, files_room, counter, on_disk, verbatim=verbatim)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)
     person_text = "\n".join(person)
     pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
+    before = _blocks(
+        ("said-by-the-person", _numbered(person)),
+        ("pinned-constraints", [f"- {pin}" for pin in pins]),
+        ("task-text", task),
+    )
+    after = _blocks(
+        ("work-state", state),
+        ("findings", findings),
+        ("open-errors", [f"- {error}" for error in errors]),
+        ("commands-run", [f"$ {command}" for command in commands]),
+    )
     return Sections(
-        before_prose=_blocks(
-            ("said-by-the-person", _numbered(person)),
-            ("pinned-constraints", [f"- {pin}" for pin in pins]),
-            ("task-text", task),
-            ("rules-of-finished-items", rules),
-        ),
-        after_prose=_blocks(
-            ("work-state", state),
-            ("findings", findings),
-            ("open-errors", [f"- {error}" for error in errors]),
-            ("commands-run", [f"$ {command}" for command in commands]),
-            ("files-now", [file.text for file in shown]),
-        ),
+        before_prose=before,
+        after_prose=after,
         lists=_blocks(("read-files", read), ("modified-files", modified)),
-        shown=tuple(shown),
+        shown=(),
         task_ids=frozenset(one.entry_id for one in taken),
     )
 

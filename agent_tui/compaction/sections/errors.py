@@ -19,14 +19,10 @@ _MOST = 12
 
 @dataclass(frozen=True, slots=True)
 class OpenError:
-    """What failed and with which message; `text` is one line that says both.
-
-    `entry_id` is that of the output; empty for what a parent session handed on.
-    """
+    """What failed and with which message; `text` is one line that says both."""
 
     runs: tuple[Run, ...]
     text: str
-    entry_id: str = ""
 
 
 def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
@@ -39,11 +35,6 @@ def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[s
     """
     found = _still_open(events, [OpenError(_runs_of_line(line), line) for line in earlier])
     return tuple(error.text for error in found[-_MOST:])
-
-
-def open_error_entries(events: Iterable[Event]) -> tuple[str, ...]:
-    """The entries of the outputs whose errors are open, oldest first."""
-    return tuple(error.entry_id for error in _still_open(events, ())[-_MOST:])
 
 
 def _still_open(events: Iterable[Event], earlier: Sequence[OpenError]) -> list[OpenError]:
@@ -59,7 +50,7 @@ def _still_open(events: Iterable[Event], earlier: Sequence[OpenError]) -> list[O
                 continue
             found = [error for error in found if error.runs != runs]
             text = f"{_label(event.output)} => {message}"
-            found.append(OpenError(runs, text, event.entry_id))
+            found.append(OpenError(runs, text))
         else:
             found = [error for error in found if not covers_all(runs, error.runs)]
     return found
@@ -81,7 +72,11 @@ def _runs_of(output: Output) -> tuple[Run, ...]:
     action = output.action
     if action.command:
         return runs_of(action.command)
-    return (Run(action.tool, targets=frozenset([action.path] if action.path else ())),)
+    return (_call(action.tool, action.path),)
+
+
+def _call(tool: str, path: str) -> Run:
+    return Run((tool,), frozenset([path] if path else ()))
 
 
 def _label(output: Output) -> str:
@@ -96,4 +91,4 @@ def _runs_of_line(line: str) -> tuple[Run, ...]:
     if label.startswith("$ "):
         return runs_of(label[2:])
     tool, _, path = label.partition(" ")
-    return (Run(tool, targets=frozenset([path] if path else ())),)
+    return (_call(tool, path),)

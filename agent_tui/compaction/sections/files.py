@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import moved_path, shell_files
+from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.messages import JsonObject
@@ -18,12 +18,15 @@ from agent_tui.tokens import TokenCounter
 ReadFile: TypeAlias = Callable[[str], str | None]
 """The text of a file on the disk by its path as the log names it; None where there is none."""
 
-WHOLE_TOKENS = 5_000
-"""A changed file larger than this is shown by its edited places."""
+WHOLE_TOKENS, WHOLE_SHARE = 5_000, 1 / 3
+"""A changed file larger than this, and than that share of the room for files, is shown by its
+edited places."""
 
-PLACES_TOKENS = 2_500
+PLACES_TOKENS = 1_500
 """What the edited places of one file take at most: the newest of them."""
 
+_FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
+_FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
 _CHANGED_ON_DISK = "another program; read it again"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
@@ -57,11 +60,6 @@ _HEREDOC = re.compile(
     re.DOTALL,
 )
 _FOLDER = re.compile(r"^\s*cd\s+(?P<path>[\w./~@+-]+)\s*(?:&&|;|\n)")
-_MOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~@+-]+)\s+([\w./~@+-]+)")
-_REMOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?rm\s+((?:[\w./~@+-]+\s*)+)")
-_RESTORED = re.compile(r"\bgit\s+(?:checkout|restore)\s+(?:\S+\s+)*?(?:--\s+)?([\w./~@+-]+\.\w+)")
-_SCRIPTED_EDIT = re.compile(r"\b(?:sed|perl)\s[^|;&\n]*?-\w*i[^|;&\n]*")
-_FILE_NAME = re.compile(r"(?<=\s)[\w./~@+-]+\.\w+")
 _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 _PATCHED = re.compile(
     r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)"
@@ -254,24 +252,18 @@ class FileReader:
         if output.has_failed or output.exit_code not in (None, 0):
             self._note_changes(event.changed, command)
             return
-        folder = _folder_of(command)
+        changes = shell_changes(command)
         known = set(self._follow_patch(command))
-        for old, new in _MOVED.findall(command):
-            target = _within(folder, moved_path(new, old))
-            known.update((self._move(_within(folder, old), target),))
-        for names in _REMOVED.findall(command):
-            for name in names.split():
-                self._files.pop(normalise_path(_within(folder, name), self._folders), "")
+        known.update(self._move(old, new) for old, new in changes.moved)
+        for path in changes.removed:
+            self._remove(path)
         if body := _HEREDOC.search(command):
-            path = _within(folder, body["path"] or body["path2"])
-            if (file := self._file(path)) is not None:
+            path = _within(_folder_of(command), body["path"] or body["path2"])
+            if path in changes.touches.written and (file := self._file(path)) is not None:
                 file.write(body["body"])
                 known.add(file.path)
-        touched = shell_files(command)
-        others = [*touched.written, *touched.edited, *event.changed]
-        others += [_within(folder, name) for name in _RESTORED.findall(command)]
-        for edit in _SCRIPTED_EDIT.findall(command):
-            others += [_within(folder, name) for name in _FILE_NAME.findall(edit)]
+        touched = changes.touches
+        others = (*touched.written, *touched.edited, *event.changed, *changes.restored)
         paths = {normalise_path(path, self._folders) for path in others} - known
         self._note_changes(sorted(paths), command)
         view = file_view(output) if not known and not paths else None
@@ -282,6 +274,12 @@ class FileReader:
         for path in paths:
             if (file := self._file(path)) is not None:
                 file.changed_by(" ".join(command.split())[:160])
+
+    def _remove(self, path: str) -> None:
+        """The file, or all in the folder, `path` is gone."""
+        gone = normalise_path(path, self._folders)
+        for known in [name for name in self._files if name == gone or name.startswith(f"{gone}/")]:
+            del self._files[known]
 
     def _move(self, old: str, new: str) -> str:
         """The file `old` is called `new` from now on; its new path in one form."""
@@ -335,10 +333,10 @@ def shown_files(
     *,
     verbatim: frozenset[str] = frozenset(),
 ) -> list[ShownFile]:
-    """The files to show, the one touched last first: changed ones, then those read often.
+    """The files to show, changed ones and those read often, the one touched last first.
 
-    A changed file is shown whole up to `WHOLE_TOKENS`, else by its edited places with the lines
-    around them. What does not fit is left to the lists of paths.
+    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its
+    edited places with the lines around them. What does not fit is left to the lists of paths.
 
     Args:
         files: What the log knows, the one touched last first.
@@ -348,23 +346,29 @@ def shown_files(
             it holds every line that the log knows: then nobody else changed it.
         verbatim: Entries that stay as they are; a file that one of them wrote stands there.
     """
-    changed = [file for file in files if file.is_changed]
-    often = [file for file in files if not file.is_changed and file.reads >= _OFTEN_READ]
+    at_work = [file for file in files if file.is_changed or file.reads >= _OFTEN_READ]
     shown: list[ShownFile] = []
-    for file in (*changed, *often):
+    whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
+    for file in at_work:
         if room_tokens < _LEAST_TOKENS:
             break
         if file.written_at and file.written_at in verbatim:
             shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
             continue
         complete_file(file, on_disk)
-        for text, is_whole in _forms(file, min(room_tokens, WHOLE_TOKENS), counter):
+        for text, is_whole in _forms(file, min(room_tokens, whole), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
                 shown.append(ShownFile(file.path, text, is_whole))
                 room_tokens -= tokens
                 break
     return shown
+
+
+def shown_paths(summary: str) -> list[str]:
+    """The files that `summary` shows as they were when it was made."""
+    block = _FILES_NOW.search(summary)
+    return _FILE_HEAD.findall(block[1]) if block else []
 
 
 def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile, ...]:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.history import Done, Event, Replied
 from agent_tui.compaction.sections.task import plan_in
-from agent_tui.compaction.shorten import one_line
+from agent_tui.compaction.shorten import SENTENCE_END, one_line
 from agent_tui.tokens import TokenCounter
 
 _REASON = re.compile(
@@ -25,7 +26,6 @@ _NO_SENTENCE = re.compile(
 """Rows of tables, lines of code, and what was about to be done."""
 
 _FENCED = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
 _WORD = re.compile(r"[\w./-]+")
 _IS_NAME = re.compile(r"_|/|\.\w|[a-z][A-Z]")
 _LONGEST_NAME = 200
@@ -38,7 +38,7 @@ _MOST = 400
 def reasons_in(text: str) -> list[str]:
     """The sentences of `text` that give a reason, as they were written."""
     plain = _FENCED.sub("", text)
-    sentences = (part.strip().lstrip("-*• ").strip() for part in _SENTENCE.split(plain))
+    sentences = (part.strip().lstrip("-*• ").strip() for part in sentences_of(plain))
     return [
         " ".join(sentence.split())
         for sentence in sentences
@@ -114,5 +114,5 @@ def _names(text: str) -> frozenset[str]:
 def first_sentence(text: str, max_chars: int) -> str:
     """The beginning of `text`, up to the end of its first sentence."""
     plain = text.strip()
-    end = re.search(r"(?<=[.!?])\s|\n", plain)
-    return one_line(plain[: end.start()] if end else plain, max_chars)
+    line = plain.partition("\n")[0]
+    return one_line(SENTENCE_END.split(line, maxsplit=1)[0], max_chars)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from agent_tui.compaction.ledger.call_facts import counted_tests, is_test
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.sections.task import item_changes
+from agent_tui.compaction.sections.task import tracker_orders
 from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import Job
@@ -86,13 +86,13 @@ class StateReader:
             self._note_test(output, text)
 
     def _follow_tracker(self, action: Action, text: str) -> None:
-        for change in item_changes(action):
-            for item in change.items:
-                self._items.pop(item, None)
-                self._items[item] = change.state
-        for item in self._items:
-            if item not in self._titles and (title := _title(item, text)):
-                self._titles[item] = title
+        for order in tracker_orders(action):
+            for item in order.items:
+                if order.state:
+                    self._items.pop(item, None)
+                    self._items[item] = order.state
+                if item not in self._titles and (title := _title(item, text)):
+                    self._titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
         result = counted_tests(text)

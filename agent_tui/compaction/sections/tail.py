@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation
 from agent_tui.compaction.tiers.cut import SLACK, cut_middle
-from agent_tui.compaction.tiers.model import Content, Unit
+from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.compaction.tiers.replies import left_out_whole, without_thinking
 from agent_tui.compaction.tiers.tier0 import pointers_to_newer
@@ -85,13 +85,25 @@ class TailEditor:
         units = (self._units.get(entry.id) for entry in live.entries)
         return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
 
-    def filled(
-        self, live: LiveConversation, tail: Tail, first: int, last: int, room: int
-    ) -> Tail | None:
-        """`tail` with the entries `first` to `last` shortened to fit `room`.
+    def unchanged(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
+        """The entries of `live` from `cut` on that the model sees as they were written."""
+        entries = [entry.id for entry in live.entries[cut:] if entry.id not in tail.edits]
+        edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
+        return frozenset(entries) - edited
 
-        Long arguments of calls become a line first, then outputs keep their two ends. None where
-        that is not enough.
+    def filled(
+        self,
+        live: LiveConversation,
+        tail: Tail,
+        first: int,
+        last: int,
+        room: int,
+        whole: frozenset[str] = frozenset(),
+    ) -> Tail | None:
+        """`tail` with the entries `first` to `last` shortened to fit `room`, but for `whole` ones.
+
+        Long texts that calls write or run become a line first, then outputs keep their two ends.
+        None where that is not enough.
         """
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
@@ -99,13 +111,13 @@ class TailEditor:
             if unit is not None and isinstance(unit.message, AssistantMessage):
                 parts = tuple(
                     left_out_whole(part, _LONG_ARGUMENT_TOKENS, unit.entry_id, self._counter)
-                    if isinstance(part, ToolCall)
+                    if isinstance(part, ToolCall) and action_of(part).kind != "other"
                     else part
                     for part in without_thinking(unit.message)
                 )
                 if edit := self._edit(unit, parts, 1):
                     edits[unit.entry_id], tokens[at] = edit
-        long = [at for at in range(first, last) if self._can_be_cut(live, tail, at)]
+        long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
         fixed = sum(tokens[first:last]) - sum(tokens[at] for at in long)
         share = (room - fixed) // len(long) if long else 0
         for at in long if share >= _LEAST_OUTPUT_TOKENS else ():
@@ -124,8 +136,12 @@ class TailEditor:
             return None
         return Tail(tuple(tokens), edits)
 
-    def _can_be_cut(self, live: LiveConversation, tail: Tail, at: int) -> bool:
+    def _can_be_cut(
+        self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
+    ) -> bool:
         entry_id = live.entries[at].id
+        if entry_id in whole:
+            return False
         unit = self._units.get(entry_id)
         is_output = unit is not None and unit.output is not None
         return is_output and entry_id not in tail.edits and tail.tokens[at] > _LEAST_OUTPUT_TOKENS

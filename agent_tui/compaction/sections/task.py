@@ -1,182 +1,160 @@
-"""The text of the task: what a tracker, a plan or a specification says is to be done."""
+"""The text of the task: what a tracker, a plan or a named document says is to be done."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from agent_tui.approved_plan import approved_plan
+from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.history import Done, Event, Said
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
 
-_NO_TRACKERS = frozenset(
-    {
-        *("git", "docker", "podman", "kubectl", "helm", "systemctl", "launchctl", "brew", "apt"),
-        *("apt-cache", "dpkg", "rpm", "pip", "pip3", "uv", "conda", "npm", "pnpm", "yarn", "cargo"),
-        *("gem", "go", "rustup", "ip", "aws", "gcloud", "az", "terraform", "code", "poetry", "man"),
-        *(
-            "cat",
-            "less",
-            "grep",
-            "rg",
-            "echo",
-            "sed",
-            "awk",
-            "find",
-            "ls",
-            "head",
-            "tail",
-            "tmux",
-            "screen",
-            "nmcli",
-            "snap",
-            "flatpak",
-            "sqlite3",
-            "redis-cli",
-        ),
-    }
-)
-"""Programs whose ``show``, ``view`` or ``get`` is about other things than work to be done."""
-
-_ITEM = (
-    r"(?:#?\d{1,7}(?![\w.-])|[A-Za-z]\w*(?:-[\w.]+)+|[0-9a-f]{7,40}"
-    r"|https?://\S+/(?:issues|pull)/\d+)"
-)
-_KIND = r"(?:issues?|bugs?|tickets?|tasks?|pr|stor(?:y|ies)|workitem|cards?|status)"
-_BEGINS = r"(?:^|&&|;|\n|\|\|)\s*(?:\w+=\S+\s+)*([\w./-]+)"
-_SHOWS = re.compile(
-    rf"{_BEGINS}((?:\s+{_KIND})*)\s+(?:show|view|get|describe|read|open|display)"
-    rf"((?:\s+(?:-\S+|{_ITEM}))+)"
-)
-_SETTLES = re.compile(
-    rf"{_BEGINS}((?:\s+{_KIND})*)\s+"
-    rf"(?:close|resolved?|done|complete|finish|fix(?:ed)?|delete|wontfix)((?:\s+{_ITEM})+)"
-)
-_UPDATES = re.compile(
-    rf"{_BEGINS}((?:\s+{_KIND})*)\s+"
-    rf"(update|edit|move|transition|set|start|claim|begin|take|reopen|assign)"
-    rf"((?:\s+{_ITEM})+)([^\n;&|]*)"
-)
-_STATE = re.compile(
-    r"(?:^|--?(?:status|state|s)[ =])\s*[\"']?(?P<state>[A-Za-z][A-Za-z_-]*(?:[ _-][Pp]rogress)?)"
-)
-_OF_ITEM = re.compile(_ITEM)
-_PLAN_FILE = re.compile(
-    r"(?:^|/)[\w.-]*(?:plan|spec|todos?|tasks?|prd|requirements?|design|roadmap|milestones?|brief"
-    r"|proposal|rfc|issue|backlog)[\w.-]*\.(?:md|markdown|txt|rst|org|adoc)$",
-    re.IGNORECASE,
-)
-_ITEM_TOOL = re.compile(r"issue|ticket|task|bug|story|card|work_?item", re.IGNORECASE)
-_CHANGING_TOOL = re.compile(r"update|close|resolve|transition|complete|edit|set|move", re.I)
-_SHOWING_TOOL = re.compile(r"get|show|view|read|fetch", re.IGNORECASE)
+_ITEM = re.compile(r"#?\d{1,6}|[A-Za-z]\w*(?:-[\w.]+)+|https?://\S+/(?:issues|pull)/\d+")
+_KIND = re.compile(r"issues?|bugs?|tickets?|tasks?|pr|stor(?:y|ies)|cards?", re.IGNORECASE)
+_SHOWS = frozenset({"show", "view", "get", "read"})
+_SETTLES = frozenset({"close", "resolve", "complete", "finish", "done"})
+_CHANGES = frozenset({"update", "edit", "move", "transition", "set", "reopen", "start", "claim"})
+_STATE_OPTION = re.compile(r"--?(?:status|state|s)(?:=(.+))?")
+_DONE = re.compile(r"clos|done|resolv|complet|finish", re.IGNORECASE)
+_BEGUN = re.compile(r"progress|doing|active|start|wip|claim", re.IGNORECASE)
+_OPEN = re.compile(r"open|to-?do|pending|blocked|backlog", re.IGNORECASE)
+_DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".rst", ".org", ".adoc"})
 _PLAN = "the plan that was handed over"
-_RULE = re.compile(
-    r"\b(?:must|never|always|only|do not|does not|don['’]t|no|without|keep|unchanged|cannot"
-    r"|may not|should not|avoid)\b",
-    re.IGNORECASE,
-)
-_LEAST_RULE, _LONGEST_RULE = 15, 240
+_BETWEEN = ", "
 _LEAST_CHARS = 60
 _LEAST_TOKENS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class ItemChange:
-    """What a tracker's command says of items: ``done``, ``open`` or ``in progress``."""
+class Order:
+    """What a tracker is told to do with items.
 
+    `tracker` is the program or tool, `state` what becomes of the items (``done``, ``open``,
+    ``in progress``, or empty), `is_plain` whether the command says that it is about issues.
+    """
+
+    tracker: str
+    verb: str
     items: tuple[str, ...]
     state: str
+    is_plain: bool
 
 
-def item_changes(action: Action) -> list[ItemChange]:
-    """The items whose state `action` changes: a tracker's command, or its tool."""
-    if not action.command:
-        return _changes_by_tool(action)
-    command = _squeezed(action.command)
-    changes = [
-        ItemChange(tuple(_OF_ITEM.findall(found[3])), "done")
-        for found in _SETTLES.finditer(command)
-        if found[2] or _is_tracker(found[1])
-    ]
-    for found in _UPDATES.finditer(command):
-        if (found[2] or _is_tracker(found[1])) and (state := _state_in(found[3], found[5])):
-            changes.append(ItemChange(tuple(_OF_ITEM.findall(found[4])), state))
-    return changes
+def tracker_orders(action: Action) -> Iterator[Order]:
+    """What `action` tells a tracker: by commands, or by its tool."""
+    if action.command:
+        for program, arguments in programs_run(action.command):
+            if (order := _order(program, arguments)) is not None:
+                yield order
+    elif action.kind == "other":
+        words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", action.tool).lower())
+        values = [str(v) for v in action.arguments.values() if isinstance(v, str | int)]
+        items = tuple(value for value in values if _ITEM.fullmatch(value))[:1]
+        named = (action.arguments.get("state"), action.arguments.get("status"))
+        state = next((_known_state(value) for value in named if isinstance(value, str)), "")
+        is_plain = any(_KIND.fullmatch(word) for word in words)
+        if is_plain and items and (verb := _verb(words)):
+            if verb in _SHOWS:
+                state = ""
+            yield Order(action.tool, verb, items, "done" if verb in _SETTLES else state, True)
 
 
-def _squeezed(command: str) -> str:
-    """`command` without runs of blanks, over which the patterns would take very long."""
-    lines = (" ".join(line.split()) for line in command.splitlines())
-    return "\n".join(filter(None, lines))
+def _order(program: str, arguments: Sequence[str]) -> Order | None:
+    """What a command tells a tracker: words, a verb, items, and perhaps a state."""
+    at = next((n for n, word in enumerate(arguments) if _verb([word])), len(arguments))
+    before, verb, after = arguments[:at], "".join(arguments[at : at + 1]), arguments[at + 1 :]
+    is_plain = any(_KIND.fullmatch(word) for word in before)
+    if not verb or len(before) > (3 if is_plain else 0):
+        return None
+    plain = [word for word in after if not word.startswith("-")]
+    count = next((n for n, word in enumerate(plain) if not _ITEM.fullmatch(word)), len(plain))
+    items = tuple(plain[:count])
+    if not items:
+        return None
+    state = "done" if verb in _SETTLES else ""
+    if verb in _CHANGES:
+        state = _asked_state(verb, after, plain[count : count + 1])
+    name = PurePosixPath(program).name
+    return Order(name, verb, items, state, is_plain)
 
 
-def _changes_by_tool(action: Action) -> list[ItemChange]:
-    if not (_ITEM_TOOL.search(action.tool) and _CHANGING_TOOL.search(action.tool)):
-        return []
-    values = [str(v) for v in action.arguments.values() if isinstance(v, str | int)]
-    items = tuple(value for value in values if _OF_ITEM.fullmatch(value))[:1]
-    named = (action.arguments.get("state"), action.arguments.get("status"))
-    state = next((_known_state(v) for v in named if isinstance(v, str)), "")
-    if re.search(r"close|resolve|complete", action.tool, re.IGNORECASE):
-        state = "done"
-    return [ItemChange(items, state)] if items and state else []
+def _verb(words: Sequence[str]) -> str:
+    known = (*_SHOWS, *_SETTLES, *_CHANGES)
+    return next((word for word in words if word in known), "")
 
 
-def _state_in(verb: str, rest: str) -> str:
-    if verb in ("start", "claim", "begin", "take"):
-        return "in progress"
+def _asked_state(verb: str, arguments: Sequence[str], behind: Sequence[str]) -> str:
+    """The state that a change of items names: in an option, or as the word behind them."""
+    for at, word in enumerate(arguments):
+        if word == "--claim":
+            return "in progress"
+        if found := _STATE_OPTION.fullmatch(word):
+            return _known_state(found[1] or "".join(arguments[at + 1 : at + 2]))
     if verb == "reopen":
         return "open"
-    found = _STATE.search(rest.strip())
-    return _known_state(found["state"]) if found else ""
+    return _known_state("".join(behind)) if verb in ("move", "transition", "set") else ""
 
 
 def _known_state(word: str) -> str:
-    plain = re.sub(r"[ _-]", "", word).lower()
-    if plain in ("closed", "close", "done", "resolved", "complete", "completed", "finished"):
+    if _DONE.search(word):
         return "done"
-    if plain in ("inprogress", "doing", "active", "started", "wip"):
+    if _BEGUN.search(word):
         return "in progress"
-    return "open" if plain in ("open", "reopened", "todo", "pending", "blocked", "backlog") else ""
+    return "open" if _OPEN.search(word) else ""
 
 
-def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tuple[TaskText, ...]:
-    """The newest text of each item, the one shown last at the end; of closed ones their rules.
+def task_texts(
+    events: Sequence[Event], earlier: Iterable[TaskText] = (), said: Iterable[str] = ()
+) -> tuple[TaskText, ...]:
+    """The newest text of each open item, the one shown last at the end.
+
+    A program is a tracker where it changes the state of items, or is told what kind of item to
+    show; of others, items and documents count that the user named. One output that shows several
+    items is the text of all of them until each is closed or shown again.
 
     Args:
         events: The conversation.
         earlier: What a parent session handed on.
+        said: What the user said in earlier sessions.
     """
     found = {task.item: task for task in earlier}
+    named = "\n".join((*said, *(event.text for event in events if isinstance(event, Said))))
+    actions = [event.output.action for event in events if isinstance(event, Done)]
+    trackers = {
+        order.tracker for action in actions for order in tracker_orders(action) if order.state
+    }
     for event in events:
         if isinstance(event, Said) and approved_plan(event.text):
             found.pop(_PLAN, None)  # it stands among what the person said, as they changed it
-        if not isinstance(event, Done):
+        if not isinstance(event, Done) or event.output.has_failed:
             continue
-        for change in item_changes(event.output.action):
-            for item in change.items if change.state == "done" else ():
-                if (task := found.pop(item, None)) and (rules := rules_in(task.text)):
-                    done = TaskText(item=item, text="\n".join(rules), is_done=True)
-                    found[item] = done.model_copy(update={"entry_id": task.entry_id})
-        if event.output.has_failed:
-            continue
-        plan = plan_in(event.output.action)
-        item = _PLAN if plan else _item_shown(event.output)
+        action = event.output.action
+        for order in tracker_orders(action):
+            if order.state == "done":
+                found = _without(found, order.items)
+        plan = plan_in(action)
+        items = (_PLAN,) if plan else _items_shown(event.output, trackers, named, tuple(found))
         text = plan or event.output.text.strip()
-        if item and len(text) >= _LEAST_CHARS:
-            found.pop(item, None)
-            found[item] = TaskText(item=item, text=text, entry_id=event.entry_id)
+        if items and len(text) >= _LEAST_CHARS:
+            found = _without(found, items)
+            label = _BETWEEN.join(items)
+            found[label] = TaskText(item=label, text=text, entry_id=event.entry_id)
     return tuple(found.values())
 
 
-def rules_in(text: str) -> list[str]:
-    """The lines of an item's text that say what must, may not or is to stay as it is."""
-    lines = (line.strip().lstrip("-*• ").strip() for line in text.split("\n"))
-    return [
-        line for line in lines if _LEAST_RULE <= len(line) <= _LONGEST_RULE and _RULE.search(line)
-    ]
+def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
+    """`tasks` without `items`; a text of several is that of the others from then on."""
+    left: dict[str, TaskText] = {}
+    for label, task in tasks.items():
+        others = [item for item in label.split(_BETWEEN) if item not in items]
+        if label not in items and others:
+            label = _BETWEEN.join(others)
+            left[label] = task.model_copy(update={"item": label})
+    return left
 
 
 def plan_in(action: Action) -> str:
@@ -187,13 +165,42 @@ def plan_in(action: Action) -> str:
     return plan.strip()
 
 
+def _items_shown(
+    output: Output, trackers: set[str], named: str, known: Sequence[str]
+) -> tuple[str, ...]:
+    """The items whose text `output` is, in the order they were asked for."""
+    action = output.action
+    if action.kind == "read":
+        path = PurePosixPath(action.path)
+        is_document = path.suffix.lower() in _DOCUMENTS
+        return (action.path,) if is_document and _is_named(path.name, named) else ()
+    return tuple(
+        dict.fromkeys(
+            item
+            for order in tracker_orders(action)
+            if order.verb in _SHOWS
+            for item in order.items
+            if order.is_plain
+            or order.tracker in trackers
+            or item in known
+            or _is_named(item, named)
+        )
+    )
+
+
+def _is_named(item: str, text: str) -> bool:
+    """Whether `text` names `item` or what it is a part of (``x-1`` of ``x-1.2``)."""
+    whole = re.escape(item)
+    return bool(re.search(rf"(?<![\w-]){whole}(?![\w-]|\.\w)", text)) and not item.isdigit()
+
+
 def task_blocks(
     tasks: Iterable[TaskText], room_tokens: int, counter: TokenCounter
 ) -> tuple[list[str], list[TaskText]]:
     """The texts that fit, newest first, and the tasks they are of; the last one may end early."""
     lines: list[str] = []
     taken: list[TaskText] = []
-    for task in reversed([task for task in tasks if not task.is_done]):
+    for task in reversed(list(tasks)):
         text = f"### {task.item}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
@@ -207,33 +214,6 @@ def task_blocks(
     return lines, taken
 
 
-def rules_of_finished(
-    tasks: Iterable[TaskText], elsewhere: str, room_tokens: int, counter: TokenCounter
-) -> list[str]:
-    """What items that are done ask to stay true, newest item first, as far as there is room.
-
-    Args:
-        tasks: Oldest first; only those that are done count.
-        elsewhere: What is said anyway: the texts of open items.
-        room_tokens: Bound of all together.
-        counter: Measures them.
-    """
-    lines: list[str] = []
-    for task in reversed([task for task in tasks if task.is_done]):
-        head, rules = (
-            f"{task.item}:",
-            [f"- {r}" for r in task.text.split("\n") if r not in elsewhere],
-        )
-        for line in rules:
-            tokens = counter.count_text("\n".join((head, line))) + 1
-            if tokens > room_tokens:
-                continue
-            lines += [head, line] if head else [line]
-            room_tokens -= tokens
-            head = ""
-    return lines
-
-
 def _beginning(text: str, tokens: int, room: int, entry_id: str, counter: TokenCounter) -> str:
     head = text[: len(text) * max(room - 24, 20) // tokens]
     while head and counter.count_text(head) > room - 16:
@@ -241,28 +221,3 @@ def _beginning(text: str, tokens: int, room: int, entry_id: str, counter: TokenC
     mark = f"[... the rest is left out ...] {recall_mark(entry_id)}"
     lines = head.rpartition("\n")[0]
     return f"{lines if 4 * len(lines) > 3 * len(head) else head}\n{mark}"
-
-
-def _item_shown(output: Output) -> str:
-    """The item whose text `output` is; empty where it is none."""
-    action = output.action
-    if action.command:
-        for found in _SHOWS.finditer(_squeezed(action.command)):
-            items = _OF_ITEM.findall(found[3])
-            if items and (found[2] or _is_tracker(found[1])):
-                return items[0]
-        return ""
-    if action.kind == "read":
-        return action.path if _PLAN_FILE.search(action.path) else ""
-    if (
-        action.kind == "other"
-        and _ITEM_TOOL.search(action.tool)
-        and _SHOWING_TOOL.search(action.tool)
-    ):
-        values = [str(v) for v in action.arguments.values() if isinstance(v, str | int)]
-        return next((value for value in values if _OF_ITEM.fullmatch(value)), "")
-    return ""
-
-
-def _is_tracker(program: str) -> bool:
-    return program.rpartition("/")[2] not in _NO_TRACKERS

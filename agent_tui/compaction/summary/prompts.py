@@ -23,9 +23,7 @@ class SummaryPrompt:
         previous_summary: Prose of the summary so far, without what code appends to it.
         focus: What the person asked to pay attention to; may be empty.
         max_tokens: Largest size of the document in tokens.
-        part: Which part of how many this is.
         splits_turn: The end of the conversation is the beginning of a turn that goes on.
-        as_json: The reply is to be a JSON object with the headings as its keys.
         is_short: Say the same in fewer words, for a window that has no room for more.
     """
 
@@ -34,9 +32,7 @@ class SummaryPrompt:
     previous_summary: str
     focus: str
     max_tokens: int
-    part: tuple[int, int] = (1, 1)
     splits_turn: bool = False
-    as_json: bool = False
     is_short: bool = False
 
     @property
@@ -50,21 +46,14 @@ class SummaryPrompt:
         else:
             blocks.append(_FIRST)
         blocks.extend(self._remarks())
-        form = _AS_JSON if self.as_json else _AS_TEXT
         rules = _SHORT_RULES if self.is_short else _RULES
-        blocks.append(rules.format(max_tokens=self.max_tokens, form=form.format(nothing=NOTHING)))
-        blocks.append(self.template.keys if self.as_json else self.template.form)
+        blocks.append(rules.format(max_tokens=self.max_tokens, form=_FORM.format(nothing=NOTHING)))
+        blocks.append(self.template.form)
         return "\n\n".join(blocks)
 
     def _remarks(self) -> list[str]:
         remarks: list[str] = []
-        number, count = self.part
-        if count > 1 and number < count:
-            remarks.append(
-                f"This is part {number} of {count} of the conversation; the rest follows later. "
-                "What looks unfinished here may be finished there."
-            )
-        if self.splits_turn and number == count:
+        if self.splits_turn:
             remarks.append(
                 "The conversation ends in the middle of a turn. The agent keeps the rest of that "
                 "turn word for word, so say what was asked, done and found up to this point, and "
@@ -112,12 +101,8 @@ _SHORT_RULES = """\
 {form}
 Copy paths, names, commands and errors exactly. At most {max_tokens} tokens."""
 
-_AS_TEXT = """\
+_FORM = """\
 Use the form below with exactly these headings in this order. An empty section says {nothing}."""
-
-_AS_JSON = """\
-Reply with one JSON object that has exactly the keys below in this order. Each value is a string,
-  the notes for that heading, one line per item; {nothing} if there are none."""
 
 
 def prompt_words(template: Template) -> str:
@@ -129,30 +114,22 @@ def prompt_words(template: Template) -> str:
         _SHORT_UPDATE,
         _RULES,
         _SHORT_RULES,
-        _AS_TEXT,
-        _AS_JSON,
+        _FORM,
     )
-    return "\n".join((*parts, template.form, template.keys))
+    return "\n".join((*parts, template.form))
 
 
-def reminder(problem: str, template: Template, max_tokens: int, *, as_json: bool = False) -> str:
+def reminder(problem: str, template: Template, max_tokens: int) -> str:
     """Added to the same request after a reply that could not be used.
 
     Args:
         problem: What was wrong with it, as a clause: "it was empty".
         template: The form asked for.
         max_tokens: Largest size of the document in tokens.
-        as_json: The reply is to be a JSON object.
     """
-    if as_json:
-        kind, parts = "one JSON object", "keys"
-        names = [section.title for section in template.writable]
-    else:
-        kind, parts = "plain text", "headings"
-        names = [section.heading for section in template.sections]
-    listed = ", ".join(f'"{name}"' for name in names)
+    listed = ", ".join(f'"{section.heading}"' for section in template.sections)
     return (
-        f"Your last reply was unusable: {problem}. Reply with the notes as {kind} and nothing "
-        f"else: no tool call, no remark before or after. All of these {parts} must be there: "
+        f"Your last reply was unusable: {problem}. Reply with the notes as plain text and nothing "
+        "else: no tool call, no remark before or after. All of these headings must be there: "
         f"{listed}. Stay under {max_tokens} tokens."
     )

@@ -1,9 +1,8 @@
-"""The document of a summary as it is kept: a model's, the same completed, or one by code."""
+"""The document of a summary as it is kept: a model's, or one by code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.summary.fallback import LogFacts, complete_summary
 from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.summary.templates import NOTHING, Slot, Template
 from agent_tui.compaction.summary.validate import fit_to_tokens
@@ -25,11 +24,8 @@ class Prose:
 def finished_prose(
     written: WrittenSummary | None,
     failures: Sequence[str],
-    log_facts: LogFacts | None,
     *,
     template: Template,
-    counter: TokenCounter,
-    max_tokens: int,
     without_model: Callable[[], str],
 ) -> Prose:
     """What becomes of a model's summary, or of there being none.
@@ -37,44 +33,27 @@ def finished_prose(
     Args:
         written: The model's document; None when there is none.
         failures: What went wrong on the way, one clause each.
-        log_facts: What a thin document is completed from; None where that stands beside it.
         template: The form.
-        counter: Measures the result.
-        max_tokens: Its largest size.
         without_model: What takes the document's place where no model wrote one.
     """
     if written is None:
         why = f": {'; '.join(failures)}" if failures else ""
         return Prose(without_model(), f"Summary written without a model{why}.", None)
     name, problem = written.model.name, written.problem
-    if log_facts is None:  # the first try failed for what is said of the summary anyway
-        failures = [failure for failure in failures if failure != f"{name}: {problem}"]
-    reasons = _in_brackets(failures)
+    failures = [failure for failure in failures if failure != f"{name}: {problem}"]
     remarks: list[str] = []
-    text, from_log = written.text, ()
-    if log_facts is None:
-        text = _without_empty_sections(text, template)
-        if problem:
-            remarks.append(f"The summary by {name} is incomplete: {problem}.")
-    elif problem or written.left_out:
-        completed = complete_summary(
-            text, log_facts, template=template, counter=counter, max_tokens=max_tokens
-        )
-        text, from_log = completed.text, completed.from_log
-    if from_log:
-        remarks.append(f"Summary completed from the session log: {', '.join(from_log)}{reasons}.")
-    elif failures:
-        remarks.append(f"Summarised by {name}{reasons}.")
+    others = f" ({'; '.join(failures)})" if failures else ""
+    if problem:
+        remarks.append(f"The summary by {name} is incomplete: {problem}{others}.")
+    elif others:
+        remarks.append(f"Summarised by {name}{others}.")
     if written.left_out:
         remarks.append(
             f"{written.left_out} messages, oldest tool results first, did not fit in the context "
             f"window of {name}."
         )
+    text = _without_empty_sections(written.text, template)
     return Prose(text, " ".join(remarks), written)
-
-
-def _in_brackets(failures: Sequence[str]) -> str:
-    return f" ({'; '.join(failures)})" if failures else ""
 
 
 def _without_empty_sections(document: str, template: Template) -> str:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent_tui.messages import JsonObject
-
 TemplateName: TypeAlias = Literal["structured", "seven-section"]
 
 Slot: TypeAlias = Literal[
@@ -61,28 +59,6 @@ class Template:
     def writable(self) -> tuple[Section, ...]:
         """The sections that have text of their own."""
         return tuple(section for section in self.sections if not section.is_group)
-
-    def schema(self, max_chars: int) -> JsonObject:
-        """A JSON schema for a reply that holds the document: one string for each heading.
-
-        Args:
-            max_chars: Bound of each string, so that a model that never stops does stop.
-        """
-        titles = [section.title for section in self.writable]
-        return {
-            "type": "object",
-            "properties": {title: {"type": "string", "maxLength": max_chars} for title in titles},
-            "required": list(titles),
-            "additionalProperties": False,
-        }
-
-    @property
-    def keys(self) -> str:
-        """The form for a reply that is a JSON object, as the model is shown it."""
-        return "\n".join(
-            f'"{section.title}": {" / ".join(section.guide.split(chr(10)))}'
-            for section in self.writable
-        )
 
     @property
     def form(self) -> str:

@@ -7,11 +7,10 @@ from typing import TypeAlias
 
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.degeneration import (
-    PromptEcho,
-    copied_sections,
+    is_echo,
+    is_noise,
     is_repetitive,
     says_nothing,
-    without_repetition,
 )
 from agent_tui.compaction.summary.prompts import prompt_words
 from agent_tui.compaction.summary.reply import plain_text, section_bodies
@@ -75,16 +74,16 @@ class SummaryJudge:
         self._source = source
         self._counter = counter
         self._max_tokens = max_tokens
-        self._echo = PromptEcho(prompt_words(template))
+        self._prompt = prompt_words(template)
 
     def judge(self, reply: ModelReply) -> Judgement:
         """The document in `reply` in exactly the form of the template, or what is wrong.
 
         Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off
-        and headings that are not core are added as ``(none)``. What the prompt said and what
-        goes round in circles is left out. Refused is what calls a tool, says nothing, or is
-        about something else; thin is what was cut off, lacks a core section or the goal, or is
-        far too short for what it stands for.
+        and headings that are not core are added as ``(none)``. Sections that say the prompt back,
+        go round in circles or are noise are left out. Refused is what calls a tool, says nothing,
+        or names mostly files that never occurred; thin is what was cut off, lacks a core section or
+        the goal, or is far too short for what it stands for.
         """
         if reply.called_tools or reply.finish == "toolUse":
             return RefusedSummary("it called a tool")
@@ -95,9 +94,7 @@ class SummaryJudge:
             return RefusedSummary(self._why_no_sections(reply))
         if reply.finish == "length":
             bodies = _without_the_cut(bodies)
-        useful = without_repetition(
-            {h: self._echo.removed_from(body) for h, body in bodies.items()}
-        )
+        useful = {heading: "" if self._is_no_use(b) else b for heading, b in bodies.items()}
         problem = self._why_useless(bodies, useful)
         if problem:
             return RefusedSummary(problem)
@@ -134,18 +131,19 @@ class SummaryJudge:
 
     def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
         """What is wrong with all of it; empty if some of it is of use."""
-        if is_repetitive(_joined(bodies)) or copied_sections(bodies) > _FORGIVEN_COPIES:
+        said = [body.strip() for body in bodies.values() if not says_nothing(body)]
+        if is_repetitive(_joined(bodies)) or len(said) - len(set(said)) > _FORGIVEN_COPIES:
             return "it repeated itself"
         text = _joined(useful)
         if not text:
-            written = [body for body in bodies.values() if not says_nothing(body)]
-            return "it only repeated the form and its rules" if written else "it said nothing"
-        if not self._source.is_relevant(text):
-            return "it was not about this conversation"
+            return "it only repeated the form and its rules" if said else "it said nothing"
         if invented := self._source.invented_paths(text):
             shown = ", ".join(invented[:_SHOWN_PATHS])
             return f"most files it named do not occur in the conversation, such as {shown}"
         return ""
+
+    def _is_no_use(self, body: str) -> bool:
+        return is_noise(body) or is_repetitive(body) or is_echo(body, self._prompt)
 
     def _missing(self, bodies: Mapping[str, str]) -> tuple[str, ...]:
         """Core sections without a body, and the goal's where it says that there is none."""

@@ -1,4 +1,4 @@
-"""One model writing a summary: the conversation folded chunk by chunk into one document."""
+"""One model writing a summary."""
 
 import asyncio
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from agent_tui.compaction.summary.validate import (
     ThinSummary,
     fit_to_tokens,
 )
-from agent_tui.compaction.transcript.chunks import MOST_PARTS, Transcript, split_transcript
+from agent_tui.compaction.transcript.bounded import bounded_transcript
 from agent_tui.errors import CompactionError
-from agent_tui.messages import JsonObject, Message
+from agent_tui.messages import Message
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.tokens import TokenCounter
 
@@ -27,16 +27,10 @@ _INPUT_SHARE = 0.75
 """Our token estimates were up to 30 % under a provider's count on real sessions."""
 
 _MOST_HALVINGS = 4
-_LEAST_PART_TOKENS = 200
+_LEAST_ROOM_TOKENS = 200
 
 _FRAME_PARTS = 4
 """The prompt around the conversation may take this part of the window; else it is shortened."""
-
-_CHARS_PER_TOKEN = 3
-"""A low figure, so that what a schema allows does not run into the output limit."""
-
-_SCHEMA_CHARS = (100, 1_900)
-"""Bounds of one section under a schema: llama.cpp refuses more than about 2,000 repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +89,12 @@ class SummaryWriter:
         self._tracker = tracker
         tracker.begin()
         self._judge = SummaryJudge(job.template, job.source, counter, job.max_tokens)
-        self._schema = self._reply_schema() if model.info.takes_schema else None
         self._focus = shorten_middle(job.focus, max(model.info.window // 2, 200))
         self._is_short = False
-        self._largest_part_tokens = 0
         self.left_out = 0
 
     async def run(self) -> AcceptedSummary | ThinSummary:
-        """The document; smaller parts are tried when the model's window proves smaller.
+        """The document; less is shown when the model's window proves smaller.
 
         Raises:
             ProviderError: a request failed.
@@ -110,24 +102,31 @@ class SummaryWriter:
         """
         room = await asyncio.to_thread(self._choose_wording)
         for _ in range(_MOST_HALVINGS):
+            shown = await self._conversation(room)
             try:
-                return await self._fold(room)
+                return await self._write(shown)
             except ProviderError as error:
-                if error.kind != "context_overflow" or room <= _LEAST_PART_TOKENS:
+                if error.kind != "context_overflow" or room <= _LEAST_ROOM_TOKENS:
                     raise
-                room = max(min(room, self._largest_part_tokens) // 2, _LEAST_PART_TOKENS)
-        return await self._fold(room)
+                size = await asyncio.to_thread(self._counter.count_text, shown)
+                room = max(min(room, size) // 2, _LEAST_ROOM_TOKENS)
+        return await self._write(await self._conversation(room))
+
+    async def _conversation(self, room: int) -> str:
+        made = await asyncio.to_thread(bounded_transcript, self._job.messages, self._counter, room)
+        self.left_out = made.left_out
+        return made.text
 
     def _choose_wording(self) -> int:
         """Choose the wording; tokens of conversation that fit into one request beside it."""
         self._is_short = self._frame_tokens() > self._info.window // _FRAME_PARTS
-        taken = self._output_tokens + self._frame_tokens() + self._job.max_tokens
-        return max(int((self._info.window - taken) * _INPUT_SHARE), _LEAST_PART_TOKENS)
+        taken = self._output_tokens + self._frame_tokens()
+        return max(int((self._info.window - taken) * _INPUT_SHARE), _LEAST_ROOM_TOKENS)
 
     def _frame_tokens(self) -> int:
         """Tokens of a request without conversation and summary, the reminder included."""
-        prompt = self._prompt("", "x", (1, MOST_PARTS)).text
-        again = reminder("", self._job.template, 0, as_json=self._schema is not None)
+        prompt = self._prompt("").text
+        again = reminder("", self._job.template, 0)
         return self._counter.count_text(SYSTEM_PROMPT + prompt + again)
 
     @property
@@ -137,63 +136,23 @@ class SummaryWriter:
         limits = [limit for limit in (self._info.max_output, self._info.window // 4) if limit > 0]
         return min([wanted, *limits])
 
-    def _reply_schema(self) -> JsonObject:
-        """Bounds that let all sections be written, whatever the first of them say.
-
-        One may have twice its equal share of the document's size, but no more than its share of
-        the room for output.
-        """
-        count = len(self._job.template.writable)
-        share = 2 * self._job.max_tokens // count
-        chars = _CHARS_PER_TOKEN * min(share, self._output_tokens // count)
-        lowest, highest = _SCHEMA_CHARS
-        return self._job.template.schema(min(max(chars, lowest), highest))
-
-    async def _fold(self, room: int) -> AcceptedSummary | ThinSummary:
-        transcript = await asyncio.to_thread(self._transcript, room)
-        parts = transcript.parts
-        outcome: AcceptedSummary | ThinSummary | None = None
-        for number, part in enumerate(parts, start=1):
-            previous = outcome.text if outcome is not None else self._job.previous_prose
-            outcome = await self._write(part, previous, (number, len(parts)))
-        assert outcome is not None
-        return outcome
-
-    def _transcript(self, room: int) -> Transcript:
-        transcript = split_transcript(self._job.messages, self._counter, room)
-        self._largest_part_tokens = max(map(self._counter.count_text, transcript.parts))
-        self.left_out = transcript.left_out
-        return transcript
-
-    def _prompt(self, conversation: str, previous: str, part: tuple[int, int]) -> SummaryPrompt:
+    def _prompt(self, conversation: str) -> SummaryPrompt:
         job = self._job
         return SummaryPrompt(
             template=job.template,
             conversation=conversation,
-            previous_summary=previous,
+            previous_summary=job.previous_prose,
             focus=self._focus,
             max_tokens=job.wanted_tokens,
-            part=part,
             splits_turn=job.splits_turn,
-            as_json=self._schema is not None,
             is_short=self._is_short,
         )
 
-    async def _write(
-        self, conversation: str, previous: str, part: tuple[int, int]
-    ) -> AcceptedSummary | ThinSummary:
-        """One document; after a reply that cannot stand the model is reminded once.
-
-        A thin one is good enough for a part that others follow.
-        """
-        number, count = part
-        phase = "summarising" if count == 1 else f"summarising {number}/{count}"
-        outcome = await self._ask(conversation, previous, part, phase)
-        is_draft = number < count and isinstance(outcome, ThinSummary)
-        if not (isinstance(outcome, AcceptedSummary) or is_draft):
-            again = await self._ask(
-                conversation, previous, part, f"{phase}, retrying", problem=outcome.problem
-            )
+    async def _write(self, conversation: str) -> AcceptedSummary | ThinSummary:
+        """One document; after a reply that cannot stand the model is reminded once."""
+        outcome = await self._ask(conversation, "summarising")
+        if not isinstance(outcome, AcceptedSummary):
+            again = await self._ask(conversation, "summarising, retrying", problem=outcome.problem)
             outcome = min(again, outcome, key=_rank)
         match outcome:
             case RefusedSummary(problem=problem):
@@ -205,36 +164,15 @@ class SummaryWriter:
             case AcceptedSummary():
                 return outcome
 
-    async def _ask(
-        self,
-        conversation: str,
-        previous: str,
-        part: tuple[int, int],
-        phase: str,
-        *,
-        problem: str = "",
-    ) -> Judgement:
-        """What came back, judged; a server that does not take the schema is asked without."""
-        has_schema = self._schema is not None
-        prompt = self._prompt(conversation, previous, part).text
+    async def _ask(self, conversation: str, phase: str, *, problem: str = "") -> Judgement:
+        """What came back, judged."""
+        prompt = self._prompt(conversation).text
         if problem:
-            job = self._job
-            remark = reminder(problem, job.template, job.wanted_tokens, as_json=has_schema)
-            prompt = f"{prompt}\n\n{remark}"
-        try:
-            request = text_request(
-                self._model,
-                prompt,
-                system=SYSTEM_PROMPT,
-                max_output_tokens=self._output_tokens,
-                schema=self._schema,
-            )
-            reply = await self._client.ask(request, phase, self._tracker)
-        except ProviderError as error:
-            if error.kind != "bad_request" or not has_schema:
-                raise
-            self._schema = None
-            return await self._ask(conversation, previous, part, phase, problem=problem)
+            prompt += f"\n\n{reminder(problem, self._job.template, self._job.wanted_tokens)}"
+        request = text_request(
+            self._model, prompt, system=SYSTEM_PROMPT, max_output_tokens=self._output_tokens
+        )
+        reply = await self._client.ask(request, phase, self._tracker)
         return await asyncio.to_thread(self._judge.judge, reply)
 
     def _fitted(self, document: str) -> str:

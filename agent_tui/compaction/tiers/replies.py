@@ -1,6 +1,5 @@
 """Shortening old replies: the arguments of their calls, in their form, and the text beside."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -29,12 +28,6 @@ class TextLimits:
     max_tokens: int
     end_tokens: int
 
-    def saving(self, tokens: float) -> float:
-        """Tokens that go from a text of that size, about."""
-        if tokens <= self.max_tokens:
-            return 0
-        return max(tokens - 2 * self.end_tokens - REMARK_TOKENS, 0)
-
 
 @dataclass(frozen=True, slots=True)
 class ReplyLimits:
@@ -51,24 +44,6 @@ class ReplyLimits:
 def without_thinking(message: AssistantMessage) -> tuple[TextContent | ToolCall, ...]:
     """The text and the calls of a reply, in their order."""
     return tuple(part for part in message.content if not isinstance(part, ThinkingContent))
-
-
-def expected_tokens(message: AssistantMessage, tokens: int, limits: ReplyLimits) -> int:
-    """What `shorter_reply` would leave of a reply that has `tokens` without its thinking.
-
-    A guess from the lengths of the texts alone.
-    """
-    notes = [len(part.text) for part in message.content if isinstance(part, TextContent)]
-    calls = [part for part in message.content if isinstance(part, ToolCall)]
-    written = [chars for call in calls for chars in _lengths(call.arguments)]
-    listed = written
-    if len(written) > _LONGEST_LIST:
-        listed = [chars for call in calls for chars in _lengths(_ends_of_lists(call.arguments))]
-    tokens_a_char = tokens / max(sum(notes) + sum(written), 1)
-    saving = (sum(written) - sum(listed)) * tokens_a_char
-    saving += sum(limits.note.saving(chars * tokens_a_char) for chars in notes)
-    saving += sum(limits.argument.saving(chars * tokens_a_char) for chars in listed)
-    return tokens - int(saving)
 
 
 def shorter_reply(
@@ -134,18 +109,3 @@ def _ends_of_lists(arguments: JsonObject) -> JsonObject:
                 return value
 
     return {key: ends(value) for key, value in arguments.items()}
-
-
-def _lengths(value: JsonValue) -> Iterator[int]:
-    """Characters of every text and number in `value`."""
-    match value:
-        case str():
-            yield len(value)
-        case list():
-            for item in value:
-                yield from _lengths(item)
-        case dict():
-            for item in value.values():
-                yield from _lengths(item)
-        case _:
-            yield len(str(value))

@@ -10,7 +10,6 @@ from agent_tui.compaction.tiers.replies import (
     REMARK_TOKENS,
     ReplyLimits,
     TextLimits,
-    expected_tokens,
     shorter_reply,
 )
 from agent_tui.messages import (
@@ -81,9 +80,11 @@ def propose_shorter_reply(
     """The edit that shortens a reply with calls and strips its thinking."""
     tokens = unit.written_tokens - unit.thinking_tokens
     if tokens > limits.argument.max_tokens and message.tool_calls:
-        expected = expected_tokens(message, tokens, limits)
-        make = partial(shorter_reply, message, limits, unit.entry_id, counter)
-        yield Proposal(unit, tier, expected, make)
+        shorter = shorter_reply(message, limits, unit.entry_id, counter)
+        if shorter != message.content:
+            left = message.model_copy(update={"content": shorter})
+            size = counter.count_message(left) + unit.id_tokens
+            yield Proposal(unit, tier, size, lambda: shorter, is_exact=True)
 
 
 def _shorter_output(

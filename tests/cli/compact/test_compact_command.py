@@ -156,6 +156,14 @@ def test_a_smaller_window_and_a_lower_target_leave_less(
     assert least["tokens_after"] < narrow["tokens_after"]
 
 
+def test_the_target_is_of_the_window_that_the_settings_mean(
+    capsys: pytest.CaptureFixture[str], session: Path
+) -> None:
+    argv = [str(session), "--model", "none", "--window", "1000000", "--target", "0.0001"]
+    assert run_command(argv) == 0
+    assert "Still above the target of 12 tokens." in capsys.readouterr().err
+
+
 def test_the_format_can_be_named_where_it_cannot_be_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -189,14 +189,6 @@ def test_interruptions_and_bare_exit_codes_are_no_errors(output: str):
     assert ledger(talk.path).errors == ()
 
 
-def test_commands_are_distinct_and_newest_first():
-    talk = Talk()
-    for command in ("ls", "pytest -q", "ls"):
-        talk.tool("bash", {"command": command})
-    talk.bash("git diff")
-    assert ledger(talk.path).commands == ("git diff", "ls", "pytest -q")
-
-
 def test_open_todos_come_from_the_newest_plan():
     talk = Talk()
     call = ToolCall(id="t", name="todo")
@@ -213,19 +205,6 @@ def test_open_todos_come_from_the_newest_plan():
     )
     assert ledger(talk.path).open_todos == ("now (in progress)", "later")
     assert ledger((), Ledger(open_todos=("carried",))).open_todos == ("carried",)
-
-
-def test_what_the_person_agreed_to_is_a_decision_with_its_question():
-    talk = Talk()
-    talk.user("how?")
-    talk.reply("Two ways. Should I use the lexer from tokens.py?")
-    talk.user("yes")
-    talk.user("go with option b, and keep the old module for now, please, until the release")
-    talk.user("ok, now read the whole README and tell me what could be made shorter in there")
-    assert ledger(talk.path).decisions == (
-        "go with option b, and keep the old module for now, please, until the release",
-        "yes (asked: Should I use the lexer from tokens.py?)",
-    )
 
 
 def test_building_it_again_over_what_it_was_built_from_changes_nothing():
@@ -258,9 +237,21 @@ def test_a_compaction_without_a_ledger_has_everything_read():
     assert unrecorded_entries(talk.path) == talk.path
 
 
-def test_a_question_that_begins_like_consent_is_no_decision():
+def test_files_that_a_command_removed_are_listed_no_more():
     talk = Talk()
-    talk.user("Mend the parser.")
-    talk.reply("Shall I rewrite it?")
-    talk.user("ok, but why?")
-    assert ledger(talk.path).decisions == ()
+    talk.tool("write", {"path": "src/old/a.py", "content": "x"}, "Wrote.")
+    talk.tool("write", {"path": "src/b.py", "content": "x"}, "Wrote.")
+    talk.tool("read", {"path": "notes.txt"}, "x")
+    talk.tool("bash", {"command": "git rm -r src/old && rm notes.txt && mv src/b.py src/c.py"}, "")
+    made = ledger(talk.path)
+    assert (made.read_files, made.modified_files) == ((), ("src/c.py",))
+    talk.tool("bash", {"command": "rm src/c.py"}, "rm: denied", is_error=True)
+    assert ledger(talk.path).modified_files == ("src/c.py",)
+
+
+def test_a_file_that_is_written_anew_after_it_was_removed_is_listed():
+    talk = Talk()
+    talk.tool("bash", {"command": "rm -f a.py; cat > a.py <<'EOF'\nx\nEOF"}, "")
+    assert ledger(talk.path).modified_files == ("a.py",)
+    talk.tool("bash", {"command": "cat > b.py <<'EOF'\nx\nEOF\npython b.py; rm b.py"}, "")
+    assert ledger(talk.path).modified_files == ("a.py",)

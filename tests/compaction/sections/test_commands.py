@@ -3,7 +3,6 @@
 import pytest
 
 from agent_tui.compaction.sections.commands import (
-    Run,
     commands_run,
     covers_all,
     is_looking_around,
@@ -14,28 +13,26 @@ from tests.compaction.sections.scene import ran
 
 
 @pytest.mark.parametrize(
-    ("command", "program", "task", "targets"),
+    ("command", "words", "targets"),
     [
-        ("pytest", "pytest", set(), set()),
-        ("pytest -q tests/a.py", "pytest", set(), {"tests/a.py"}),
-        ("cd sub && pytest tests/a.py", "pytest", set(), {"tests/a.py"}),
-        ("set -e; source .venv/bin/activate; pytest", "pytest", set(), set()),
-        ("FOO=1 timeout 60 python -m pytest a.py", "pytest", set(), {"a.py"}),
-        ("uv run pytest a.py", "pytest", set(), {"a.py"}),
-        (".venv/bin/python -m pytest a.py", "pytest", set(), {"a.py"}),
-        ("sudo /usr/bin/make install", "make", {"install"}, set()),
-        ("npm run build", "npm", {"run", "build"}, set()),
-        ("npx tsc --noEmit", "tsc", set(), set()),
-        ("pytest a.py 2>&1 | tail -5", "pytest", set(), {"a.py"}),
-        ("git commit -m 'x'", "git", {"commit", "x"}, set()),
-        ("python - <<'EOF'\nimport a.b\nEOF", "python", set(), set()),
-        ("", "", set(), set()),
+        ("pytest", "pytest", set()),
+        ("pytest -q tests/a.py", "pytest", {"tests/a.py"}),
+        ("set -e; source .venv/bin/activate; cd sub && pytest", "pytest", set()),
+        ("FOO=1 timeout 60 python3 -m pytest a.py", "timeout python3 pytest", {"a.py"}),
+        ("sudo /usr/bin/make -j 4 install 2>&1 | tail -5", "make install", set()),
+        ("npx tsc --noEmit", "npx tsc", set()),
+        ("git commit -m 'x'", "git commit", set()),
+        ("git commit -m 'x and y'", "git commit", {"-"}),
+        ("python - <<'EOF'\nimport a.b\nEOF", "python", {"-"}),
+        ("python <<'EOF'\nimport a.b\nEOF", "python", {"-"}),
     ],
 )
-def test_the_run_is_told_without_folders_wrappers_options_and_pipes(
-    command: str, program: str, task: set[str], targets: set[str]
+def test_a_run_is_told_by_its_words_and_targets(
+    command: str, words: str, targets: set[str]
 ) -> None:
-    assert runs_of(command)[0] == Run(program, frozenset(task), frozenset(targets))
+    runs = runs_of(command)
+    assert (runs[0].words, runs[0].targets) == (tuple(words.split()), targets)
+    assert runs_of("") == ()
 
 
 @pytest.mark.parametrize(
@@ -49,6 +46,9 @@ def test_the_run_is_told_without_folders_wrappers_options_and_pipes(
         ("go test ./...", "go test ./pkg"),
         ("npm run build", "npm run build"),
         ("python a.py", "python a.py"),
+        ("python3 a.py", "python a.py"),
+        ("npm run test", "npm test"),
+        ("git commit -m 'another text'", "git commit -m 'some text'"),
     ],
 )
 def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) -> None:
@@ -65,6 +65,7 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
         ("ruff check a.py", "pytest a.py"),
         ("npm run build", "npm test"),
         ("make lint", "make test"),
+        ("make", "make test"),
         ("python - <<'EOF'\nprint(1)\nEOF", "python a.py"),
         ("python a.py", "python b.py"),
     ],
@@ -154,7 +155,6 @@ def test_signs_in_quotes_begin_no_other_program(command: str) -> None:
 
 def test_a_text_given_to_an_interpreter_is_no_target() -> None:
     failed = runs_of("npx tsx -e \"import { a } from './src/gone.js'\"")
-    assert failed == (Run("tsx"),)
     assert covers_all(runs_of("npx tsx -e 'console.log(1)'"), failed)
     assert not covers_all(runs_of("npx tsx src/cli.ts"), failed)
 

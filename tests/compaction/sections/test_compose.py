@@ -25,6 +25,7 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
+from agent_tui.compaction.sections.files import shown_files
 from agent_tui.messages import FileTouches, JsonObject
 from agent_tui.sessions.entries import Entry, Handover, Ledger
 from agent_tui.tokens import TokenCounter
@@ -81,10 +82,16 @@ def text_of(sections: Sections) -> str:
     return "\n\n".join((sections.before_prose, sections.after_prose, sections.lists))
 
 
+def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
+    """All sections, the files among them."""
+    sections = make_sections(record, room, counter)
+    return sections.with_files(shown_files(record.files, int(FILES_SHARE * room), counter))
+
+
 def test_each_section_says_its_part_in_the_order_of_what_changes_least(
     counter: TokenCounter,
 ) -> None:
-    found = blocks(text_of(make_sections(record_of(work().path), 10_000, counter)))
+    found = blocks(text_of(made(record_of(work().path), 10_000, counter)))
     assert list(found) == [
         "said-by-the-person",
         "task-text",
@@ -163,7 +170,7 @@ def test_every_section_keeps_to_its_share_and_uses_most_of_it(
 ) -> None:
     talk = long_work()
     record = record_of(talk.path)
-    sections = make_sections(record, room, counter)
+    sections = made(record, room, counter)
     found = {tag: counter.count_text(body) for tag, body in blocks(text_of(sections)).items()}
     for tag, share in SHARES.items():
         most = max(share * room, min(LEAST.get(tag, 0), 2 * share * room))
@@ -232,11 +239,11 @@ def test_the_way_is_of_what_lies_before_the_cut(counter: TokenCounter) -> None:
 def test_a_child_session_says_what_its_parent_said(counter: TokenCounter) -> None:
     talk = work()
     record = record_of(talk.path)
-    sections = make_sections(record, 10_000, counter)
+    sections = made(record, 10_000, counter)
     way, lines = way_block(record, frozenset(e.id for e in talk.entries), 1_000, counter)
     handover = handover_of(record, sections, lines, talk.entries[-1].id)
     child = read_work((), record.ledger, handover, FOLDERS)
-    again = make_sections(child, 10_000, counter)
+    again = made(child, 10_000, counter)
     assert text_of(again) == text_of(sections)
     assert way_block(child, frozenset(), 1_000, counter)[0] == way
 
@@ -245,13 +252,13 @@ def test_what_a_child_kept_of_its_parent_counts_once(counter: TokenCounter) -> N
     """The copies at the beginning of a child are known to its parent's record already."""
     talk = work()
     record = record_of(talk.path)
-    sections = make_sections(record, 10_000, counter)
+    sections = made(record, 10_000, counter)
     last = talk.entries[-1].id
     handover = handover_of(record, sections, (), last)
     kept = Talk(entries=list(talk.entries[-4:]), prefix="later")
     run(kept, "pytest tests/b.py", "1 passed")
     child = read_work(kept.path, record.ledger, handover, FOLDERS)
-    found = blocks(text_of(make_sections(child, 10_000, counter)))
+    found = blocks(text_of(made(child, 10_000, counter)))
     assert "open-errors" not in found
     assert found["commands-run"] == "$ make docs\n$ pytest tests/b.py"
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"

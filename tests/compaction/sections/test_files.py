@@ -297,7 +297,7 @@ def shown_paths(files: list[FileState], room: int, counter: TokenCounter) -> lis
     return [file.path for file in shown_files(files, room, counter, None)]
 
 
-def test_changed_files_are_shown_then_those_read_often_and_no_others(
+def test_changed_files_and_those_read_often_are_shown_the_newest_first_and_no_others(
     counter: TokenCounter,
 ) -> None:
     files = files_after(
@@ -308,8 +308,8 @@ def test_changed_files_are_shown_then_those_read_often_and_no_others(
     )
     shown = shown_files(files, 1_000, counter, None)
     assert [file.text for file in shown] == [
-        "### changed.py (changed; whole)\nx = 1",
         "### often.py (read 2 times; whole)\ny = 1",
+        "### changed.py (changed; whole)\nx = 1",
     ]
     assert all(file.is_whole for file in shown)
 

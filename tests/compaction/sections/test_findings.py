@@ -125,3 +125,9 @@ def test_only_the_newest_four_hundred_are_handed_on() -> None:
 
 def test_the_reasons_of_a_plan_that_was_handed_over_count() -> None:
     assert all_findings(called(("ExitPlanMode", {"plan": f"1. {WHY}"}, "Approved."))) == (WHY,)
+
+
+def test_three_dots_end_no_sentence() -> None:
+    text = "It waits for the lock... and then stops, because nobody frees it. Next."
+    assert reasons_in(text) == [text.removesuffix(" Next.")]
+    assert first_sentence(text, 200) == text.removesuffix(" Next.")

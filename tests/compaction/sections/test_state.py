@@ -55,16 +55,22 @@ def test_the_plan_of_a_tool_that_calls_it_a_plan_is_read() -> None:
 
 def test_items_stand_by_their_last_state_with_the_title_they_were_shown_with() -> None:
     state = state_of(
+        ("bd show bd-1", "[ ] bd-1 - The parser drops a token\nDepends on bd-2: Another", 0),
         ("bd update bd-1 --status in_progress", "Updated bd-1", 0),
-        ("bd list", "[ ] bd-1 - The parser drops a token\n[ ] bd-9 Another one here", 0),
         ("bd close bd-2", "Closed bd-2", 0),
         ("bd reopen bd-3", "Reopened bd-3: Slow start up", 0),
     )
-    assert in_progress_lines(state) == [
-        "- [ ] bd-1: P1] The parser drops a token (in progress)"
-    ] or (in_progress_lines(state) == ["- [ ] bd-1: The parser drops a token (in progress)"])
+    assert in_progress_lines(state) == ["- [ ] bd-1: The parser drops a token (in progress)"]
     assert done_lines(state) == ["- [x] bd-2"]
     assert pending_lines(state) == ["bd-3: Slow start up"]
+
+
+def test_a_line_of_another_output_that_names_an_item_is_no_title() -> None:
+    state = state_of(
+        ("bd close bd-2", "Closed bd-2", 0),
+        ("git log", "1a2b3c4 bd-2 was harder than it seemed", 0),
+    )
+    assert done_lines(state) == ["- [x] bd-2"]
 
 
 def test_a_later_state_takes_the_place_of_an_earlier_one() -> None:

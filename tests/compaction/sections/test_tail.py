@@ -233,3 +233,30 @@ def test_what_the_person_said_is_never_shortened(counter: TokenCounter) -> None:
     talk.user("And now?")
     assert tail_of(ended(talk), counter).edits == {}
     assert filled(talk, counter, 300) is None
+
+
+def test_what_must_stay_whole_is_not_cut_and_a_plan_is_no_text_that_a_call_wrote(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "bd show bd-1"}, OUTPUT)
+    live = read_live(talk.path, counter)
+    plain, last = Tail(live.tokens, {}), len(live.entries)
+    whole = frozenset({result_id(talk)})
+    ended(talk)
+    assert editor(talk, counter).filled(live, plain, 0, last, 800, whole) is None
+    plan = begun()
+    plan.tool("plan", {"plan": TEXT}, "ok")
+    assert filled(ended(plan), counter, 400) is None
+
+
+def test_what_was_shortened_does_not_stay_unchanged(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    view = result_id(talk)
+    tail = tail_of(ended(talk), counter, ("src/a.py",))
+    live = read_live(talk.path, counter)
+    everything = {entry.id for entry in live.entries}
+    assert editor(talk, counter).unchanged(live, tail, 0) == everything - {view}
+    later = Talk(entries=list(seen(talk, tail)))
+    assert editor(later, counter).unchanged(live, Tail(tail.tokens, {}), 0) == everything - {view}

@@ -3,20 +3,17 @@
 import pytest
 
 from agent_tui.approved_plan import approving_message
-from agent_tui.compaction.sections.history import Said
+from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.task import (
-    ItemChange,
-    item_changes,
-    rules_in,
-    rules_of_finished,
     task_blocks,
     task_texts,
+    tracker_orders,
 )
 from agent_tui.compaction.tiers.outputs import run_action
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
-from tests.compaction.sections.scene import called, ran
+from tests.compaction.sections.scene import begun, called, ran, run
 
 TEXT = "The parser drops the last token of a line.\nExpected: it is kept.\nSeen: it is gone.\n"
 
@@ -32,17 +29,49 @@ TEXT = "The parser drops the last token of a line.\nExpected: it is kept.\nSeen:
         ("jira issue view ABC-12", "ABC-12"),
         ("bd show bd-12", "bd-12"),
         ("cd sub && bd show bd-a1.2", "bd-a1.2"),
-        ("git-bug bug show abcdef1", "abcdef1"),
-        ("git bug show abcdef1", "abcdef1"),
         ("./tools/tracker show 16", "16"),
-        ("LANG=C tk show tk-5", "tk-5"),
+        ("LANG=C tk show tk-5 2>&1 | head -50", "tk-5"),
     ],
 )
 def test_an_item_that_a_tracker_shows_is_known_by_the_shape_of_the_command(
     command: str, item: str
 ) -> None:
-    (task,) = task_texts(ran((command, TEXT, 0)))
+    used = [(f"{program} close 99", "", 0) for program in ("bd", "./tools/tracker", "tk")]
+    (task,) = task_texts(ran(*used, (command, TEXT, 0)))
     assert (task.item, task.text) == (item, TEXT.strip())
+
+
+def shown(command: str, said: str) -> list[str]:
+    talk = begun(said)
+    run(talk, command, TEXT)
+    return [task.item for task in task_texts(read_history(talk.path))]
+
+
+@pytest.mark.parametrize(
+    ("said", "items"),
+    [("Work on bd-12.", ["bd-12"]), ("Work on bd-1 and bd-12.5", []), ("Work on it.", [])],
+)
+def test_what_an_unknown_program_shows_is_an_item_where_the_user_named_it(
+    said: str, items: list[str]
+) -> None:
+    assert shown("bd show bd-12", said) == items
+
+
+def test_an_item_that_was_named_in_an_earlier_session_is_one() -> None:
+    events = ran(("bd show bd-12", TEXT, 0))
+    assert [task.item for task in task_texts(events, said=["Then do bd-12."])] == ["bd-12"]
+
+
+SEVERAL = f"bd-1 First\n{TEXT}\nbd-2 Second\n{TEXT}"
+
+
+@pytest.mark.parametrize("command", ["bd show bd-1; bd show bd-2", "bd show bd-1 bd-2"])
+def test_several_items_in_one_output_are_open_until_each_is_closed(command: str) -> None:
+    shown, first = (command, SEVERAL, 0), ("bd close bd-1", "", 0)
+    (both,) = task_texts(ran(("bd close bd-9", "", 0), shown))
+    assert (both.item, both.text) == ("bd-1, bd-2", SEVERAL.strip())
+    assert [task.item for task in task_texts(ran(shown, first))] == ["bd-2"]
+    assert task_texts(ran(shown, first, ("bd close bd-2", "", 0))) == ()
 
 
 @pytest.mark.parametrize(
@@ -88,14 +117,20 @@ def test_tools_that_show_no_single_item_are_passed_over(tool: str, arguments: Js
     assert task_texts(called((tool, arguments, TEXT))) == ()
 
 
-@pytest.mark.parametrize("path", ["PLAN.md", "docs/spec-v2.md", "todo.txt", "work/Brief.md"])
-def test_a_plan_or_specification_that_was_read_is_a_task(path: str) -> None:
-    assert [task.item for task in task_texts(called(("read", {"path": path}, TEXT)))] == [path]
-
-
-@pytest.mark.parametrize("path", ["README.md", "src/plan.py", "notes.md"])
-def test_other_files_are_none(path: str) -> None:
-    assert task_texts(called(("read", {"path": path}, TEXT))) == ()
+@pytest.mark.parametrize(
+    ("path", "said", "is_task"),
+    [
+        ("docs/spec-v2.md", "Build what spec-v2.md says.", True),
+        ("todo.txt", "Please work through `todo.txt`", True),
+        ("README.md", "Build what spec-v2.md says.", False),
+        ("src/plan.py", "Mend plan.py.", False),
+    ],
+)
+def test_a_document_that_the_user_named_is_a_task(path: str, said: str, is_task: bool) -> None:
+    talk = begun(said)
+    talk.tool("read", {"path": path}, TEXT)
+    found = [task.item for task in task_texts(read_history(talk.path))]
+    assert found == ([path] if is_task else [])
 
 
 def test_an_item_that_could_not_be_shown_or_says_nothing_is_no_task() -> None:
@@ -130,6 +165,11 @@ def test_what_a_parent_session_handed_on_stays_until_it_is_closed() -> None:
     assert task_texts(ran(("gh issue close 12", "", 0)), earlier) == earlier[1:]
 
 
+def changes(command: str) -> list[tuple[tuple[str, ...], str]]:
+    orders = tracker_orders(run_action("bash", command))
+    return [(order.items, order.state) for order in orders if order.state]
+
+
 @pytest.mark.parametrize(
     ("command", "items", "state"),
     [
@@ -137,37 +177,38 @@ def test_what_a_parent_session_handed_on_stays_until_it_is_closed() -> None:
         ("bd close bd-12 bd-13", ("bd-12", "bd-13"), "done"),
         ("bd update bd-12 --status=closed", ("bd-12",), "done"),
         ("bd update bd-12 --status in_progress", ("bd-12",), "in progress"),
-        ("linear issue start LIN-5", ("LIN-5",), "in progress"),
         ("gh issue reopen 12", ("12",), "open"),
         ("jira issue move ABC-12 Done", ("ABC-12",), "done"),
         ('jira issue move ABC-12 "In Progress"', ("ABC-12",), "in progress"),
-        ("git-bug close 1a2b3c4", ("1a2b3c4",), "done"),
-        ("git bug bug status close 1a2b3c4", ("1a2b3c4",), "done"),
+        ("bd close bd-12 2>&1", ("bd-12",), "done"),
+        ("bd close bd-12 --reason 'as bd-7 and 2 others' 2>&1 | tail -3", ("bd-12",), "done"),
+        ("bd update bd-12 --claim", ("bd-12",), "in progress"),
         ("git add -A && ./issues close 16", ("16",), "done"),
     ],
 )
 def test_a_command_that_changes_the_state_of_items_names_both(
     command: str, items: tuple[str, ...], state: str
 ) -> None:
-    assert item_changes(run_action("bash", command)) == [ItemChange(items, state)]
+    assert changes(command) == [(items, state)]
 
 
 @pytest.mark.parametrize(
     "command", ["docker start 12", "npm update some-package", "systemctl start some-unit", "ls 12"]
 )
 def test_other_programs_change_the_state_of_no_item(command: str) -> None:
-    assert item_changes(run_action("bash", command)) == []
+    assert changes(command) == []
 
 
 @pytest.mark.parametrize("blank", ["\n", " ", "\t"], ids=["lines", "spaces", "tabs"])
-def test_a_hundred_thousand_blanks_hide_no_item_and_take_no_time(blank: str) -> None:
-    blanks = blank * 100_000
-    command = f"ls{blanks}\ngh issue{' ' * 100_000}close 12{blanks}"
-    assert item_changes(run_action("bash", command)) == [ItemChange(("12",), "done")]
+def test_fifty_thousand_blanks_hide_no_item_and_take_no_time(blank: str) -> None:
+    blanks = blank * 50_000
+    command = f"ls{blanks}\ngh issue{' ' * 50_000}close 12{blanks}"
+    assert changes(command) == [(("12",), "done")]
 
 
 def test_a_word_in_a_note_is_no_state() -> None:
-    shown, noted = ("bd show bd-12", TEXT, 0), ("bd update bd-12 --notes 'it is done soon'", "", 0)
+    shown = ("bd close bd-1 && bd show bd-12", TEXT, 0)
+    noted = ("bd update bd-12 --notes 'it is done soon'", "", 0)
     assert [task.item for task in task_texts(ran(shown, noted))] == ["bd-12"]
 
 
@@ -229,60 +270,6 @@ def test_a_plan_that_was_handed_over_is_a_task_until_the_next_one() -> None:
     assert (
         task_texts(called(("plant", {"plan": 3}, "x" * 200), ("x", {"plan": plans[0]}, ""))) == ()
     )
-
-
-ITEM = """Do the second part.
-- Write `b.py`.
-- Keep the public names unchanged.
-- Do not edit `a.py`.
-- Tests exist and pass.
-"""
-
-
-def test_of_a_closed_item_stays_what_it_asks_to_remain_true() -> None:
-    (task,) = task_texts(ran(("bd show bd-2", ITEM, 0), ("bd close bd-2", "closed", 0)))
-    assert (task.item, task.is_done) == ("bd-2", True)
-    assert task.text == "Keep the public names unchanged.\nDo not edit `a.py`."
-
-
-def test_a_closed_item_that_asks_for_nothing_of_the_kind_is_gone() -> None:
-    assert task_texts(ran(("bd show bd-2", TEXT, 0), ("bd close bd-2", "closed", 0))) == ()
-
-
-def test_a_rule_is_one_line_of_some_length() -> None:
-    assert rules_in("no\n" + "never " * 100 + "\n* Never write to the disk.") == [
-        "Never write to the disk."
-    ]
-
-
-def done(item: str, *rules: str) -> TaskText:
-    return TaskText(item=item, text="\n".join(rules), is_done=True)
-
-
-def test_rules_of_finished_items_stand_under_their_item_the_newest_first(
-    counter: TokenCounter,
-) -> None:
-    tasks = (done("bd-1", "Keep x."), task("bd-3", 10), done("bd-2", "Never y.", "Only z."))
-    assert rules_of_finished(tasks, "", 1_000, counter) == [
-        "bd-2:",
-        "- Never y.",
-        "- Only z.",
-        "bd-1:",
-        "- Keep x.",
-    ]
-    assert task_blocks(tasks, 1_000, counter)[1] == [tasks[1]]
-
-
-def test_what_an_open_item_says_too_is_not_said_twice(counter: TokenCounter) -> None:
-    tasks = (done("bd-1", "Keep x.", "Never y."),)
-    assert rules_of_finished(tasks, "all of it. Keep x.", 1_000, counter) == ["bd-1:", "- Never y."]
-
-
-def test_rules_of_finished_items_keep_to_their_room(counter: TokenCounter) -> None:
-    tasks = tuple(done(f"bd-{n}", *(f"Keep rule {k} of {n}." for k in range(9))) for n in range(9))
-    lines = rules_of_finished(tasks, "", 120, counter)
-    assert lines
-    assert counter.count_text("\n".join(lines)) <= 120
 
 
 def test_an_approved_plan_stands_where_the_person_said_it_and_only_there():

@@ -1,14 +1,10 @@
-"""Compaction with models that have little room, take a schema, or write little sense."""
-
-import json
-import re
+"""Compaction with models that have little room or write little sense."""
 
 import pytest
 
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.prompts import SummaryPrompt
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED
-from agent_tui.compaction.transcript.chunks import MOST_PARTS
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import FinishChunk, ModelRef, ProviderError, TextChunk
@@ -17,33 +13,14 @@ from tests.compaction.test_service import request, work
 from tests.compaction.writer import GOOD, Models, Writer, compact
 from tests.support.talk import Talk
 
-THIN = GOOD.replace("## Next Steps\n1. Run the tests.", "")
-IN_JSON = json.dumps(
-    {
-        "Goal": "Build the parser.",
-        "Constraints & Preferences": "(none)",
-        "Done": "- [x] looked through all questions about it and answered them one by one",
-        "In Progress": "(none)",
-        "Blocked": "(none)",
-        "Key Decisions": "- **one file a question**: each of them named one",
-        "Next Steps": "1. Run the tests.\n2. Say what came of it.",
-        "Critical Context": "- the answers stand in the documents that were read",
-    }
-)
 
-DEFINED = json.dumps(
-    {
-        "Goal": "finish the project",
-        "Constraints & Preferences": "defined",
-        "Done": "ended",
-        "In Progress": "made progress",
-        "Blocked": "blocked",
-        "Key Decisions": "defined",
-        "Next Steps": "defined",
-        "Critical Context": "defined",
-    }
-)
-LOOPING = json.dumps(
+def document(bodies: dict[str, str]) -> str:
+    return "\n\n".join(f"## {title}\n{body}" for title, body in bodies.items())
+
+
+THIN = GOOD.replace("## Next Steps\n1. Run the tests.", "")
+
+LOOPING = document(
     {
         "Goal": "The goal is to finish the project.",
         "Done": "The conversation will continue with a list of files read and changed.",
@@ -52,31 +29,7 @@ LOOPING = json.dumps(
         "Critical Context": "The next steps will have the next steps, and so on.",
     }
 )
-VAGUE = json.dumps(
-    {
-        "Goal": "Write the notes for the conversation",
-        "Constraints & Preferences": "The person wants to do one thing that is requested by the "
-        "other person, or whatever is the person's goal, with their own words. It should be done "
-        "in a single paragraph. It should also be finished with a message that says ",
-        "In Progress": "I'm starting to work on something that has just finished. It is a little "
-        "thing that is not too big. There will be many things in the next day.",
-        "Next Steps": "The person wants to know how they should do a task, "
-        + "they want to know how they will finish it, " * 12,
-    }
-)
-READY = json.dumps(
-    {
-        "Goal": "The end goal of this is to build a parser that enhances the existing coding",
-        "Constraints & Preferences": "It will be based on 10+ projects that were done since 2023",
-        "Done": "The task is done, so just start now, I am ready to start",
-        "In Progress": "The task is done, so just start now, I am ready to start",
-        "Blocked": "The task is already finished, so just start now, I am ready to start",
-        "Key Decisions": "The task is done, so just start now, I am ready to start",
-        "Next Steps": "The next step is to have a review of it so I can go ahead and start",
-        "Critical Context": "The task is already finished, so just start now, so I am ready to go",
-    }
-)
-BRACKETS = json.dumps(
+BRACKETS = document(
     {
         "Goal": "2022-01-22T09:39:32.15381684308184869Z",
         "Constraints & Preferences": "1.1.3.0",
@@ -93,59 +46,7 @@ SAME = (
 )
 
 
-async def test_a_model_that_takes_a_schema_gets_one_and_its_object_becomes_the_document(
-    counter: TokenCounter,
-):
-    writer = Writer([IN_JSON])
-    models = Models(takes_schema=True)
-    result = await compact(writer, counter, request(work(Talk()).path), models=models)
-    (sent,) = writer.requests
-    assert sent.reply_schema is not None
-    assert sent.reply_schema["required"] == list(json.loads(IN_JSON))
-    assert "JSON object" in writer.prompts[0]
-    assert "## Goal" not in writer.prompts[0]
-    prose = without_fact_blocks(result.summary)
-    assert prose.startswith("## Goal\nBuild the parser.\n\n")
-    assert "## Next Steps\n1. Run the tests.\n2. Say what came of it." in prose
-    assert (result.is_fallback, result.note) == (False, "")
-
-
-async def test_other_models_get_no_schema(counter: TokenCounter):
-    writer = Writer([GOOD])
-    await compact(writer, counter, request(work(Talk()).path))
-    assert writer.requests[0].reply_schema is None
-    assert "JSON" not in writer.prompts[0]
-
-
-@pytest.mark.parametrize("window", [2_048, 4_096, 8_192, 30_000])
-async def test_what_a_schema_allows_fits_the_server_and_the_output(
-    counter: TokenCounter, window: int
-):
-    writer = Writer([IN_JSON])
-    models = Models(window=window, max_output=window, takes_schema=True)
-    asked = request(work(Talk(), 20).path, window=window)
-    await compact(writer, counter, asked, models=models)
-    sent = writer.requests[0]
-    assert sent.reply_schema is not None
-    longest = [int(chars) for chars in re.findall(r"'maxLength': (\d+)", str(sent.reply_schema))]
-    assert len(longest) == 8
-    assert all(100 <= chars <= 1_900 for chars in longest)
-    assert sent.max_output_tokens
-    assert sum(longest) <= 3 * sent.max_output_tokens
-
-
-async def test_a_server_that_refuses_the_schema_is_asked_once_more_without(counter: TokenCounter):
-    refusal = ProviderError("bad_request", "response_format is not supported", status=400)
-    writer = Writer([refusal, "just words", GOOD])
-    models = Models(takes_schema=True)
-    result = await compact(writer, counter, request(work(Talk()).path), models=models)
-    assert [sent.reply_schema is None for sent in writer.requests] == [False, True, True]
-    assert "## Goal" in writer.prompts[1]
-    assert "JSON" not in writer.prompts[2]
-    assert (result.is_fallback, result.note) == (False, "")
-
-
-async def test_a_bad_request_without_a_schema_is_not_repeated(counter: TokenCounter):
+async def test_a_bad_request_is_not_repeated(counter: TokenCounter):
     writer = Writer([ProviderError("bad_request", "no", status=400)])
     result = await compact(writer, counter, request(work(Talk()).path))
     assert len(writer.requests) == 1
@@ -193,24 +94,21 @@ async def test_without_another_model_the_first_draft_is_completed(counter: Token
     assert "scripted/one: its summary was unusable" in result.note
 
 
-@pytest.mark.parametrize("takes_schema", [True, False])
-async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter, takes_schema: bool):
-    text = IN_JSON[: IN_JSON.index('"Next Steps"') + 30] if takes_schema else GOOD
-    writer = Writer([(TextChunk(text), FinishChunk("length"))])
-    models = Models(takes_schema=takes_schema)
-    result = await compact(writer, counter, request(work(Talk()).path), models=models)
+async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter):
+    writer = Writer([(TextChunk(GOOD), FinishChunk("length"))])
+    result = await compact(writer, counter, request(work(Talk()).path))
     assert not result.is_fallback
     assert "is incomplete" in result.note
     assert "cut off" in result.note
     assert without_fact_blocks(result.summary).startswith("## Goal\nBuild the parser.")
 
 
-@pytest.mark.parametrize("junk", [LOOPING, VAGUE, READY, COUNTING, SAME])
+@pytest.mark.parametrize("junk", [LOOPING, COUNTING, SAME])
 async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     counter: TokenCounter, junk: str
 ):
     writer = Writer([junk])
-    models = Models(window=8_192, max_output=8_192, takes_schema=True)
+    models = Models(window=8_192, max_output=8_192)
     asked = request(work(Talk(), 8).path, window=8_192)
     result = await compact(writer, counter, asked, models=models)
     assert (result.is_fallback, result.summarised_by) == (True, "")
@@ -219,31 +117,18 @@ async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     assert "question 0" in result.summary
 
 
-async def test_words_that_only_fill_the_form_are_completed_or_replaced(counter: TokenCounter):
-    talk = work(Talk(), 12)
-    writer = Writer([DEFINED])
-    models = Models(window=8_192, max_output=8_192, takes_schema=True)
-    result = await compact(writer, counter, request(talk.path, window=8_192), models=models)
-    assert result.note
-    assert "question 0" in result.summary
-    assert "made progress" not in result.summary
-
-
 async def test_brackets_and_dates_are_not_taken_for_a_goal(counter: TokenCounter):
     writer = Writer([(TextChunk(BRACKETS[:-4]), FinishChunk("length"))])
-    models = Models(window=8_192, max_output=8_192, takes_schema=True)
+    models = Models(window=8_192, max_output=8_192)
     result = await compact(writer, counter, request(work(Talk(), 8).path), models=models)
-    assert without_fact_blocks(result.summary) == ""
     assert "{}" not in result.summary
-    assert "Goal" in result.note or result.is_fallback
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("window", [2_048, 4_096, 8_192])
-@pytest.mark.parametrize("takes_schema", [True, False])
 @pytest.mark.parametrize("template", ["structured", "seven-section"])
 async def test_in_a_small_window_the_requests_are_few_and_fit(
-    counter: TokenCounter, window: int, takes_schema: bool, template: str
+    counter: TokenCounter, window: int, template: str
 ):
     talk = Talk()
     talk.user("Never push. Always ask before you delete a file of the parser.")
@@ -255,17 +140,16 @@ async def test_in_a_small_window_the_requests_are_few_and_fit(
     settings = CompactionSettings.model_validate({"template": template})
     reply = GOOD if template == "structured" else _as_seven(GOOD)
     writer = Writer([reply])
-    models = Models(window=window, max_output=window, takes_schema=takes_schema)
+    models = Models(window=window, max_output=window)
     asked = request(talk.path, window=window, tokens_before=100_000, focus="the parser " * 2_000)
     result = await compact(writer, counter, asked, models=models, settings=settings)
-    assert 1 < len(writer.requests) <= 2 * MOST_PARTS
+    assert len(writer.requests) == 1
     for sent, prompt in zip(writer.requests, writer.prompts, strict=True):
         assert sent.max_output_tokens
         size = counter.count_text(sent.system + prompt)
         assert size <= 0.85 * (window - sent.max_output_tokens)
     assert not result.is_fallback
-    is_left_out = "messages, oldest tool results first, did not fit" in result.note
-    assert is_left_out == (window < 8_192)
+    assert "messages, oldest tool results first, did not fit" in result.note
     assert "Never push." in result.summary
     assert counter.count_text(result.summary) <= window // 3
 
@@ -275,10 +159,9 @@ def _as_seven(document: str) -> str:
 
 
 @pytest.mark.parametrize("template", [STRUCTURED, SEVEN_SECTION])
-@pytest.mark.parametrize("as_json", [True, False])
-def test_the_short_wording_names_every_section_too(counter: TokenCounter, template, as_json: bool):
+def test_the_short_wording_names_every_section_too(counter: TokenCounter, template):
     long, short = (
-        SummaryPrompt(template, "", "x", "", 300, as_json=as_json, is_short=is_short).text
+        SummaryPrompt(template, "", "x", "", 300, is_short=is_short).text
         for is_short in (False, True)
     )
     assert counter.count_text(short) < 0.7 * counter.count_text(long)

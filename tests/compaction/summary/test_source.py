@@ -9,13 +9,6 @@ from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
 from tests.compaction.real_summaries import CLAUDE, PI, real_summaries
 
-VAGUE = (
-    "The person wants to know how they will do a task and how it is going to be finished. The "
-    "conversation should be done in a single paragraph without any extra details. There will be "
-    "many things that are going to be done in the next days and the project is going to be a "
-    "little thing that is not too big. It will continue with a list of all that was done."
-)
-
 
 def subject(*, files: int = 12, tokens: int = 8_000) -> SummarySource:
     call = ToolCall(id="c1", name="read", arguments={"path": "src/lexer.py"})
@@ -31,30 +24,6 @@ def subject(*, files: int = 12, tokens: int = 8_000) -> SummarySource:
         ),
         tokens=tokens,
     )
-
-
-@pytest.mark.parametrize(
-    "document",
-    ["Make the tokenizer faster.", "Next is part3.", "Rewrite scan_line.", "see `src/parser.py`"],
-)
-def test_one_name_of_its_own_is_enough_for_a_short_document(document: str):
-    assert subject().is_relevant(document)
-
-
-@pytest.mark.parametrize(
-    "document", ["Finish the project.", "The user wants to create a new file.", VAGUE]
-)
-def test_words_that_fit_any_conversation_are_about_none(document: str):
-    assert not subject().is_relevant(document)
-
-
-def test_one_word_of_the_persons_does_not_save_a_long_document():
-    assert not subject().is_relevant(VAGUE + " The tokenizer.")
-    assert subject().is_relevant(VAGUE + " The tokenizer is in src/parser.py.")
-
-
-def test_where_there_are_few_names_anything_is_about_it():
-    assert subject(files=0).is_relevant("Finish the project.")
 
 
 def test_files_that_never_occurred_are_found_when_they_are_most():

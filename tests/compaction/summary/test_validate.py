@@ -15,7 +15,7 @@ from agent_tui.compaction.summary.validate import (
 from agent_tui.tokens import TokenCounter
 
 GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."
-ANYTHING = SummarySource("", frozenset(), 0)
+ANYTHING = SummarySource("", 0)
 
 
 def judge(

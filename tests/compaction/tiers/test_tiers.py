@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from agent_tui.compaction.tiers.model import Tier
+from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
@@ -17,12 +18,12 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import Carryover, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.edit import EditArguments
 from agent_tui.tools.write import WriteArguments
 from tests.compaction.compacting import edited, size
-from tests.compaction.tiers.planning import planned, protected_ids, text_of
+from tests.compaction.tiers.planning import WINDOW, planned, protected_ids, text_of
 from tests.support.talk import MODEL, Talk
 
 KEEP_LITTLE = CompactionSettings(keep_recent_tokens=200, protected_messages=2)
@@ -408,20 +409,23 @@ def test_an_empty_session_has_nothing_to_give(counter: TokenCounter) -> None:
     assert (plan.edits, plan.tokens_before, plan.tokens_after) == ((), 0, 0)
 
 
-def test_what_the_work_goes_on_from_is_shortened_after_all_else(counter: TokenCounter) -> None:
+def test_changes_of_a_file_that_the_summary_shows_as_it_was_stay(counter: TokenCounter) -> None:
+    summary = "<files-now>\n### src/a.py (changed; whole)\nold = 1\n</files-now>"
     talk = Talk()
-    talk.user("Do item 12.")
-    talk.tool("bash", {"command": "gh issue view 12"}, "Make the parser quick. " * 100)
-    talk.tool("read", {"path": "src/a.py"}, SOURCE)
-    talk.tool("edit", {"path": "src/a.py", "edits": []}, "Edited src/a.py.")
-    log = "E  AssertionError: slow\n" + "log\n" * 400
-    talk.tool("bash", {"command": "pytest"}, log, is_error=True)
-    needed = result_ids(talk.path, "bash") + result_ids(talk.path, "read")
-    for number in range(6):
-        talk.tool("read", {"path": f"src/other{number}.py"}, f"{number}{SOURCE}")
+    talk.user("change both")
+    for path in ("/project/src/a.py", "/project/src/b.py"):
+        talk.tool("write", {"path": path, "content": f"# {path}\n{SOURCE}"}, "Wrote.")
+    carried = Carryover(lastSummary=summary)
     path = ended(talk)
-    others = {id for id in result_ids(path, "read") if id not in needed}
-    half = planned(path, counter, target=size(path, counter) // 2)
-    assert {edit.target_id for edit in half.edits} <= others
-    least = planned(path, counter)
-    assert {edit.target_id for edit in least.edits} >= {*needed, *others}
+    plan = plan_tiers(
+        path,
+        carryover=carried,
+        counter=counter,
+        settings=KEEP_LITTLE,
+        window=WINDOW,
+        overhead_tokens=0,
+        target_tokens=0,
+    )
+    after = str([item.message for item in build_context(edited(path, plan)).messages])
+    assert "# /project/src/a.py" in after
+    assert "# /project/src/b.py" not in after

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.compaction.transcript.chunks import MOST_PARTS, split_transcript
+from agent_tui.compaction.transcript.bounded import bounded_transcript
 from agent_tui.compaction.transcript.text import LIMITS, OWN_TAGS, escape_tags, message_texts
 from agent_tui.messages import (
     AssistantMessage,
@@ -73,36 +73,27 @@ def test_shortened_text_is_never_longer_than_the_text(text: str, limit: int):
     assert len(one_line(text, limit)) <= limit
 
 
-def test_a_short_conversation_is_one_part(counter: TokenCounter):
+def test_a_short_conversation_is_all_there(counter: TokenCounter):
     messages = [UserMessage(content="a"), UserMessage(content="b")]
-    assert split_transcript(messages, counter, 1_000).parts == ("[User]: a\n\n[User]: b",)
-    assert split_transcript([], counter, 1_000).parts == ("(no text)",)
+    assert bounded_transcript(messages, counter, 1_000).text == "[User]: a\n\n[User]: b"
+    assert bounded_transcript([], counter, 1_000).text == "(no text)"
 
 
-def test_parts_fit_and_hold_everything_in_order(counter: TokenCounter):
-    messages = [UserMessage(content=f"message {n} " + "word " * 50) for n in range(20)]
-    parts = split_transcript(messages, counter, 250).parts
-    assert len(parts) > 1
-    assert all(counter.count_text(part) <= 250 for part in parts)
-    assert [f"message {n} " in "\n".join(parts) for n in range(20)] == [True] * 20
-
-
-def test_a_message_larger_than_a_part_is_cut_into_pieces(counter: TokenCounter):
+def test_a_message_larger_than_the_room_is_cut(counter: TokenCounter):
     text = " ".join(str(n) for n in range(1_000))
-    parts = split_transcript([UserMessage(content=text)], counter, 300).parts
-    assert all(counter.count_text(part) <= 300 for part in parts)
-    assert "".join(parts).startswith("[User]: 0 1 2")
+    made = bounded_transcript([UserMessage(content=text)], counter, 300)
+    assert counter.count_text(made.text) <= 300
+    assert "[User]: 0 1 2" in made.text
 
 
 def test_what_a_small_window_cannot_take_is_left_out_and_counted(counter: TokenCounter):
     messages = [UserMessage(content=f"message {n} " + "word " * 200) for n in range(300)]
-    transcript = split_transcript(messages, counter, 500)
-    text = "\n".join(transcript.parts)
-    assert len(transcript.parts) <= MOST_PARTS
-    assert 0 < transcript.left_out == 300 - text.count("message ")
-    assert f"[{transcript.left_out} of 300 messages are left out" in text
-    assert "message 0 " in text
-    assert "message 299 " in text
+    made = bounded_transcript(messages, counter, 4_000)
+    assert 0 < made.left_out == 300 - made.text.count("message ")
+    assert f"[{made.left_out} of 300 messages are left out" in made.text
+    assert "message 0 " in made.text
+    assert "message 299 " in made.text
+    assert 3_500 < counter.count_text(made.text) <= 4_000
 
 
 def test_old_tool_results_are_left_out_first_and_the_persons_words_last(counter: TokenCounter):
@@ -113,12 +104,12 @@ def test_old_tool_results_are_left_out_first_and_the_persons_words_last(counter:
         talk.reply(f"thought {n} ends here " + "so " * 40, call)
         talk.result(call, f"result {n} ends here " + "text " * 100)
     messages = [item.message for item in build_context(talk.path).messages]
-    few = "\n".join(split_transcript(messages, counter, 900).parts)
+    few = bounded_transcript(messages, counter, 6_000).text
     assert [f"wish {n} " in few for n in range(60)] == [True] * 60
     assert [f"thought {n} " in few for n in range(60)] == [True] * 60
     assert "result 0 " not in few
     assert "result 59 " in few
-    fewer = "\n".join(split_transcript(messages, counter, 300).parts)
+    fewer = bounded_transcript(messages, counter, 2_400).text
     assert [f"wish {n} " in fewer for n in range(60)] == [True] * 60
     assert "result " not in fewer
     assert "thought 0 " not in fewer
@@ -126,13 +117,10 @@ def test_old_tool_results_are_left_out_first_and_the_persons_words_last(counter:
 
 
 @given(st.lists(st.integers(0, 400), max_size=80), st.integers(200, 600))
-def test_there_are_never_more_parts_than_the_bound(
-    counter: TokenCounter, sizes: list[int], room_tokens: int
-):
+def test_the_text_always_fits(counter: TokenCounter, sizes: list[int], room_tokens: int):
     messages = [UserMessage(content="word " * size) for size in sizes]
-    transcript = split_transcript(messages, counter, room_tokens)
-    assert 1 <= len(transcript.parts) <= MOST_PARTS
-    assert all(counter.count_text(part) <= room_tokens for part in transcript.parts)
+    made = bounded_transcript(messages, counter, room_tokens)
+    assert 0 < counter.count_text(made.text) <= room_tokens
 
 
 def test_limits_go_from_generous_to_tight():
