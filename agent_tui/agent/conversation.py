@@ -110,6 +110,8 @@ class Conversation:
     rough_counter: RoughCounter = field(default_factory=RoughCounter)
     requests: RequestWatch = field(default_factory=RequestWatch)
     """What was different from one request to the next."""
+    prefix_read_s: float = 0.0
+    """When the model was last asked in the background what to keep, in seconds since 1970."""
 
     @property
     def settings(self) -> CompactionSettings:

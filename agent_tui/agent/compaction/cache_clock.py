@@ -52,7 +52,8 @@ def cache_state(conversation: Conversation) -> CacheState | None:
         return None
     # The provider counts from the request; of an earlier run, the time of the reply is known.
     replied_s = context.messages[found[0]].message.timestamp / 1_000
-    used_s = conversation.requests.sent_s or replied_s
+    sent_s = conversation.requests.sent_s or replied_s
+    used_s = max(min(sent_s, replied_s), conversation.prefix_read_s)
     age_s = conversation.services.wall_clock() - used_s
     if age_s < lifetime.least_s:
         return CacheState("warm", lifetime.least_s - age_s)
