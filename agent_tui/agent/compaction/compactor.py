@@ -62,6 +62,12 @@ _SINCE_SHARE = 0.4
 """Of the target, what may come between a summary that is written ahead and its compaction: all of
 that stays as it is."""
 
+_LARGE_WINDOW, _EARLY_SHARE = 200_000, 0.7
+_WHY_EARLY = (
+    "Compacted at {trigger:,} of {window:,} tokens: a larger context costs more with each request. "
+    "compaction.trigger_tokens in /settings changes that."
+)
+
 _LONGEST_LIFE_S = 3_600.0
 """A prefix that may live longer is not asked about in every pause."""
 
@@ -208,11 +214,20 @@ class Compactor:
         placed = conversation.log.append_many((*entries, *kept))
         event = finished_event(placed[len(entries) - 1].id, reason, outcome, used)
         self._made_room(event, emit)
+        if reason == "threshold" and not is_after_pause:
+            self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
         await hooks.after_compaction(event)
         return outcome
+
+    def _say_why_early(self, emit: Emit) -> None:
+        """Say once, in a large window, why it is not filled."""
+        window, trigger = self._conversation.model_info.window, self._conversation.limits.trigger
+        is_early = window > _LARGE_WINDOW and trigger < window * _EARLY_SHARE
+        if is_early and self._services.is_first_time("told-of-trigger-tokens"):
+            emit(Notice("info", _WHY_EARLY.format(trigger=trigger, window=window)))
 
     async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
         """Compact in place by `strategy` because the person asks for it."""
