@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.agent.compaction.cache_clock import ColdPrice, cache_state
+from agent_tui.agent.compaction.cache_clock import cache_state
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.context import cache_text
 from agent_tui.config import CompactionSettings
@@ -128,7 +128,9 @@ async def test_a_cold_cache_has_a_price_and_a_warm_one_none(stage: Stage):
     scene.now_s += 301
     used, left = scene.runtime.conversation.usage.used, scene.runtime.conversation.limits.target
     small = (used * 3.0 + 2_500 * 20.0 + left * 37.5) / 1_000_000
-    assert scene.runtime.cold_price() == ColdPrice(used * 37.5 / 1_000_000, pytest.approx(small))
+    price = scene.runtime.cold_price()
+    assert price is not None
+    assert (price.whole_usd, price.small_usd) == pytest.approx((used * 37.5 / 1_000_000, small))
 
 
 async def test_compact_asks_the_cheap_model_once_nothing_is_cached(stage: Stage):
