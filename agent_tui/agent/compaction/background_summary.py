@@ -24,8 +24,6 @@ class BackgroundSummary:
         self._draft: asyncio.Future[Draft | None] | None = None
         self.begun_at_tokens = 0
         """Size of the conversation it was last begun for."""
-        self.is_for_pause = False
-        """Whether it was begun because a cached prefix was about to die."""
 
     @property
     def is_there(self) -> bool:
@@ -47,9 +45,7 @@ class BackgroundSummary:
         draft = await asyncio.shield(self._draft) if self._draft is not None else None
         return AheadSummary(draft, self._written) if draft is not None else None
 
-    def begin(
-        self, request: CompactionRequest, on_usage: OnUsage, *, is_for_pause: bool = False
-    ) -> None:
+    def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
         """Write the summary of `request` in the background, in place of any other.
 
         Not where the tiers alone would do.
@@ -57,10 +53,8 @@ class BackgroundSummary:
         Args:
             request: The snapshot.
             on_usage: Told of every request that was paid for, whatever comes of it.
-            is_for_pause: It is to be used once the cache is cold, not when the context is full.
         """
         self.drop()
-        self.is_for_pause = is_for_pause
         self.begun_at_tokens = request.tokens_before
         self._draft = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._write(request, self._draft, on_usage))
@@ -75,7 +69,6 @@ class BackgroundSummary:
             self._task.cancel()
         self._task = self._draft = None
         self.begun_at_tokens = 0
-        self.is_for_pause = False
 
     async def aclose(self) -> None:
         """Stop, and wait until it has stopped."""

@@ -113,8 +113,8 @@ class Compactor:
 
     @property
     def _is_ready_after_pause(self) -> bool:
-        background = self._background
-        return background.is_for_pause and background.is_made and self._is_recent and self._is_cold
+        is_wanted = self._conversation.settings.idle_compaction > 0
+        return is_wanted and self._background.is_made and self._is_recent and self._is_cold
 
     @property
     def _is_recent(self) -> bool:
@@ -163,7 +163,7 @@ class Compactor:
         """Ask the model what to keep, if the cache is still warm; the answer waits for the user."""
         if self.seconds_to_ask_in_pause() is not None:
             request = await self._request("")
-            self._background.begin(request, self._count_background, is_for_pause=True)
+            self._background.begin(request, self._count_background)
 
     async def make_room(
         self,
@@ -332,7 +332,7 @@ class Compactor:
             and settings.auto
             and conversation.level != "normal"
             and not conversation.breaker.is_open
-            and (background.is_for_pause or not background.is_there)
+            and not (background.is_there and self._is_recent)
             and grown >= usage.window // _LOOK_AGAIN_PARTS
             and limits.trigger - usage.used <= int(limits.target * _SINCE_SHARE)
             and conversation.model_info.source != "server"

@@ -1,5 +1,6 @@
 """A cached prefix grows old by a clock, and in a pause the model is asked before it dies."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,6 @@ from tests.support.compaction_ways import SUMMARY, Waits, talk
 from tests.support.runtime import Stage, collect, of_kind, only
 
 BIG, CHEAP = ModelRef("anthropic/big"), ModelRef("anthropic/cheap")
-COUNTED = Usage(input=14_000, output=10, total_tokens=14_010)
 ANSWER = f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#1\n</keep>"
 
 
@@ -55,6 +55,7 @@ class Pausing:
         self, stage: Stage, *, idle: float = 0.0, has_prices: bool = True, model: ModelRef = BIG
     ) -> None:
         self.now_s = 1_000.0
+        self.counted = 14_000
         self.waits = Waits()
         self.provider = ScriptedProvider(self.answer)
         self.models = PricedModels(has_prices=has_prices)
@@ -70,7 +71,8 @@ class Pausing:
 
     def answer(self, request: ModelRequest) -> Reply:
         text = "Fine." if request.purpose == "turn" else ANSWER
-        return Reply(text=text, usage=COUNTED)
+        usage = Usage(input=self.counted, output=10, total_tokens=self.counted + 10)
+        return Reply(text=text, usage=usage)
 
     async def turn(self) -> list[CompactionFinished]:
         return of_kind(await collect(self.runtime.submit("go on")), CompactionFinished)
@@ -212,6 +214,32 @@ async def test_after_a_sleep_of_the_machine_it_is_too_late_to_ask(stage: Stage):
     scene.now_s += 3_600
     await scene.pause()
     assert not scene.asked
+
+
+async def test_another_session_is_not_asked_about_in_the_pause_of_the_first(stage: Stage):
+    scene = Pausing(stage, idle=0.5)
+    gate = asyncio.Event()
+
+    async def until_told(_delay_s: float) -> None:
+        await gate.wait()
+
+    scene.runtime.services.sleep = until_told
+    await scene.turn()
+    await scene.runtime.sessions.start_new()
+    gate.set()
+    await scene.pause()
+    assert not scene.asked
+
+
+async def test_an_answer_from_long_ago_is_asked_for_again(stage: Stage):
+    scene = Pausing(stage, idle=0.5)
+    await scene.turn()
+    await scene.pause()
+    talk(scene.runtime.conversation.log, 8)
+    scene.counted = 22_000
+    await scene.turn()
+    await scene.pause()
+    assert scene.asked == 2
 
 
 async def test_what_runs_again_ends_the_pause(stage: Stage):
