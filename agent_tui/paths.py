@@ -37,6 +37,22 @@ def user_data_dir() -> Path:
     return _moved("DATA") or Path(platformdirs.user_data_dir(_APP))
 
 
+def is_first_time(name: str) -> bool:
+    """Whether this is asked for the first time on this machine; kept as an empty file `name`.
+
+    False where that cannot be kept: it would be true each time.
+    """
+    told = user_data_dir() / name
+    try:
+        if told.exists():
+            return False
+        make_private_dir(told.parent)
+        told.touch(mode=0o600)
+    except OSError:
+        return False
+    return True
+
+
 def user_cache_dir() -> Path:
     """Folder of what may be deleted at any time: whole tool outputs, demo folders."""
     return _moved("CACHE") or Path(platformdirs.user_cache_dir(_APP))

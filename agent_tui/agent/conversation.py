@@ -12,6 +12,7 @@ from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
 from agent_tui.agent.secret_masking import without_secrets
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.message_queue import MessageQueue
+from agent_tui.agent.turn.request_watch import RequestWatch
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -107,6 +108,10 @@ class Conversation:
     replayed: tuple[tuple[Entry, ...], Context] | None = None
     """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
     rough_counter: RoughCounter = field(default_factory=RoughCounter)
+    requests: RequestWatch = field(default_factory=RequestWatch)
+    """What was different from one request to the next."""
+    prefix_read_s: float = 0.0
+    """When the model was last asked in the background what to keep, in seconds since 1970."""
 
     @property
     def settings(self) -> CompactionSettings:

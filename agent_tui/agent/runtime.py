@@ -7,7 +7,9 @@ from pathlib import Path
 from agent_tui.agent.activity import Activity, Emit
 from agent_tui.agent.aside import answer_aside
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.agent.compaction.compactor import Compactor
+from agent_tui.agent.compaction.pause import Pause
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explore.explorer import Explorer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
@@ -57,6 +59,7 @@ class AgentRuntime:
     ) -> None:
         self._activity: Activity | None = None
         self._background = BackgroundSummary(services.compaction.service)
+        self._pause = Pause()
         self.past = PastSessions(services.store)
         self.services = services
         self.pending_approvals = PendingApprovals()
@@ -122,6 +125,10 @@ class AgentRuntime:
         """What a compaction would do now; writes nothing and asks no model."""
         return await self._compactor().preview()
 
+    def cold_price(self) -> ColdPrice | None:
+        """What the next message costs with a cold cache; None unless it is worth a word."""
+        return None if self.is_busy else self._compactor().cold_price()
+
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
         return self._write(
@@ -156,6 +163,7 @@ class AgentRuntime:
         """Abort what runs and close the session file."""
         if self._activity is not None:
             await self._activity.stop()
+        self._pause.end()
         await self._background.aclose()
         await self.end_jobs()
         await self.services.close_walls()
@@ -261,6 +269,7 @@ class AgentRuntime:
             async with self._network.activity(emit):
                 await work(emit)
 
+        self._pause.end()
         self._activity = activity = Activity(ask_meanwhile)
         try:
             async with aclosing(activity.events()) as events:
@@ -271,6 +280,13 @@ class AgentRuntime:
         finally:
             if self._activity is activity:
                 self._activity = None
+            if self._activity is None:
+                conversation = self.conversation
+                self._pause.begin(
+                    self._compactor(),
+                    self.services.sleep,
+                    lambda: conversation is self.conversation,
+                )
 
     async def _submit(self, text: str, images: tuple[ImageContent, ...], emit: Emit) -> None:
         self._scopes().give_up_unfinished(emit)

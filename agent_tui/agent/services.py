@@ -65,6 +65,8 @@ class RuntimeServices:
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         clock: Monotonic seconds, which say how long turns and calls take.
+        is_first_time: Whether something is to be told, by its name; remembers that it was.
+        wall_clock: Seconds since 1970, by which a provider's cache grows old.
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
@@ -108,6 +110,8 @@ class RuntimeServices:
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
+    wall_clock: Callable[[], float] = time.time
+    is_first_time: Callable[[str], bool] = lambda _name: False
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)

@@ -271,6 +271,7 @@ def compose(
         note_writes=sandbox.accept,
         close_walls=sandbox.close_walls,
         network=sandbox.parts.gate,
+        is_first_time=paths.is_first_time,
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),

@@ -71,15 +71,8 @@ def sandbox_news(loaded: LoadedSettings) -> str:
         news = "Commands now run in a sandbox. Your allow rules decide what may run outside it."
     else:
         return ""
-    told = paths.user_data_dir() / "told-of-sandbox"
-    try:
-        if told.exists():
-            return ""
-        paths.make_private_dir(told.parent)
-        told.touch(mode=0o600)
-    except OSError:
-        return ""  # it would be said each time
-    return f"{news} The docs have a page on it: The sandbox."
+    is_new = paths.is_first_time("told-of-sandbox")
+    return f"{news} The docs have a page on it: The sandbox." if is_new else ""
 
 
 def was_killed_in(cwd: Path) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from agent_tui.agent.compaction.cache_clock import CacheState
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, map_context
 from agent_tui.commands.compaction import TIER_LABELS
 from agent_tui.commands.core.command import command
@@ -53,6 +54,8 @@ class ContextPage:
         title = f"Context window: {filled}"
         if shown.compacts_at:
             title += f"; compacts automatically at {shown.compacts_at}%"
+        if cache := cache_text(shown.cache):
+            title += f"; {cache}"
         return Page(title, tuple(sections))
 
     async def _tiers(self) -> tuple[Row, ...]:
@@ -62,6 +65,19 @@ class ContextPage:
             return (("", str(error)),)
         rows = tuple((label, f"{tokens:,} tokens") for label, tokens in freed_by(preview))
         return (*rows, ("", request_cost(preview, self.shown.token_price)))
+
+
+def cache_text(state: CacheState | None) -> str:
+    """How the context stands in the provider's cache: ``cache warm ~4m``; empty if unknown."""
+    match state:
+        case None:
+            return ""
+        case CacheState(warmth="warm", left_s=left_s):
+            return f"cache warm ~{max(round(left_s / 60), 1)}m"
+        case CacheState(warmth="unsure"):
+            return "cache may be cold"
+        case CacheState():
+            return "cache cold"
 
 
 def warning_text(event: ContextWarning) -> str:

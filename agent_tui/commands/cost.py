@@ -1,19 +1,30 @@
-"""What the session took and cost."""
+"""What the session took and cost, and what the provider's cache saved of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from agent_tui.agent.session.spending import Spending, Spent, spending_of
-from agent_tui.commands.core.command import command
+from agent_tui.agent.turn.request_watch import CacheBreak
+from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.short_words import counted
 from agent_tui.events import TotalsChanged
 from agent_tui.providers.base import ModelRef
 
+_CACHE = "cache"
 
-@command(aliases=("usage",))
-async def cost(front: Front, _argument: str) -> None:
+
+@command(
+    f"[{_CACHE}]",
+    aliases=("usage",),
+    completions=lambda _front: (Completion(_CACHE, "show what broke the prompt cache"),),
+)
+async def cost(front: Front, argument: str) -> None:
     """Show the tokens and cost of this session."""
     runtime = front.runtime
+    if argument.strip() == _CACHE:
+        requests = runtime.conversation.requests
+        front.say("\n".join(break_lines(requests.breaks, requests.count)))
+        return
 
     def has_price(name: str) -> bool:
         ref = ModelRef(name)
@@ -58,6 +69,11 @@ def cost_lines(
     if spending.summaries.requests:
         parts.append(("summaries", spending.summaries))
     lines += [f"  {name}: {_amounts(one, with_cost=name not in unpriced)}" for name, one in parts]
+    if whole.cached_tokens:
+        rates = f"{_rate(whole)} of the input this session"
+        if spending.last_turn.requests:
+            rates += f", {_rate(spending.last_turn)} in the last turn"
+        lines.append(f"From the cache: {rates}. /cost {_CACHE} shows what broke it.")
     if spending.since_compaction is not None:
         since = _amounts(spending.since_compaction, with_cost=knows_all)
         lines.append(f"Since the last compaction: {since}.")
@@ -71,6 +87,27 @@ def cost_lines(
     if whole.has_estimates:
         lines.append("Some token counts are estimates: the provider sent none.")
     return lines
+
+
+def break_lines(breaks: Sequence[CacheBreak], requests: int) -> list[str]:
+    """What made the provider read a request from its beginning again, the newest last.
+
+    Args:
+        breaks: The newest of them.
+        requests: How many requests were compared, each with the one before.
+    """
+    if not breaks:
+        return [f"Nothing broke the cache in {counted(requests, 'request')} since the start."]
+    lines = [f"What broke the cache, in {counted(requests, 'request')} since the start:"]
+    return lines + [
+        f"  request {one.number}: {one.cause} ({one.cached_tokens:,} of {one.input_tokens:,} "
+        "tokens came from the cache)"
+        for one in breaks
+    ]
+
+
+def _rate(spent: Spent) -> str:
+    return f"{spent.cached_tokens * 100 // max(spent.input_tokens, 1)}%"
 
 
 def _amounts(spent: Spent, *, with_cost: bool) -> str:

@@ -32,9 +32,10 @@ from agent_tui.compaction.summary.validate import SummaryJudge
 from agent_tui.compaction.summary.writer import SummaryJob
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
-from agent_tui.providers.base import ModelRef, ModelRequest
+from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
 
@@ -68,6 +69,15 @@ class CompactionService:
     def has_model(self) -> bool:
         """Whether a model writes the summaries."""
         return self._summariser is not None
+
+    def reader(self, settings: CompactionSettings, model: ModelRef) -> ModelInfo | None:
+        """Who is asked first what to keep where nothing of a conversation with `model` is cached.
+
+        None if no model is.
+        """
+        if self._curator is None:
+            return None
+        return next((one.info for one in candidates(self._models, settings, model).models), None)
 
     def summary_tokens(self, summary: str) -> int:
         """What `summary` takes in the context."""

@@ -176,6 +176,12 @@ class CompactionSettings(SettingsSection):
     background: bool = Field(
         default=True, description="Start the summary in the background once warn_at is reached"
     )
+    idle_compaction: float = Field(
+        default=0,
+        ge=0,
+        description="Most US dollars to spend in a pause on choosing what to keep, just before the "
+        "provider's cache of a large context expires; 0: off",
+    )
 
     @model_validator(mode="before")
     @classmethod

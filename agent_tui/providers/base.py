@@ -64,7 +64,8 @@ class ModelInfo:
     `source` says where `window` comes from: a setting, the server, litellm's table, a guess.
     `writes_calls`: it may write a tool call as text, so that its replies are looked through for
     one. `takes_schema`, `takes_grammar`: its server holds a reply to a JSON schema, to a grammar
-    in llama.cpp's GBNF. `is_tiny`: it is too small for real work.
+    in llama.cpp's GBNF. `is_tiny`: it is too small for real work. `cache_read_price` and
+    `cache_write_price` are those of input that the provider has in its cache, or puts there.
     """
 
     name: str
@@ -80,6 +81,8 @@ class ModelInfo:
     takes_schema: bool = False
     takes_grammar: bool = False
     is_tiny: bool = False
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
 
 
 def thinking_effort(level: ThinkingLevel, info: ModelInfo) -> ThinkingEffort:

@@ -86,6 +86,8 @@ class ModelTable:
             max_output=min(max_output or window, reply_limit(window)),
             input_price=_price(entry.get("input_cost_per_token")),
             output_price=_price(entry.get("output_cost_per_token")),
+            cache_read_price=_price(entry.get("cache_read_input_token_cost")),
+            cache_write_price=_price(entry.get("cache_creation_input_token_cost")),
             sees_images=entry.get("supports_vision") is True,
             thinks=entry.get("supports_reasoning") is True,
             source="table",

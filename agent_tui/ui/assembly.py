@@ -19,6 +19,7 @@ from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.chat.cold_line import ColdLine
 from agent_tui.ui.chat.plan_view import PlanView
 from agent_tui.ui.chat.queue_view import QueueView
 from agent_tui.ui.chat.widgets import ChatWidgets
@@ -69,6 +70,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         approval=approval,
         queue=QueueView(),
         tour=TourView(window.prompt, is_tour=options.is_demo),
+        cold=ColdLine(options.runtime.cold_price),
         activity=ActivityLine(options.clock),
         prompt=window.prompt,
         status_bar=status_bar,

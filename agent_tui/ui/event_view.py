@@ -237,6 +237,7 @@ class EventView:
     def begin(self) -> None:
         """An activity is about to run; what was shown to go on beside it gives way."""
         self.status.set_working(True)
+        self.widgets.cold.display = False
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("steps")
         self.last_outcome = ""
@@ -248,6 +249,7 @@ class EventView:
         self.widgets.activity.show(None)
         self.widgets.plan.make_room("none")
         self._running.clear()
+        self.widgets.cold.look()
         self.status.refresh()
 
     def redraw(self) -> None:
@@ -260,6 +262,7 @@ class EventView:
         self.earlier.begin(log)
         self._plan = tuple(self._runtime.conversation.todos)
         self.widgets.plan.show(self._plan)
+        self.widgets.cold.look()
         self.status.refresh()
 
     def say(self, text: str, level: Level = "info") -> None:

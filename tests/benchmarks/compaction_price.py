@@ -4,9 +4,10 @@
 
 Every recorded session is replayed request by request as if it had never been compacted. A request
 pays for its context: the part that the provider has in its cache, the new part, the reply. A
-compaction breaks the cache behind the system prompt, has a summary written, and makes the agent
-look again at some of what it took. No model is asked. Costs are in units of a million uncached
-input tokens, for the local server in processor time of that many.
+compaction has the model say what to keep, on the prefix that is cached, breaks the cache behind
+the system prompt, and makes the agent look again at some of what it took. A pause that is longer
+than the provider keeps a prefix makes all of it new. No model is asked. Costs are in units of a
+million uncached input tokens, for the local server in processor time of that many.
 """
 
 import argparse
@@ -24,9 +25,14 @@ OVERHEAD_TOKENS = 5_000
 """System prompt and tools: no compaction takes them, and their cache survives it."""
 
 LEAST_LEFT_TOKENS = OVERHEAD_TOKENS + 3_000
-SUMMARY_TOKENS = 2_000
+CHOICE_TOKENS = 2_500
+"""Notes and the list of what to keep."""
+REQUESTS_PER_PAUSE = 40
+"""After so many requests the person is away for longer than a cached prefix lives."""
 FETCH_OUTPUT_TOKENS = 80
 HORIZON_CALLS = 60
+_WORTH_IT = 2
+"""A context that is not so many times what would be left of it is not made smaller in a pause."""
 
 LOOKED_AT_AGAIN = (
     (0.1, 12_170, 12.2),
@@ -49,19 +55,18 @@ needed 19% of the tokens at 0.2.
 
 @dataclass(frozen=True)
 class Prices:
-    """Of one token, an uncached one of the input being 1; `summary`: of the summary's model."""
+    """Of one token, an uncached one of the input being 1."""
 
     name: str
     read: float
     write: float
     output: float
-    summary: float
 
 
 PRICES = (
-    Prices("cached", 0.1, 1.25, 5.0, 0.33),
-    Prices("uncached", 1.0, 1.0, 5.0, 0.33),
-    Prices("local", 0.01, 1.0, 20.0, 1.0),
+    Prices("cached", 0.1, 1.25, 5.0),
+    Prices("uncached", 1.0, 1.0, 5.0),
+    Prices("local", 0.01, 1.0, 20.0),
 )
 
 
@@ -70,17 +75,24 @@ class Policy:
     """Fire at the share `trigger` and come down to the share `target` of what may be used.
 
     That is the window less the reply's reserve, and no more than `most_tokens` (0: no limit).
+    `is_idle`: in each pause the model is asked what to keep while the prefix is still cached, and
+    the context is as small as that when the person returns.
     """
 
     trigger: float
     target: float
     most_tokens: int = 0
+    is_idle: bool = False
 
     @property
     def name(self) -> str:
         """As in the tables."""
-        most = f" of {self.most_tokens // 1000}k" if self.most_tokens else ""
-        return f"{self.trigger:.0%} -> {self.target:.0%}{most}"
+        most = self.most_tokens
+        if most:
+            sizes = f"{self.trigger * most / 1000:.0f}k -> {self.target * most / 1000:.0f}k"
+        else:
+            sizes = f"{self.trigger:.0%} -> {self.target:.0%}"
+        return sizes + (", idle" if self.is_idle else "")
 
     def working_tokens(self, window: int) -> int:
         """What both shares are of."""
@@ -89,12 +101,20 @@ class Policy:
 
 
 POLICIES = (
-    *(Policy(trigger, target) for trigger in (0.5, 0.8) for target in (0.1, 0.2, 0.3, 0.4)),
+    *(Policy(0.8, target) for target in (0.2, 0.4)),
     *(
-        Policy(0.8, target, most)
-        for most in (64_000, 96_000, 130_000, 192_000)
-        for target in (0.2, 0.3, 0.4)
+        Policy(0.8, target / most, most * 1_000)
+        for most, targets in (
+            (80, (16, 25)),
+            (125, (25, 35, 45)),
+            (160, (25, 35, 45)),
+            (200, (25, 35, 45, 60)),
+            (300, (35, 60)),
+        )
+        for target in targets
     ),
+    Policy(0.8, 25 / 125, 125_000, is_idle=True),
+    Policy(0.8, 35 / 200, 200_000, is_idle=True),
 )
 NEVER = Policy(1.0, 0.5)
 
@@ -110,10 +130,11 @@ class Round:
 
 @dataclass(frozen=True)
 class Paid:
-    """What a session cost, and how often it was compacted."""
+    """What a session cost, how often it was compacted, how many calls only looked again."""
 
     units: float
     firings: int
+    again: float
 
 
 def rounds_of(session: RecordedSession, counter: TokenCounter) -> Iterator[Round]:
@@ -128,30 +149,43 @@ def rounds_of(session: RecordedSession, counter: TokenCounter) -> Iterator[Round
             new += tokens
 
 
-def replay(rounds: Sequence[Round], policy: Policy, prices: Prices, window: int) -> Paid:
-    """What `rounds` cost with `policy` in a model of `window` tokens."""
+def replay(
+    rounds: Sequence[Round], policy: Policy, prices: Prices, window: int, pause_every: int
+) -> Paid:
+    """What `rounds` cost with `policy` in a model of `window` tokens.
+
+    Before every `pause_every`-th request there was a pause in which the cached prefix died; 0 for
+    no pauses.
+    """
     working = policy.working_tokens(window)
-    trigger, target = policy.trigger * working, policy.target * working
-    context = cached = cost = fetch_tokens = fetch_calls = 0.0
+    trigger, left = policy.trigger * working, max(policy.target * working, LEAST_LEFT_TOKENS)
+    context = cached = cost = fetch_tokens = fetch_calls = again = 0.0
     firings = calls_left = 0
-    for one in rounds:
-        context += one.new
-        if context >= trigger and context > max(target, LEAST_LEFT_TOKENS):
-            left = max(target, LEAST_LEFT_TOKENS)
-            fetch_tokens, fetch_calls = looked_at_again(left / context)
-            cost += prices.summary * (context + prices.output * SUMMARY_TOKENS)
-            context, cached, calls_left = left, OVERHEAD_TOKENS, HORIZON_CALLS
+    for number, one in enumerate(rounds):
+        is_back = pause_every > 0 and number > 0 and number % pause_every == 0
+        is_idle = is_back and policy.is_idle and context > _WORTH_IT * left
+        if is_back and not is_idle:
+            cached = 0.0
+        if is_idle or (context + one.new >= trigger and context > left):
+            seen = context if is_idle else context + one.new
+            cost += prices.read * cached + prices.write * (seen - cached)
+            cost += prices.output * CHOICE_TOKENS
+            fetch_tokens, fetch_calls = looked_at_again(left / seen)
+            context, calls_left = left - (0 if is_idle else one.new), HORIZON_CALLS
+            cached = 0.0 if is_back else OVERHEAD_TOKENS
             firings += 1
+        context += one.new
         cost += prices.read * cached + prices.write * (context - cached)
         cost += prices.output * one.output
         cached = context
         context += one.output
         share = min(one.calls, calls_left) / HORIZON_CALLS
         calls_left -= min(one.calls, calls_left)
-        again = prices.read * context + prices.output * FETCH_OUTPUT_TOKENS
-        cost += share * fetch_calls * again
+        once_more = prices.read * context + prices.output * FETCH_OUTPUT_TOKENS
+        again += share * fetch_calls
+        cost += share * fetch_calls * once_more
         context += share * (fetch_tokens + fetch_calls * FETCH_OUTPUT_TOKENS)
-    return Paid(cost / 1_000_000, firings)
+    return Paid(cost / 1_000_000, firings, again)
 
 
 def looked_at_again(share: float) -> tuple[float, float]:
@@ -186,25 +220,31 @@ def main() -> None:
         sessions.append((session, rounds, sum(one.new + one.output for one in rounds)))
     sessions.sort(key=lambda one: one[2])
     for prices in PRICES:
-        for window in (32_000, 128_000, 200_000, 1_000_000):
-            table(prices, window, sessions)
+        for pause_every in (0, REQUESTS_PER_PAUSE):
+            for window in (32_000, 128_000, 200_000, 1_000_000):
+                table(prices, window, pause_every, sessions)
 
 
 def table(
-    prices: Prices, window: int, sessions: Sequence[tuple[RecordedSession, list[Round], int]]
+    prices: Prices,
+    window: int,
+    pause_every: int,
+    sessions: Sequence[tuple[RecordedSession, list[Round], int]],
 ) -> None:
     """Policies that fire at all, beside the same sessions without any limit."""
     largest = [one for one in sessions if one[2] >= 0.5 * window or one[2] >= 50_000][-6:]
-    print(f"\n## {prices.name}, window {window:,}\n")
-    print("| policy | " + " | ".join(f"{size // 1000}k" for _, _, size in largest) + " | all |")
-    print("|---|" + "---:|" * (len(largest) + 1))
+    pauses = f"a pause every {pause_every} requests" if pause_every else "no pauses"
+    print(f"\n## {prices.name}, window {window:,}, {pauses}\n")
+    sizes = " | ".join(f"{size // 1000}k" for _, _, size in largest)
+    print(f"| policy | {sizes} | all | looked again |")
+    print("|---|" + "---:|" * (len(largest) + 2))
     for policy in (*POLICIES, NEVER):
         limit = 10**9 if policy is NEVER else window
-        paid = [replay(rounds, policy, prices, limit) for _, rounds, _ in largest]
+        paid = [replay(rounds, policy, prices, limit, pause_every) for _, rounds, _ in largest]
         cells = [f"{one.units:.2f} ({one.firings})" for one in paid]
-        total = sum(one.units for one in paid)
+        total, again = sum(one.units for one in paid), sum(one.again for one in paid)
         name = "never" if policy is NEVER else policy.name
-        print(f"| {name} | {' | '.join(cells)} | {total:.2f} |")
+        print(f"| {name} | {' | '.join(cells)} | {total:.2f} | {again:.0f} |")
 
 
 if __name__ == "__main__":

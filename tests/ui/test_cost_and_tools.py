@@ -4,7 +4,8 @@ from pathlib import Path
 from textual.widgets import Static
 
 from agent_tui.agent.session.spending import Spending, Spent
-from agent_tui.commands.cost import cost_lines
+from agent_tui.agent.turn.request_watch import CacheBreak
+from agent_tui.commands.cost import break_lines, cost_lines
 from agent_tui.events import TotalsChanged
 from tests.ui.app_support import running_app
 
@@ -19,6 +20,7 @@ def lines(spending: Spending, cost: float, *unpriced: str) -> list[str]:
 def test_one_model_takes_one_line():
     assert lines(Spending((BIG,), Spent(), None), 0.6) == [
         "This session: 7,200 tokens in (200 from the cache), 100 out, $0.6000, 2 requests.",
+        "From the cache: 2% of the input this session. /cost cache shows what broke it.",
         "At list prices; your bill may differ.",
     ]
 
@@ -30,9 +32,30 @@ def test_several_models_summaries_and_what_came_since_have_lines_of_their_own():
         "  a/big: 1,500 tokens in (200 from the cache), 20 out, $0.6000, 2 requests",
         "  my/own: 5,000 tokens in, 10 out, 1 request",
         "  summaries: 700 tokens in, 70 out, $0.0200, 1 request",
+        "From the cache: 2% of the input this session. /cost cache shows what broke it.",
         "Since the last compaction: 300 tokens in, 10 out, 1 request.",
         "The price of my/own is unknown and not counted.",
     ]
+
+
+def test_the_last_turn_has_a_rate_of_its_own():
+    turn = Spent("a/big", 2, 1_000, 950, 20, 0.1)
+    rate = lines(Spending((BIG,), Spent(), None, turn), 0.6)[1]
+    assert rate.startswith("From the cache: 2% of the input this session, 95% in the last turn.")
+
+
+def test_what_broke_the_cache_is_listed():
+    assert break_lines((), 1) == ["Nothing broke the cache in 1 request since the start."]
+    assert break_lines((CacheBreak(7, "the tools", 200, 9_000),), 12) == [
+        "What broke the cache, in 12 requests since the start:",
+        "  request 7: the tools (200 of 9,000 tokens came from the cache)",
+    ]
+
+
+async def test_what_broke_the_cache_is_told_on_request(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/cost cache")
+        assert ui.notices[-1] == "Nothing broke the cache in 0 requests since the start."
 
 
 def test_a_price_that_is_not_known_is_no_zero():

@@ -31,6 +31,12 @@ class BackgroundSummary:
         task = self._task
         return task is not None and (not task.done() or _result_of(task) is not None)
 
+    @property
+    def is_made(self) -> bool:
+        """Whether it need not be waited for."""
+        task = self._task
+        return task is not None and task.done() and _result_of(task) is not None
+
     async def ahead(self) -> AheadSummary | None:
         """What it is the prose of, which takes no model, and how to wait for it.
 

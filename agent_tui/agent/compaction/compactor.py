@@ -8,6 +8,14 @@ from pathlib import Path
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.cache_clock import (
+    LEAST_USD,
+    ColdPrice,
+    cache_state,
+    cold_price,
+    idle_price_usd,
+    whole_price_usd,
+)
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
@@ -32,6 +40,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
@@ -53,6 +62,20 @@ _SINCE_SHARE = 0.4
 """Of the target, what may come between a summary that is written ahead and its compaction: all of
 that stays as it is."""
 
+_LARGE_WINDOW, _EARLY_SHARE = 200_000, 0.7
+_WHY_EARLY = (
+    "Compacted at {trigger:,} of {window:,} tokens: a larger context costs more with each request. "
+    "compaction.trigger_tokens in /settings changes that."
+)
+
+_LONGEST_LIFE_S = 3_600.0
+"""A prefix that may live longer is not asked about in every pause."""
+
+_BEFORE_DEATH_S = 45.0
+"""A request takes its time before the provider looks into its cache."""
+
+_PAUSE_NOTE = "The model chose what to keep in the pause, while its cache was warm."
+
 _LOOK_AGAIN_PARTS = 50
 """A context that has grown by less than this part of the window needs no second look."""
 
@@ -72,14 +95,75 @@ class Compactor:
         self._background = background
 
     def is_due(self, usage: ContextUsage) -> bool:
-        """Whether an automatic compaction should run before the next request."""
+        """Whether an automatic compaction should run before the next request.
+
+        That is so where the context is full, and where the model said in a pause what to keep and
+        the cache has gone cold since.
+        """
         conversation = self._conversation
-        return conversation.settings.auto and should_compact(
-            usage.used,
-            conversation.limits,
-            conversation.breaker,
-            conversation.left_by_compaction,
+        return self._is_ready_after_pause or (
+            conversation.settings.auto
+            and should_compact(
+                usage.used,
+                conversation.limits,
+                conversation.breaker,
+                conversation.left_by_compaction,
+            )
         )
+
+    @property
+    def _is_ready_after_pause(self) -> bool:
+        is_wanted = self._conversation.settings.idle_compaction > 0
+        return is_wanted and self._background.is_made and self._is_recent and self._is_cold
+
+    @property
+    def _is_recent(self) -> bool:
+        """Whether little was said since the background began; all of it would stay as it is."""
+        conversation = self._conversation
+        grown = conversation.usage.used - self._background.begun_at_tokens
+        return grown <= int(conversation.limits.target * _SINCE_SHARE)
+
+    @property
+    def _is_cold(self) -> bool:
+        state = cache_state(self._conversation)
+        return state is not None and state.warmth == "cold"
+
+    def cold_price(self) -> ColdPrice | None:
+        """What the next message costs with a cold cache; None unless it is worth a word."""
+        conversation = self._conversation
+        if not self._is_cold:
+            return None
+        return cold_price(
+            conversation,
+            self._services.compaction.service.reader(conversation.settings, conversation.model),
+            is_ready=self._background.is_made,
+        )
+
+    def seconds_to_ask_in_pause(self) -> float | None:
+        """How long to wait before `ask_in_pause`; None where a pause is not worth it."""
+        conversation = self._conversation
+        lifetime, state = cache_lifetime(conversation.model), cache_state(conversation)
+        price, bound = idle_price_usd(conversation), conversation.settings.idle_compaction
+        if (
+            not bound
+            or price is None
+            or price > bound
+            or lifetime is None
+            or lifetime.most_s > _LONGEST_LIFE_S
+            or state is None
+            or state.warmth != "warm"
+            or conversation.settings.strategy != "tiered"
+            or whole_price_usd(conversation) < LEAST_USD
+            or (self._background.is_there and self._is_recent)
+        ):
+            return None
+        return max(state.left_s - _BEFORE_DEATH_S, 0.0)
+
+    async def ask_in_pause(self) -> None:
+        """Ask the model what to keep, if the cache is still warm; the answer waits for the user."""
+        if self.seconds_to_ask_in_pause() is not None:
+            request = await self._request("")
+            self._background.begin(request, self._count_background)
 
     async def make_room(
         self,
@@ -103,6 +187,7 @@ class Compactor:
             emit(CompactionFailed(_REFUSED.format(why=refusal)))
             return None
         full = conversation.context()
+        is_after_pause = reason == "threshold" and self._is_ready_after_pause
         chosen = strategy or conversation.settings.strategy
         request = await self._request(
             focus,
@@ -123,15 +208,26 @@ class Compactor:
             self._not_done(error, reason, emit, is_told=started.is_told)
             return None
         used = conversation.usage.used
+        if is_after_pause:
+            outcome = replace(outcome, note=f"{_PAUSE_NOTE} {outcome.note}".strip())
         entries = outcome.entries(reason, used)
         placed = conversation.log.append_many((*entries, *kept))
         event = finished_event(placed[len(entries) - 1].id, reason, outcome, used)
         self._made_room(event, emit)
+        if reason == "threshold" and not is_after_pause:
+            self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
         await hooks.after_compaction(event)
         return outcome
+
+    def _say_why_early(self, emit: Emit) -> None:
+        """Say once, in a large window, why it is not filled."""
+        window, trigger = self._conversation.model_info.window, self._conversation.limits.trigger
+        is_early = window > _LARGE_WINDOW and trigger < window * _EARLY_SHARE
+        if is_early and self._services.is_first_time("told-of-trigger-tokens"):
+            emit(Notice("info", _WHY_EARLY.format(trigger=trigger, window=window)))
 
     async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
         """Compact in place by `strategy` because the person asks for it."""
@@ -189,7 +285,8 @@ class Compactor:
             return None
         emit(CompactionStarted("manual", focus, used))
         try:
-            request = await self._request(focus, is_asked=True, wants_summary=True)
+            ahead = None if focus else await self._background.ahead()
+            request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._spending(emit)
             )
@@ -235,12 +332,12 @@ class Compactor:
             and settings.auto
             and conversation.level != "normal"
             and not conversation.breaker.is_open
-            and not background.is_there
+            and not (background.is_there and self._is_recent)
             and grown >= usage.window // _LOOK_AGAIN_PARTS
             and limits.trigger - usage.used <= int(limits.target * _SINCE_SHARE)
             and conversation.model_info.source != "server"
         ):
-            background.begin(await self._request(""), self._count_usage)
+            background.begin(await self._request(""), self._count_background)
 
     def _least_gain(self, reason: CompactionReason) -> int:
         """What shortening must free; where the window overflows or the model asks, anything."""
@@ -264,6 +361,8 @@ class Compactor:
         ahead: AheadSummary | None = None,
     ) -> CompactionRequest:
         conversation = self._conversation
+        # A cheaper model reads it all for less than the conversation's own, once nothing is cached.
+        asks_another = bool(conversation.settings.model) or (is_asked and self._is_cold)
         return CompactionRequest(
             path=conversation.log.path_entries(),
             previous=conversation.log.header.compaction,
@@ -282,7 +381,7 @@ class Compactor:
             least_gain_tokens=least_gain_tokens,
             ratio=conversation.services.ratios.ratio(conversation.model.name),
             ahead=ahead,
-            live=None if conversation.settings.model else conversation.request(),
+            live=None if asks_another else conversation.request(),
         )
 
     def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
@@ -303,6 +402,12 @@ class Compactor:
             emit(self._conversation.totals)
 
         return count
+
+    def _count_background(self, usage: Usage) -> None:
+        """Count a request in the background, which the provider took for one more use."""
+        self._count_usage(usage)
+        if not self._conversation.settings.model:
+            self._conversation.prefix_read_s = self._services.wall_clock()
 
     def _count_usage(self, usage: Usage) -> None:
         self._conversation.totals = add_totals(self._conversation.totals, usage)

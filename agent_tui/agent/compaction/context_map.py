@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from agent_tui.agent.compaction.cache_clock import CacheState, cache_state
 from agent_tui.compaction.ledger.call_facts import call_label
 from agent_tui.messages import (
     AssistantMessage,
@@ -60,7 +61,8 @@ class ContextMap:
 
     `token_price` is what a token of the context cost in the newest request, in US dollars, with
     what the provider's cache saved; 0 where no price is known. Room is made by itself at
-    `compacts_at` percent of the window, 0 where it is not.
+    `compacts_at` percent of the window, 0 where it is not. `cache` is how the context stands in
+    the provider's cache; None where that is unknown.
     """
 
     usage: ContextUsage
@@ -68,6 +70,7 @@ class ContextMap:
     largest: tuple[LargeMessage, ...]
     token_price: float = 0.0
     compacts_at: int = 0
+    cache: CacheState | None = None
 
 
 async def map_context(conversation: "Conversation") -> ContextMap:
@@ -81,7 +84,12 @@ async def map_context(conversation: "Conversation") -> ContextMap:
         kinds[compaction.id] = "summary"
     found = await asyncio.to_thread(_count, conversation, messages, kinds, names)
     price = token_price([message for message, _ in messages])
-    return replace(found, token_price=price, compacts_at=conversation.compacts_at)
+    return replace(
+        found,
+        token_price=price,
+        compacts_at=conversation.compacts_at,
+        cache=cache_state(conversation),
+    )
 
 
 def token_price(messages: Sequence[Message]) -> float:

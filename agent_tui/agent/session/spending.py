@@ -1,10 +1,10 @@
 """What the requests of a conversation took: by model, and since its last compaction."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.result import CompactionResult
-from agent_tui.messages import AssistantMessage, Cost, Usage
+from agent_tui.messages import AssistantMessage, Cost, Usage, UserMessage
 from agent_tui.providers.base import model_name
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -70,12 +70,14 @@ class Spent:
 class Spending:
     """What a conversation took: replies by model (the dearest first), summaries, the newest part.
 
-    `since_compaction` is None if it was never compacted.
+    `since_compaction` is None if it was never compacted; `last_turn` is what came after the user's
+    newest message.
     """
 
     replies: tuple[Spent, ...]
     summaries: Spent
     since_compaction: Spent | None
+    last_turn: Spent = field(default_factory=Spent)
 
 
 def spending_of(log: SessionLog) -> Spending:
@@ -104,7 +106,7 @@ def spending_of(log: SessionLog) -> Spending:
             case _:
                 pass
     replies = sorted(by_model.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
-    return Spending(tuple(replies), summaries, _since_compaction(log))
+    return Spending(tuple(replies), summaries, _since_compaction(log), _last_turn(log))
 
 
 def with_spending(
@@ -126,14 +128,26 @@ def _since_compaction(log: SessionLog) -> Spent | None:
         for place, entry in enumerate(path)
         if isinstance(entry, CompactionEntry) or report_of(entry) is not None
     ]
-    if not places:
-        return None
-    since = Spent()
-    for message in _replies(
-        entry for entry in path[places[-1] :] if not was_copied(log.header, entry)
-    ):
-        since = since.plus(message.usage)
-    return since
+    return _spent_from(log, places[-1]) if places else None
+
+
+def _last_turn(log: SessionLog) -> Spent:
+    path = log.path_entries()
+    said = (
+        place
+        for place in range(len(path) - 1, -1, -1)
+        if isinstance(entry := path[place], MessageEntry) and isinstance(entry.message, UserMessage)
+    )
+    return _spent_from(log, next(said, 0))
+
+
+def _spent_from(log: SessionLog, place: int) -> Spent:
+    """What the replies took from one entry of the path on."""
+    spent = Spent()
+    own = (entry for entry in log.path_entries()[place:] if not was_copied(log.header, entry))
+    for message in _replies(own):
+        spent = spent.plus(message.usage)
+    return spent
 
 
 def _replies(entries: Iterable[Entry]) -> Iterator[AssistantMessage]:

@@ -53,6 +53,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.budget import BudgetSpent
+from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.providers.retry import (
     FALLBACK_RETRIES,
     MAX_RETRIES,
@@ -498,6 +499,7 @@ class Turn:
         if is_short and request.max_output_tokens:
             cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
             request = replace(request, max_output_tokens=cap)
+        compaction, sent_s = conversation.context().compaction, conversation.services.wall_clock()
         is_weak, watch = conversation.model_info.writes_calls, LoopWatch()
         self._cut.begin_try()
         self._emit(ReplyStarted(model.name))
@@ -520,6 +522,13 @@ class Turn:
             self._keep_partial(builder, "error", str(error))
             raise
         reply = builder.finished()
+        conversation.requests.answered(
+            request,
+            compaction.id if compaction is not None else "",
+            sent_s,
+            reply.message.usage,
+            cache_lifetime(model),
+        )
         entry = conversation.append(reply.message)
         self._emit(ReplyFinished(entry.id, reply.message))
         self._emit(conversation.totals)

@@ -6,6 +6,7 @@ from textual.widget import Widget
 
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.chat.cold_line import ColdLine
 from agent_tui.ui.chat.plan_view import PlanView
 from agent_tui.ui.chat.queue_view import QueueView
 from agent_tui.ui.first_run.tour_view import TourView
@@ -24,6 +25,7 @@ class ChatWidgets:
         approval: The question whether a tool call may run.
         queue: Messages that wait for the running turn.
         tour: The step of the tour that is due.
+        cold: What the next message costs with a cold cache.
         activity: What runs, and the hint.
         prompt: Where the person writes.
         status_bar: The last row.
@@ -34,6 +36,7 @@ class ChatWidgets:
     approval: ApprovalPanel
     queue: QueueView
     tour: TourView
+    cold: ColdLine
     activity: ActivityLine
     prompt: Prompt
     status_bar: StatusBar
@@ -41,4 +44,12 @@ class ChatWidgets:
     @property
     def above_prompt(self) -> tuple[Widget, ...]:
         """What is put on the screen once the conversation is loaded."""
-        return (self.transcript, self.plan, self.approval, self.queue, self.tour, self.activity)
+        return (
+            self.transcript,
+            self.plan,
+            self.approval,
+            self.queue,
+            self.tour,
+            self.cold,
+            self.activity,
+        )

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
-from agent_tui.commands.context import FREED_HEADING, freed_by, request_cost
+from agent_tui.commands.context import FREED_HEADING, cache_text, freed_by, request_cost
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
@@ -113,7 +113,8 @@ class ContextScreen(ReadingScreen):
         title = Content.assemble(
             ("Context window", "bold"),
             (
-                f"   {about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}",
+                f"   {about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}"
+                + (f" · {cache}" if (cache := cache_text(self._shown.cache)) else ""),
                 "$foreground-muted",
             ),
         )
