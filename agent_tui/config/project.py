@@ -46,6 +46,8 @@ def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, st
         yield ("permission_mode",), _ONLY_TIGHTER
     if "sandbox" in values and _is_later(wanted.sandbox, own.sandbox, _LOOSER_SANDBOXES):
         yield ("sandbox",), _ONLY_TIGHTER
+    if wanted.compaction.idle_compaction > own.compaction.idle_compaction:
+        yield ("compaction", "idle_compaction"), _ONLY_TIGHTER
     if "://" in wanted.model:
         yield ("model",), _NO_ADDRESS
     if "://" in wanted.compaction.model:

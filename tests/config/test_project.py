@@ -133,3 +133,12 @@ def test_the_deeper_of_two_project_files_is_stronger_but_no_looser(tmp_path):
     loaded = load_settings(tmp_path / "none.toml", {}, {}, [root, deep])
     assert (loaded.settings.permission_mode, loaded.settings.theme) == ("plan", "gruvbox")
     assert [problem.source for problem in loaded.problems] == [str(deep)]
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted", "in_force"), [(0, 0.5, 0), (0.5, 0.1, 0.1), (0.1, 1, 0.1)]
+)
+def test_a_project_may_not_spend_more_in_pauses(tmp_path, own, wanted, in_force):
+    price = "[compaction]\nidle_compaction = {}"
+    loaded = load(tmp_path, price.format(wanted), price.format(own))
+    assert loaded.settings.compaction.idle_compaction == in_force

@@ -123,6 +123,10 @@ class Compactor:
         grown = conversation.usage.used - self._background.begun_at_tokens
         return grown <= int(conversation.limits.target * _SINCE_SHARE)
 
+    async def _ahead(self, focus: str) -> AheadSummary | None:
+        """What a model said beforehand; None where it knew too little of what is wanted now."""
+        return await self._background.ahead() if self._is_recent and not focus else None
+
     @property
     def _is_cold(self) -> bool:
         state = cache_state(self._conversation)
@@ -194,7 +198,7 @@ class Compactor:
             is_asked=reason == "manual",
             is_refused=reason == "overflow",
             least_gain_tokens=self._least_gain(reason),
-            ahead=None if focus else await self._background.ahead(),
+            ahead=await self._ahead(focus),
         )
         started = _StartTeller(reason, focus, conversation.usage.used, emit)
         try:
@@ -285,8 +289,9 @@ class Compactor:
             return None
         emit(CompactionStarted("manual", focus, used))
         try:
-            ahead = None if focus else await self._background.ahead()
-            request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
+            request = await self._request(
+                focus, is_asked=True, wants_summary=True, ahead=await self._ahead(focus)
+            )
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._spending(emit)
             )
