@@ -40,14 +40,15 @@ def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, st
                 refused = model.keys() - _PROJECT_MODELS if isinstance(model, dict) else ()
                 yield from (((key, name, inner), _NOT_A_PROJECTS) for inner in sorted(refused))
     wanted = Settings.model_validate(values)
-    if "permission_mode" in values and _is_later(
-        wanted.permission_mode, own.permission_mode, _LOOSER_MODES
-    ):
-        yield ("permission_mode",), _ONLY_TIGHTER
-    if "sandbox" in values and _is_later(wanted.sandbox, own.sandbox, _LOOSER_SANDBOXES):
-        yield ("sandbox",), _ONLY_TIGHTER
-    if wanted.compaction.idle_compaction > own.compaction.idle_compaction:
-        yield ("compaction", "idle_compaction"), _ONLY_TIGHTER
+    looser: dict[SettingKey, bool] = {
+        ("permission_mode",): "permission_mode" in values
+        and _is_later(wanted.permission_mode, own.permission_mode, _LOOSER_MODES),
+        ("sandbox",): "sandbox" in values
+        and _is_later(wanted.sandbox, own.sandbox, _LOOSER_SANDBOXES),
+        ("compaction", "idle_compaction"): wanted.compaction.idle_compaction
+        > own.compaction.idle_compaction,
+    }
+    yield from ((key, _ONLY_TIGHTER) for key, is_looser in looser.items() if is_looser)
     if "://" in wanted.model:
         yield ("model",), _NO_ADDRESS
     if "://" in wanted.compaction.model:
