@@ -28,7 +28,9 @@ from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
+from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, JobEnded, JobStarted, Notice, QueueChanged, TurnFinished
@@ -104,22 +106,32 @@ class AgentRuntime:
         """Run a prompt again and again; one `TurnFinished` ends all of it."""
         return self._write(lambda emit: self._loops().run(plan, emit))
 
-    def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
+    def compact(
+        self, focus: str = "", decided: Decision | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Compact by the strategy that is set; on failure or abort nothing is written.
 
         The tiers' way, when a person asks, is a summary in a new session file; other strategies
-        shorten in this one.
+        shorten in this one. So is what was `decided` about by `propose_compaction`.
         """
         strategy = self.conversation.settings.strategy
-        if strategy != "tiered":
+        if strategy != "tiered" and decided is None:
             return self.compact_here(strategy, focus)
-        return self._write(lambda emit: self._compact(focus, emit))
+        return self._write(lambda emit: self._compact(focus, emit, decided))
 
     def compact_here(
         self, strategy: CompactionStrategy, focus: str = ""
     ) -> AsyncGenerator[AgentEvent, None]:
         """Compact in place, in this session file; on failure or abort nothing is written."""
         return self._write(lambda emit: self._compactor().compact_here(strategy, focus, emit))
+
+    async def propose_compaction(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
+        """What ``/compact`` would keep, for the user to decide about; writes nothing.
+
+        Raises:
+            CompactionError: There is nothing to compact.
+        """
+        return await self._compactor().propose(on_progress, asks_model=asks_model)
 
     async def preview_compaction(self) -> CompactionPreview:
         """What a compaction would do now; writes nothing and asks no model."""
@@ -292,8 +304,8 @@ class AgentRuntime:
         self._scopes().give_up_unfinished(emit)
         await self._turn(emit).run(text, images)
 
-    async def _compact(self, focus: str, emit: Emit) -> None:
-        child = await self._compactor().compact_to_child(focus, emit)
+    async def _compact(self, focus: str, emit: Emit, decided: Decision | None) -> None:
+        child = await self._compactor().compact_to_child(focus, emit, decided)
         if child is None:
             return
         for event in self.sessions.follow_compaction(*child):

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.ask import Ask, Budget
 from agent_tui.compaction.curation.curator import Choice
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
-from agent_tui.compaction.curation.pieces import read_pieces
+from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.curation.proof import Proof, prove
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
 from agent_tui.compaction.plan import (
@@ -90,6 +91,8 @@ class CompactionRequest:
         live: The next request of the conversation, on which its model can be asked what stays;
             None where it cannot.
         choice: What that model wants kept.
+        marked: What the person wants kept, whatever a model chooses.
+        released: What the person no longer wants kept through all compactions.
     """
 
     path: tuple[Entry, ...]
@@ -112,6 +115,8 @@ class CompactionRequest:
     ahead: "AheadSummary | None" = None
     live: ModelRequest | None = None
     choice: Choice | None = None
+    marked: tuple[Pick, ...] = ()
+    released: tuple[Piece, ...] = ()
 
     @property
     def must_shrink(self) -> bool:
@@ -341,6 +346,7 @@ class _Planner:
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
         self._sections_room = _sections_room(room, max(newest, self._since_choice()))
+        self._lasting: tuple[Pick, ...] = ()
         self.kept = Kept()
 
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
@@ -351,6 +357,12 @@ class _Planner:
         settled with the last choice, as lines among the messages point to them.
         """
         room = self._room
+        released = {(piece.label, piece.lines) for piece in self._request.released}
+        self._lasting = tuple(
+            Pick(piece, is_lasting=True)
+            for piece in earlier_pieces(summary, self._counter)
+            if piece.is_lasting and (piece.label, piece.lines) not in released
+        )
         cut, tail = self._cut(frozenset(), int(room * _FIRST_GUESS_SHARE))
         sections, way = self._before_cut(cut, tail, summary)
         files, shown = sections.shown, _whole(sections)
@@ -431,10 +443,11 @@ class _Planner:
         sections = make_sections(self._record, room, self._counter, kept=kept, elsewhere=way)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
-        if choice is not None:
+        chosen = choice.picks if choice is not None else ()
+        if picks := (*self._lasting, *request.marked, *chosen):
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
             self.kept = keep_excerpts(
-                choice.picks,
+                picks,
                 staying=kept | sections.task_ids,
                 files=self._record.files,
                 on_disk=request.on_disk,

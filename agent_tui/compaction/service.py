@@ -22,6 +22,7 @@ from agent_tui.compaction.model_client import (
     RequestTracker,
     uncounted,
 )
+from agent_tui.compaction.proposal import Proposal
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.fallback import fallback_summary
@@ -43,6 +44,7 @@ _LEAST_WINDOW = 32_000
 """Tokens. In a smaller one, the question what to keep takes too much of what there is."""
 
 
+_NOT_ASKED = "the question would not fit in the context window of a model"
 _SMALL_SHARE = 0.25
 """To free more of the context, messages that the work still needs would become single lines: real
 sessions went on better from a summary that has the files as they are."""
@@ -132,6 +134,40 @@ class CompactionService:
             return found if isinstance(found, Choice) else None
         written, _ = await self._write(self._job(request, draft), request, tracker)
         return written
+
+    async def propose(
+        self,
+        request: CompactionRequest,
+        on_progress: OnProgress,
+        on_usage: OnUsage = uncounted,
+        *,
+        asks_model: bool = True,
+    ) -> Proposal:
+        """What compacting `request` would keep, for the person to decide about.
+
+        Args:
+            request: The conversation.
+            on_progress: Told of each step.
+            on_usage: Told of every request that was paid for.
+            asks_model: Whether a model says what it needs.
+
+        Raises:
+            NothingToCompactError: A summary would gain nothing.
+        """
+        draft = await asyncio.to_thread(self.draft, request)
+        template = template_named(request.settings.template)
+        ask = await asyncio.to_thread(make_ask, request, template=template, counter=self._counter)
+        proposal = Proposal(draft, ask)
+        if not asks_model:
+            return proposal
+        found = await self._choose(request, draft, RequestTracker(on_progress, on_usage))
+        match found:
+            case Choice():
+                return replace(proposal, choice=found)
+            case NoChoice(problems=problems):
+                return replace(proposal, problem="; ".join(problems))
+            case None:
+                return replace(proposal, problem=_NOT_ASKED)
 
     async def finish(
         self,

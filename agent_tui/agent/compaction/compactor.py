@@ -25,6 +25,7 @@ from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.outcome import TIERED, Outcome
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.usage import largest_sources
@@ -275,9 +276,15 @@ class Compactor:
         )
 
     async def compact_to_child(
-        self, focus: str, emit: Emit
+        self, focus: str, emit: Emit, decided: Decision | None = None
     ) -> tuple[SessionLog, CompactionFinished] | None:
-        """Write the compacted conversation as a new session; None when it failed."""
+        """Write the compacted conversation as a new session; None when it failed.
+
+        Args:
+            focus: What the person asked to pay attention to.
+            emit: Told of it.
+            decided: What the person decided about; None where nothing was.
+        """
         conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
@@ -289,9 +296,9 @@ class Compactor:
             return None
         emit(CompactionStarted("manual", focus, used))
         try:
-            request = await self._request(
-                focus, is_asked=True, wants_summary=True, ahead=await self._ahead(focus)
-            )
+            ahead = await self._ahead(focus) if decided is None else None
+            request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
+            request = request if decided is None else decided.applied(request)
             outcome = await self._services.compaction.outcome(
                 request, "tiered", progress_to(emit), self._spending(emit)
             )
@@ -311,6 +318,17 @@ class Compactor:
             raise
         conversation.breaker = conversation.breaker.after_success()
         return log, finished_event(log.entries[0].id, "manual", outcome, used)
+
+    async def propose(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
+        """What ``/compact`` would keep, for the person to decide about; writes nothing.
+
+        Raises:
+            CompactionError: There is nothing to compact.
+        """
+        request = await self._request("", is_asked=True, wants_summary=True)
+        return await self._services.compaction.service.propose(
+            request, on_progress, self._count_background, asks_model=asks_model
+        )
 
     async def preview(self) -> CompactionPreview:
         """What an automatic compaction would do now; writes nothing and asks no model."""

@@ -23,10 +23,14 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n```\s*\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A piece to keep; `spans` are first and last line of its parts, none for all of it."""
+    """A piece to keep; `spans` are first and last line of its parts, none for all of it.
+
+    `is_lasting`: the user wants it kept through all later compactions, too.
+    """
 
     piece: Piece
     spans: tuple[tuple[int, int], ...] = ()
+    is_lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

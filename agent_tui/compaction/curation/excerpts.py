@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import Match, SequenceMatcher
 
 from agent_tui.compaction.curation.answer import Pick
@@ -20,9 +20,10 @@ _NOW, _OLD = "as it is now", "as it was then; the file has changed since"
 _UNSEEN = "as it was then; a command has changed the file since"
 _EXCERPT = re.compile(
     r'<excerpt(?: of="(?P<label>[^"\n]*)")?(?: file="(?P<path>[^"\n]*)")?'
-    r'(?: lines="(?P<first>\d{1,9})-\d+")?[^>\n]*>\n(?P<text>.*?)\n?</excerpt>',
+    r'(?: lines="(?P<first>\d{1,9})-\d+")?(?P<marks>[^>\n]*)>\n(?P<text>.*?)\n?</excerpt>',
     re.DOTALL,
 )
+_LASTING = ' kept="always"'
 _BLOCK = re.compile(r"<kept>\n(.*?)\n?</kept>", re.DOTALL)
 
 
@@ -48,7 +49,8 @@ class Excerpt:
     """Lines from number `first` on (0 where that is not known) of a piece or a file.
 
     Those of a file are known by its `path` alone. `state` says how a view of a file relates to the
-    file now; empty where it was not changed.
+    file now; empty where it was not changed. `is_lasting`: the user
+    keeps it through all compactions.
     """
 
     label: str
@@ -56,6 +58,7 @@ class Excerpt:
     first: int
     lines: tuple[str, ...]
     state: str = ""
+    is_lasting: bool = False
 
     @property
     def last(self) -> int:
@@ -69,6 +72,7 @@ class Excerpt:
         marks = f' {source[0]}="{_attribute(source[1])}"'
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
         marks += f' state="{self.state}"' if self.state else ""
+        marks += _LASTING if self.is_lasting else ""
         body = escape_tags("\n".join(self.lines))
         return f"<excerpt{marks}>\n{body}\n</excerpt>"
 
@@ -95,7 +99,7 @@ def keep_excerpts(
     states = {file.path: file for file in files}
     filler = _Filler(states, on_disk, room_tokens, counter)
     for pick in picks:
-        if pick.piece.entry_id not in staying:
+        if pick.is_lasting or pick.piece.entry_id not in staying:
             filler.add(pick)
     excerpts = filler.excerpts()
     if not excerpts:
@@ -110,7 +114,9 @@ def excerpts_in(text: str) -> Iterator[Excerpt]:
     for found in _EXCERPT.finditer(text):
         lines = tuple(found["text"].split("\n"))
         first, path = int(found["first"] or 0), found["path"] or ""
-        yield Excerpt(found["label"] or f"file {path}", path, first, lines)
+        is_lasting = _LASTING in found["marks"]
+        label = found["label"] or f"file {path}"
+        yield Excerpt(label, path, first, lines, is_lasting=is_lasting)
 
 
 def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
@@ -127,6 +133,7 @@ def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
             tokens=counter.count_text("\n".join(excerpt.lines)),
             path=excerpt.path,
             remark="kept by the last compaction",
+            is_lasting=excerpt.is_lasting,
         )
         for excerpt in excerpts_in(block[1] if block else "")
     )
@@ -149,6 +156,7 @@ class _Filler:
         self._completed: set[str] = set()
         self._files: dict[str, dict[int, str]] = {}
         self._labels: dict[str, tuple[int, str]] = {}
+        self._lasting: set[str] = set()
         self._others: list[tuple[int, Excerpt]] = []
         self.count = self.left_out = 0
 
@@ -156,7 +164,7 @@ class _Filler:
         """Take all of `pick`, or what there is room for."""
         taken = whole = True
         for excerpt in self._parts(pick):
-            size = self._add(pick.piece, excerpt)
+            size = self._add(pick, excerpt)
             taken = taken and size > 0
             whole = whole and size == len(excerpt.lines)
         self.count += taken
@@ -167,10 +175,12 @@ class _Filler:
         placed = [*self._others]
         for path, lines in self._files.items():
             number, label = self._labels[path]
-            placed += [(number, run) for run in _runs(label, path, lines)]
+            is_lasting = path in self._lasting
+            runs = _runs(label, path, lines)
+            placed += [(number, replace(run, is_lasting=is_lasting)) for run in runs]
         return [excerpt for _, excerpt in sorted(placed, key=lambda one: one[0])]
 
-    def _add(self, piece: Piece, excerpt: Excerpt) -> int:
+    def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """How many lines of `excerpt` stand there now."""
         known = self._files.get(excerpt.path, {}) if excerpt.state == _NOW else {}
         fresh = 0 if known else _HEAD_TOKENS
@@ -189,12 +199,13 @@ class _Filler:
             lines = self._files.setdefault(excerpt.path, {})
             lines.update({excerpt.first + at: line for at, line in enumerate(taken)})
             self._labels[excerpt.path] = max(
-                self._labels.get(excerpt.path, (0, "")), (piece.number, excerpt.label)
+                self._labels.get(excerpt.path, (0, "")), (pick.piece.number, excerpt.label)
             )
+            self._lasting |= {excerpt.path} if pick.is_lasting else set()
         else:
-            part = Excerpt(excerpt.label, excerpt.path, excerpt.first, taken, excerpt.state)
-            if all(part != other for _, other in self._others):
-                self._others.append((piece.number, part))
+            part = replace(excerpt, lines=taken, is_lasting=pick.is_lasting)
+            if all(part != replace(other, is_lasting=pick.is_lasting) for _, other in self._others):
+                self._others.append((pick.piece.number, part))
         return count
 
     def _parts(self, pick: Pick) -> Iterator[Excerpt]:

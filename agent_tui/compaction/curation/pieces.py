@@ -45,6 +45,7 @@ class Piece:
         remark: What the model should know of it: ``edited since``.
         is_change: It wrote or edited the file.
         is_whole: It is all of the file, as written.
+        is_lasting: The user wanted it kept through all compactions.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Piece:
     remark: str = ""
     is_change: bool = False
     is_whole: bool = False
+    is_lasting: bool = False
 
     @property
     def last(self) -> int:
