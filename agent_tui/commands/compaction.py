@@ -2,14 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.core.short_words import counted
+from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED
 from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_description
 from agent_tui.config import STRATEGY_NAMES, strategy_named
 from agent_tui.errors import AgentTuiError
@@ -21,6 +24,7 @@ PREVIEW = "--preview"
 PREVIEW_TITLE = "What a compaction would do now"
 _STRATEGY = "--strategy"
 _FORCE = "--force"
+_NO_MODEL = ("--model", "none")
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
 """A compaction is asked about that frees less than a tenth of what is in use, or less than a
 hundredth of the window; freeing so many tokens is always enough for the latter."""
@@ -36,7 +40,7 @@ TIER_LABELS: Mapping[int, str] = {
     f"[focus] [{PREVIEW}] [{_FORCE}] [{_STRATEGY} NAME]",
     refusal="Cannot compact while the agent works. Use /abort first.",
     completions=lambda _front: (
-        Completion(PREVIEW, "show what it would do"),
+        Completion(PREVIEW, "show what it would do, and choose what it keeps"),
         Completion(_FORCE, "compact even if that frees almost nothing"),
         *(Completion(f"{_STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
     ),
@@ -46,7 +50,7 @@ async def compact(front: Front, argument: str) -> None:
     """Summarise the conversation and continue in a new session."""
     words = argument.replace(f"{_STRATEGY}=", f"{_STRATEGY} ").split()
     if PREVIEW in words:
-        await _preview(front, is_focus_given=len(words) > 1)
+        await _preview(front, [word for word in words if word != PREVIEW])
     elif _STRATEGY in words:
         await _compact_here(front, words)
     elif words and words[0].startswith("--") and words[0] != _FORCE:
@@ -98,13 +102,23 @@ async def _compact_here(front: Front, words: Sequence[str]) -> None:
     await front.run(front.runtime.compact_here(strategy, focus))
 
 
-async def _preview(front: Front, *, is_focus_given: bool) -> None:
+async def _preview(front: Front, words: Sequence[str]) -> None:
     """Show what a compaction would do; it only reads, so it may run beside a turn."""
-    if is_focus_given:
+    asks_model = tuple(words) != _NO_MODEL
+    if words and asks_model:
         front.say(f"{PREVIEW} ignores the focus, which affects only the summary.")
     runtime = front.runtime
+
+    async def compact_so(decision: Decision) -> None:
+        if runtime.is_busy:
+            front.say("Cannot compact while the agent works. Use /abort first.", "warning")
+        else:
+            await front.run(runtime.compact(decided=decision))
+
+    propose = partial(runtime.propose_compaction, asks_model=asks_model)
+    choice = None if runtime.is_busy else KeepingChoice(propose, compact_so)
     await front.show(
-        PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label)
+        PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label, choice)
     )
     front.show_events(())  # the bar shows what was counted
 
@@ -128,16 +142,31 @@ async def uncompact(front: Front, _argument: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepingChoice:
+    """How the person decides what a compaction keeps.
+
+    Attributes:
+        propose: Asks the model, which takes a while.
+        compact: Carries the decision out.
+    """
+
+    propose: Callable[[OnProgress], Awaitable[Proposal]]
+    compact: Callable[[Decision], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewPage:
     """What a compaction would do now; counting it takes a moment.
 
     Attributes:
         load: Works it out.
         present_label: The context as it is shown; asked when `load` is done.
+        choice: For the person to decide what is kept; None while the agent works.
     """
 
     load: Callable[[], Awaitable[CompactionPreview]]
     present_label: Callable[[], str]
+    choice: KeepingChoice | None = None
 
     async def page(self) -> Page:
         """The sizes, what goes and what stays."""

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.ask import Ask, Budget
-from agent_tui.compaction.curation.curator import Choice
+from agent_tui.compaction.curation.curator import Choice, NoChoice
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.curation.proof import Proof, prove
@@ -129,6 +130,10 @@ class CompactionRequest:
         return round(self.tokens_before / self.ratio)
 
 
+ModelsPart: TypeAlias = WrittenSummary | Choice | NoChoice
+"""What a model adds to a compaction; `NoChoice` where nobody is to be asked any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class AheadSummary:
     """A summary begun before it was needed.
@@ -139,7 +144,7 @@ class AheadSummary:
     """
 
     draft: "Draft"
-    written: Callable[[], Awaitable[WrittenSummary | Choice | None]]
+    written: Callable[[], Awaitable[ModelsPart | None]]
 
 
 @dataclass(frozen=True, slots=True)

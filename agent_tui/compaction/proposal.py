@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.ask import Ask
-from agent_tui.compaction.curation.curator import Choice
+from agent_tui.compaction.curation.curator import Choice, NoChoice
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft
+from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft, ModelsPart
 
 Mark: TypeAlias = Literal["keep", "always", "drop"]
 """What a person says of a piece: keep it word for word now, through all compactions, or do not."""
@@ -24,12 +24,12 @@ class Decision:
     Args:
         marked: What is kept, whatever the model chose.
         released: What is no longer kept through all compactions.
-        ahead: What the model chose, without what the person dropped; None where it chose nothing.
+        ahead: What the model chose, without what the person dropped; nobody is asked again.
     """
 
-    marked: tuple[Pick, ...] = ()
-    released: tuple[Piece, ...] = ()
-    ahead: AheadSummary | None = None
+    marked: tuple[Pick, ...]
+    released: tuple[Piece, ...]
+    ahead: AheadSummary
 
     def applied(self, request: CompactionRequest) -> CompactionRequest:
         """`request` with the decision."""
@@ -60,6 +60,11 @@ class Proposal:
         is_kept = piece.is_lasting or any(piece == pick.piece for pick in self._chosen)
         return "kept" if mark in ("keep", "always") or (is_kept and mark != "drop") else "goes"
 
+    def chosen_lines(self, piece: Piece) -> str:
+        """``10-20, 31-33``: what the model wants of a piece; empty for all of it."""
+        spans = next((pick.spans for pick in self._chosen if pick.piece == piece), ())
+        return ", ".join(f"{first}-{last}" for first, last in spans)
+
     def kept_tokens(self, marks: Mapping[int, Mark]) -> int:
         """About what would be kept word for word, parts of a piece by their lines."""
         picks = {pick.piece.number: pick for pick in self._chosen}
@@ -76,13 +81,13 @@ class Proposal:
             *(Pick(piece) for piece in self._marked(marks, "keep")),
         )
         dropped = self._marked(marks, "drop")
-        if self.choice is None:
-            return Decision(marked, dropped)
         picks = tuple(pick for pick in self._chosen if pick.piece not in dropped)
-        choice = replace(self.choice, picks=picks)
+        part: ModelsPart = NoChoice((), has_answered=False)
+        if self.choice is not None:
+            part = replace(self.choice, picks=picks)
 
-        async def written() -> Choice:
-            return choice
+        async def written() -> ModelsPart:
+            return part
 
         return Decision(marked, dropped, AheadSummary(self.draft, written))
 

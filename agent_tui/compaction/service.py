@@ -10,6 +10,7 @@ from agent_tui.compaction.curation.proof import Proof
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
+    ModelsPart,
     make_ask,
     make_draft,
     prove_choice,
@@ -126,7 +127,7 @@ class CompactionService:
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
-    ) -> WrittenSummary | Choice | None:
+    ) -> ModelsPart | None:
         """What a model adds to `draft`, for `finish` later on; None where none did."""
         tracker = RequestTracker(lambda _phase, _chars: None, on_usage)
         found = await self._choose(request, draft, tracker)
@@ -175,7 +176,7 @@ class CompactionService:
         draft: Draft,
         on_progress: OnProgress,
         on_usage: OnUsage = uncounted,
-        written: WrittenSummary | Choice | None = None,
+        written: ModelsPart | None = None,
     ) -> CompactionResult:
         """`draft` with what a model adds to it: `written` if there is that, else what it says now.
 

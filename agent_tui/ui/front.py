@@ -22,6 +22,7 @@ from agent_tui.commands.program import command_sections
 from agent_tui.commands.sessions import PickableSessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
+from agent_tui.compaction.proposal import Decision
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.key_actions import KeyMap, keys_in_force
@@ -114,7 +115,6 @@ class ScreenFront:
         from agent_tui.ui.screens.context import ContextScreen
         from agent_tui.ui.screens.diff import DiffScreen
         from agent_tui.ui.screens.page import PageScreen
-        from agent_tui.ui.screens.preview import PreviewScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
@@ -123,11 +123,24 @@ class ScreenFront:
             case DiffPage():
                 await self.show_screen(DiffScreen(shown))
             case PreviewPage():
-                await self.show_screen(PreviewScreen(shown.load, shown.present_label))
+                await self._show_preview(shown)
             case SettingsPage():
                 await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
             case _:
                 await self.show_screen(PageScreen(await shown.page()))
+
+    async def _show_preview(self, shown: PreviewPage) -> None:
+        """What a compaction would do, and on request what it keeps."""
+        from agent_tui.ui.screens.keeping import KeepingScreen
+        from agent_tui.ui.screens.preview import PreviewScreen
+
+        choice = shown.choice
+        preview = PreviewScreen(shown.load, shown.present_label, can_choose=choice is not None)
+        await self.show_screen(preview)
+        if choice is not None and preview.wants_choice:
+            decision = await self.show_screen(KeepingScreen(choice.propose))
+            if isinstance(decision, Decision):
+                await choice.compact(decision)
 
     # Asking
 

@@ -30,6 +30,8 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.diff import DiffScreen
+from agent_tui.ui.screens.keeping import KeepingScreen
+from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.pull import PullBar
 from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
@@ -199,6 +201,11 @@ def compacted() -> tuple[Reply, ...]:
     tests = Reply(tool_calls=(call("c1", "bash", command="pytest -q"),), usage=sized(62_000))
     done = Reply(text="The flag works now, and all tests pass.", usage=sized(62_400))
     return (tests, done, Reply(text=SUMMARY_OF_WORK))
+
+
+def chosen() -> tuple[Reply, ...]:
+    """What the model wants kept."""
+    return (Reply(text=f"<notes>\n{SUMMARY_OF_WORK}\n</notes>\n<keep>\n#2\n#3 1-4\n</keep>"),)
 
 
 async def work_begun(ui: Ui) -> None:
@@ -485,6 +492,16 @@ async def preview(ui: Ui) -> None:
     await ui.settle()
 
 
+async def keeping(ui: Ui) -> None:
+    """What the model would keep, and what the person marked."""
+    await preview(ui)
+    await ui.pilot.press("m")
+    await ui.until(lambda: isinstance(ui.app.screen, KeepingScreen))
+    await ui.until(lambda: ui.app.screen.query_one(PickerList).option_count > 0)
+    await ui.pilot.press("down", "a", "down", "d", "down")
+    await ui.settle()
+
+
 async def compactions(ui: Ui) -> None:
     """The context was compacted on the way, by edits, and then by hand, with a summary."""
     await ui.send("Run the tests again, please.")
@@ -595,6 +612,7 @@ SCENES: dict[str, Scene] = {
         setting_refused,
         context_map,
         preview,
+        keeping,
         compactions,
         compactions_unfolded,
         confirm,
@@ -619,6 +637,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "approval_armed": editing,
     "approval_rule": editing,
     "plan_panel": planned,
+    "keeping": chosen,
     "compactions": compacted,
     "compactions_unfolded": compacted,
     "confirm": work,
@@ -627,6 +646,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
 TOKENS: Mapping[str, int] = {
     "context_map": 144_000,
     "preview": 144_000,
+    "keeping": 144_000,
     "compactions": 165_000,
     "compactions_unfolded": 165_000,
 }

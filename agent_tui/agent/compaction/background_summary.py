@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 
-from agent_tui.compaction.curation.curator import Choice
-from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft
+from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft, ModelsPart
 from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.errors import AgentTuiError
 
 
@@ -20,7 +18,7 @@ class BackgroundSummary:
 
     def __init__(self, service: CompactionService) -> None:
         self._service = service
-        self._task: asyncio.Task[WrittenSummary | Choice | None] | None = None
+        self._task: asyncio.Task[ModelsPart | None] | None = None
         self._draft: asyncio.Future[Draft | None] | None = None
         self.begun_at_tokens = 0
         """Size of the conversation it was last begun for."""
@@ -59,7 +57,7 @@ class BackgroundSummary:
         self._draft = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._write(request, self._draft, on_usage))
 
-    async def _written(self) -> WrittenSummary | Choice | None:
+    async def _written(self) -> ModelsPart | None:
         """The summary, waited for; None where there is none to be had."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
@@ -83,7 +81,7 @@ class BackgroundSummary:
         request: CompactionRequest,
         settled: asyncio.Future[Draft | None],
         on_usage: OnUsage,
-    ) -> WrittenSummary | Choice | None:
+    ) -> ModelsPart | None:
         try:
             if not await asyncio.to_thread(self._service.needs_summary, request):
                 return None
@@ -98,6 +96,6 @@ class BackgroundSummary:
 
 
 def _result_of(
-    task: "asyncio.Task[WrittenSummary | Choice | None]",
-) -> WrittenSummary | Choice | None:
+    task: "asyncio.Task[ModelsPart | None]",
+) -> ModelsPart | None:
     return None if task.cancelled() or task.exception() is not None else task.result()

@@ -123,6 +123,8 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
     ]
     nothing = "Nothing found."
     column_titles: tuple[str, ...] = ()
+    searches_at_once = True
+    """Whether letters go to the search field from the beginning."""
     title_width = 16
     """Cells the titles keep; columns give way to them."""
 
@@ -145,7 +147,8 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
 
     def on_mount(self) -> None:
         """Load behind the first paint."""
-        self._field.focus()
+        if self.searches_at_once:
+            self._field.focus()
         self.run_worker(self._load, exclusive=True)
 
     async def _load(self) -> None:

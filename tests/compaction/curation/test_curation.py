@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.draft import CompactionRequest, make_ask
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import STRUCTURED
@@ -161,6 +162,25 @@ async def test_what_was_kept_is_offered_again_and_can_be_kept_again(
     second = await compact(writer, counter, request_of(talk))
     assert "\n".join(LINES[199:203]) in second.summary
     assert "1 failed" not in second.summary
+
+
+async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dropped(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    request = request_of(talk)
+    ask = make_ask(request, template=STRUCTURED, counter=counter)
+    request = replace(request, marked=(Pick(ask.pieces[0], ((200, 203),), is_lasting=True),))
+    for answer in (GOOD, GOOD, TOOL_CALL):  # notes alone, and no answer at all
+        result = await compact(Writer([answer]), counter, request)
+        assert "\n".join(LINES[199:203]) in result.summary
+        talk.put(result.entry("threshold"))
+        for number in range(20):
+            talk.reply(f"another answer {number} " + "as it should be " * 40)
+            talk.user(f"another question {number} " + "please look at this " * 30)
+        request = request_of(talk)
+    released = make_ask(request, template=STRUCTURED, counter=counter).pieces[:1]
+    result = await compact(Writer([GOOD]), counter, replace(request, released=released))
+    assert LINES[200] not in result.summary
 
 
 async def test_results_that_the_model_has_not_seen_stay_whole(
