@@ -14,7 +14,9 @@ from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.scenes import SCENES, scene_app
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 60)
-IN_MEDIUM = ("returning", "preview", "keeping", "plan_panel", "compactions_unfolded", "tree", "changes")
+IN_MEDIUM = (
+    *("returning", "preview", "keeping", "plan_panel", "compactions_unfolded", "tree", "changes"),
+)
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
 PICTURES = [
     *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
