@@ -108,15 +108,7 @@ async def _preview(front: Front, words: Sequence[str]) -> None:
     if words and asks_model:
         front.say(f"{PREVIEW} ignores the focus, which affects only the summary.")
     runtime = front.runtime
-
-    async def compact_so(decision: Decision) -> None:
-        if runtime.is_busy:
-            front.say("Cannot compact while the agent works. Use /abort first.", "warning")
-        else:
-            await front.run(runtime.compact(decided=decision))
-
-    propose = partial(runtime.propose_compaction, asks_model=asks_model)
-    choice = None if runtime.is_busy else KeepingChoice(propose, compact_so)
+    choice = keeping_choice(front, asks_model=asks_model)
     await front.show(
         PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label, choice)
     )
@@ -152,6 +144,20 @@ class KeepingChoice:
 
     propose: Callable[[OnProgress], Awaitable[Proposal]]
     compact: Callable[[Decision], Awaitable[None]]
+
+
+def keeping_choice(front: Front, *, asks_model: bool = True) -> KeepingChoice | None:
+    """What leads a page to the choice of what is kept; None while the agent works."""
+    runtime = front.runtime
+
+    async def compact_so(decision: Decision) -> None:
+        if runtime.is_busy:
+            front.say("Cannot compact while the agent works. Use /abort first.", "warning")
+        else:
+            await front.run(runtime.compact(decided=decision))
+
+    propose = partial(runtime.propose_compaction, asks_model=asks_model)
+    return None if runtime.is_busy else KeepingChoice(propose, compact_so)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent_tui.agent.compaction.cache_clock import CacheState
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, map_context
-from agent_tui.commands.compaction import TIER_LABELS
+from agent_tui.commands.compaction import TIER_LABELS, KeepingChoice, keeping_choice
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
@@ -22,7 +22,7 @@ async def context(front: Front, _argument: str) -> None:
     """Show what fills the context window."""
     runtime = front.runtime
     shown = await map_context(runtime.conversation)
-    await front.show(ContextPage(shown, runtime.preview_compaction))
+    await front.show(ContextPage(shown, runtime.preview_compaction, keeping_choice(front)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,12 @@ class ContextPage:
     Attributes:
         shown: What fills it.
         load_preview: Counts what a compaction would free, which takes a moment.
+        choice: For the person to decide what is kept; None while the agent works.
     """
 
     shown: ContextMap
     load_preview: Callable[[], Awaitable[CompactionPreview]]
+    choice: KeepingChoice | None = None
 
     async def page(self) -> Page:
         """Tokens of each kind, what each tier would free, the largest messages."""

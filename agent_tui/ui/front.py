@@ -10,7 +10,7 @@ from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.compaction import PreviewPage
+from agent_tui.commands.compaction import KeepingChoice, PreviewPage
 from agent_tui.commands.context import ContextPage
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable
@@ -31,6 +31,7 @@ from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.key_guide import key_guide
 from agent_tui.ui.options import UiOptions
+from agent_tui.ui.screens.reading import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import own_themes
@@ -115,29 +116,31 @@ class ScreenFront:
         from agent_tui.ui.screens.context import ContextScreen
         from agent_tui.ui.screens.diff import DiffScreen
         from agent_tui.ui.screens.page import PageScreen
+        from agent_tui.ui.screens.preview import PreviewScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
             case ContextPage():
-                await self.show_screen(ContextScreen(shown.shown, shown.load_preview))
+                can = shown.choice is not None
+                context = ContextScreen(shown.shown, shown.load_preview, can_choose=can)
+                await self._show_leading(context, shown.choice)
             case DiffPage():
                 await self.show_screen(DiffScreen(shown))
             case PreviewPage():
-                await self._show_preview(shown)
+                can = shown.choice is not None
+                preview = PreviewScreen(shown.load, shown.present_label, can_choose=can)
+                await self._show_leading(preview, shown.choice)
             case SettingsPage():
                 await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
             case _:
                 await self.show_screen(PageScreen(await shown.page()))
 
-    async def _show_preview(self, shown: PreviewPage) -> None:
-        """What a compaction would do, and on request what it keeps."""
+    async def _show_leading(self, screen: LeadingScreen, choice: KeepingChoice | None) -> None:
+        """Show `screen`, and on request what a compaction keeps."""
         from agent_tui.ui.screens.keeping import KeepingScreen
-        from agent_tui.ui.screens.preview import PreviewScreen
 
-        choice = shown.choice
-        preview = PreviewScreen(shown.load, shown.present_label, can_choose=choice is not None)
-        await self.show_screen(preview)
-        if choice is not None and preview.wants_choice:
+        await self.show_screen(screen)
+        if choice is not None and screen.wants_choice:
             decision = await self.show_screen(KeepingScreen(choice.propose))
             if isinstance(decision, Decision):
                 await choice.compact(decision)

@@ -114,6 +114,17 @@ async def test_a_mark_is_taken_back_and_the_newest_messages_need_none(tmp_path: 
         assert isinstance(ui.app.screen, KeepingScreen)
 
 
+async def test_context_leads_to_the_same_choice(tmp_path: Path):
+    async with at_work(tmp_path, Reply(text=ANSWER)) as ui:
+        await opened(ui, "/context", "What a compaction would free")
+        await ui.pilot.press("m")
+        await ui.until(lambda: isinstance(ui.app.screen, KeepingScreen))
+        await ui.until(lambda: ui.app.screen.query_one(PickerList).option_count > 0)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: bool(summaries(ui)))
+        assert len(ui.stage.model.requests) == 1
+
+
 async def test_without_a_model_what_was_marked_is_kept(tmp_path: Path):
     async with at_work(tmp_path, Reply(text=SUMMARY)) as ui:
         screen = await _asked(ui, "/compact --preview --model none")

@@ -17,7 +17,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.context_map import bar_cells
-from agent_tui.ui.screens.reading import ReadingScreen
+from agent_tui.ui.screens.reading import LeadingScreen
 
 STYLES: dict[PartKind, str] = {
     "system": "$secondary",
@@ -91,18 +91,25 @@ class ContextLine(Widget):
         return Content.assemble(label, (numbers, "$foreground-muted"))
 
 
-class ContextScreen(ReadingScreen):
+class ContextScreen(LeadingScreen):
     """The map at once; what a compaction would free as soon as that is counted.
 
     Args:
         shown: The map.
         load: Works out what a compaction would do.
+        can_choose: Whether the person can go on to decide what is kept.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]
 
-    def __init__(self, shown: ContextMap, load: Callable[[], Awaitable[CompactionPreview]]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        shown: ContextMap,
+        load: Callable[[], Awaitable[CompactionPreview]],
+        *,
+        can_choose: bool = False,
+    ) -> None:
+        super().__init__(can_choose=can_choose)
         self._shown = shown
         self._load = load
 
@@ -134,7 +141,7 @@ class ContextScreen(ReadingScreen):
             for message in self._shown.largest:
                 label = Content(safe_text(message.label, keep_newlines=False))
                 yield ContextLine(label, message.tokens, usage.window)
-            keys = "↑↓ scroll · /compact frees tokens · /compact --preview · esc close"
+            keys = f"↑↓ scroll · {self.choose_hint}/compact frees tokens · esc close"
             yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:

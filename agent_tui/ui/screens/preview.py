@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.types import CSSPathType
 from textual.widgets import Static
@@ -17,10 +16,10 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.page import section_widgets
-from agent_tui.ui.screens.reading import ReadingScreen
+from agent_tui.ui.screens.reading import LeadingScreen
 
 
-class PreviewScreen(ReadingScreen):
+class PreviewScreen(LeadingScreen):
     """Counts while it is open already, then shows the outcome. Writes nothing.
 
     Args:
@@ -28,12 +27,7 @@ class PreviewScreen(ReadingScreen):
         present_label: The context as the status bar shows it; asked when `load` is done.
         clock: Monotonic seconds, to say for how long it counts.
         can_choose: Whether the person can go on to decide what is kept.
-
-    Attributes:
-        wants_choice: Whether they do.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
 
@@ -45,20 +39,17 @@ class PreviewScreen(ReadingScreen):
         *,
         can_choose: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(can_choose=can_choose)
         self._load = load
         self._present_label = present_label
         self._clock = clock
-        self._can_choose = can_choose
-        self.wants_choice = False
 
     def compose(self) -> ComposeResult:
         """The frame, with a line that tells of the counting."""
         with VerticalScroll(id="page", classes="frame", can_focus=False):
             yield Static(PREVIEW_TITLE, id="page-title", markup=False)
             yield ActivityLine(self._clock)
-            choose = "m choose what is kept · " if self._can_choose else ""
-            keys = f"↑↓ scroll · {choose}/compact summarises · esc close"
+            keys = f"↑↓ scroll · {self.choose_hint}/compact summarises · esc close"
             yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:
@@ -66,12 +57,6 @@ class PreviewScreen(ReadingScreen):
         line = self.query_one(ActivityLine)
         line.show(ActivityState("Counting", self._clock(), can_stop=False))
         self.run_worker(self._count())
-
-    def action_choose(self) -> None:
-        """Go on to what is kept."""
-        if self._can_choose:
-            self.wants_choice = True
-            self.dismiss(None)
 
     async def _count(self) -> None:
         try:

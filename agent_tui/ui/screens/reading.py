@@ -27,3 +27,32 @@ class ReadingScreen(Modal[None]):
     def action_leave(self) -> None:
         """Close."""
         self.dismiss(None)
+
+
+class LeadingScreen(ReadingScreen):
+    """A page about compactions from which one can go on to what a compaction keeps.
+
+    Args:
+        can_choose: Whether one can now.
+
+    Attributes:
+        wants_choice: Whether the person does.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
+
+    def __init__(self, *, can_choose: bool) -> None:
+        super().__init__()
+        self._can_choose = can_choose
+        self.wants_choice = False
+
+    @property
+    def choose_hint(self) -> str:
+        """The key, for the line of keys; empty if it does nothing."""
+        return "m choose what is kept · " if self._can_choose else ""
+
+    def action_choose(self) -> None:
+        """Close, and say that it goes on."""
+        if self._can_choose:
+            self.wants_choice = True
+            self.dismiss(None)
