@@ -68,7 +68,9 @@ def cost_lines(
     parts = [(spent.model, spent) for spent in replies] if len(replies) > 1 else []
     if spending.summaries.requests:
         parts.append(("summaries", spending.summaries))
-    lines += [f"  {name}: {_amounts(one, with_cost=name not in unpriced)}" for name, one in parts]
+    lines += [
+        f"  {name}: {_amounts(one, with_cost=knows_all or one.cost_usd > 0)}" for name, one in parts
+    ]
     if whole.cached_tokens:
         rates = f"{_rate(whole)} of the input this session"
         if spending.last_turn.requests:
