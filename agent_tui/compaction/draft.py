@@ -49,9 +49,10 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import Message, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.sessions.context import wrap_summary
+from agent_tui.sessions.context import without_dropped, wrap_summary
 from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger, MessageEntry
 from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 
 _PROSE_SHARE = 0.10
@@ -213,7 +214,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     path = in_force(request.path)
     live = read_live(path, counter)
     summary = previous_summary(path, request.previous)
-    replaced_before = summary_tokens(summary, counter) if summary else 0
+    replaced_before = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
     if not is_exchange and sum(live.tokens) <= request.window // 2:
         raise NothingToCompactError(
@@ -221,7 +222,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
         )
     room = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
     ledger = ledger_of(request)
-    record = read_work(path, ledger, _handover(request), _folders(request))
+    seen = without_dropped(path, read_marks(path))
+    record = read_work(seen, ledger, _handover(request), _folders(request))
     planner = _Planner(request, path, live, record, room, counter)
     plan, sections, way = planner.plan(summary)
     replaced = plan.summarised_tokens + replaced_before
@@ -278,7 +280,7 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
         _folders(request),
         counter,
     )
-    replaced = summary_tokens(summary, counter) if summary else 0
+    replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
     room = _room(request, sum(live.tokens) + replaced, live.pinned_tokens)
     newest, left = set[str](), int(room * TAIL_SHARE)
     for entry, tokens in zip(reversed(live.entries), reversed(live.tokens), strict=True):
@@ -340,6 +342,8 @@ class _Planner:
         self._room = room
         self._counter = counter
         self._folders = _folders(request)
+        marks = read_marks(path)
+        self._dropped = marks.dropped | marks.emptied
         units = read_units(
             path,
             carryover=request.previous,
@@ -445,11 +449,13 @@ class _Planner:
     ) -> Sections:
         request, choice, room = self._request, self._request.choice, self._sections_room
         kept = self._editor.unchanged(self._live, tail, cut)
+        kept |= {entry.id for entry in self._live.pinned}
         sections = make_sections(self._record, room, self._counter, kept=kept, elsewhere=way)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
         chosen = choice.picks if choice is not None else ()
-        if picks := (*self._lasting, *request.marked, *chosen):
+        wanted = (*self._lasting, *request.marked, *chosen)
+        if picks := [pick for pick in wanted if pick.piece.entry_id not in self._dropped]:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
             self.kept = keep_excerpts(
                 picks,
@@ -471,8 +477,12 @@ class _Planner:
 
     def _before(self, cut: int) -> frozenset[str]:
         """Entries that the way so far is of: all of the path before the cut."""
-        kept = {entry.id for entry in self._live.entries[cut:]}
+        kept = self._kept(cut)
         return frozenset(entry.id for entry in self._path if entry.id not in kept)
+
+    def _kept(self, cut: int) -> frozenset[str]:
+        """Entries that stay as they are: those from the cut on, and what is pinned or marked."""
+        return frozenset(entry.id for entry in (*self._live.pinned, *self._live.entries[cut:]))
 
     def _size(self, sections: Sections, way: str, summary: str) -> int:
         """What the summary will take, its prose included."""
@@ -531,8 +541,9 @@ def _folders(request: CompactionRequest) -> tuple[str, str]:
 
 def ledger_of(request: CompactionRequest) -> Ledger:
     """The facts as of the end of the conversation, earlier sessions included."""
+    marks = read_marks(in_force(request.path))
     return build_ledger(
-        unrecorded_entries(request.path),
+        without_dropped(unrecorded_entries(request.path), marks),
         folders=_folders(request),
         previous=known_so_far(request.path, request.previous),
     )

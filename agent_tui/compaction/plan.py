@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
-from agent_tui.sessions.context import ContextMessage, build_context
+from agent_tui.sessions.context import ContextMessage, build_context, without_dropped
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
@@ -19,6 +19,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.tokens import TokenCounter
 
@@ -44,8 +45,9 @@ class LiveConversation:
             result.
         end: The last place that would do if nothing need stay: the end, or before the newest
             reply if its results are still to come.
-        pinned: Texts that stay whatever is cut; none of the entries.
+        pinned: Pinned texts and marked messages, which stay whatever is cut; none of the entries.
         pinned_tokens: What they take.
+        leaving_tokens: What messages take that were marked to stay until this compaction.
     """
 
     entries: tuple[LiveEntry, ...]
@@ -54,8 +56,9 @@ class LiveConversation:
     roles: tuple[_Role, ...]
     cuts: tuple[int, ...]
     end: int
-    pinned: tuple[CustomMessageEntry, ...] = ()
+    pinned: tuple[LiveEntry, ...] = ()
     pinned_tokens: int = 0
+    leaving_tokens: int = 0
 
     @property
     def is_exchange(self) -> bool:
@@ -95,8 +98,12 @@ class CompactionPlan:
 
 def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
     """The part of `path` that a compaction can work on."""
-    pinned = tuple(pinned_entries(path).values())
+    changed = in_force(path)
+    marks = read_marks(changed)
+    staying = {entry.id for entry in pinned_entries(changed).values()} | marks.staying
+    pinned = tuple(e for e in changed if isinstance(e, LiveEntry) and e.id in staying)
     live = live_entries(path)
+    leaving = marks.standing - marks.staying - {entry.id for entry in live}
     seen = _seen_by_model(path)
 
     def tokens_of(entry: LiveEntry) -> int:
@@ -113,6 +120,9 @@ def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
         end=end,
         pinned=pinned,
         pinned_tokens=sum(map(tokens_of, pinned)),
+        leaving_tokens=sum(
+            counter.count_message(item.message) for key in leaving for item in seen[key]
+        ),
     )
 
 
@@ -162,10 +172,11 @@ def plan_cut(
         summary: The summary in force.
     """
     old, kept = live.entries[:cut], live.entries[cut:]
+    told = without_dropped(old, read_marks(path))
     new = tuple(edits[entry.id] for entry in kept if entry.id in edits)
     return CompactionPlan(
         summarised=tuple(
-            m for entry in old if live.seen[entry.id] for m in _as_written(entry, live.seen)
+            m for entry in told if live.seen[entry.id] for m in _as_written(entry, live.seen)
         ),
         summarised_ids=tuple(entry.id for entry in old),
         kept_entries=(*_staying(path, live.pinned, kept), *new),
@@ -214,7 +225,8 @@ def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
         before = ids[:at]
         first = compaction.first_kept_entry_id
         start = before.index(first) if first in before else at + 1
-    pinned = {entry.id for entry in pinned_entries(in_force(path)).values()}
+    changed = in_force(path)
+    pinned = {entry.id for entry in pinned_entries(changed).values()} | read_marks(changed).staying
     return tuple(
         entry
         for entry in path[start:]
@@ -283,11 +295,15 @@ def _staying(
 ) -> tuple[Entry, ...]:
     """`pinned` and `kept` with the context edits of kept messages, in file order.
 
-    Pinned texts that were taken out do not stay: what took them out is not copied along.
+    Pinned texts that were taken out do not stay: what took them out is not copied along. Marks
+    that count beyond this compaction are.
     """
     ids = {entry.id for entry in (*pinned, *kept)} - taken_out(path)
+    marks = read_marks(path)
+    lasting = {marks.sources[key] for key in ids & marks.by_id.keys() if marks.by_id[key] != "keep"}
     return tuple(
         entry
         for entry in path
-        if entry.id in ids or (isinstance(entry, ContextEditEntry) and entry.target_id in ids)
+        if entry.id in ids | lasting
+        or (isinstance(entry, ContextEditEntry) and entry.target_id in ids)
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from agent_tui.messages import (
     AssistantContent,
@@ -39,10 +39,13 @@ from agent_tui.sessions.replay.changes import changes_context, in_force
 from agent_tui.sessions.replay.command_changes import result_changed
 from agent_tui.sessions.replay.file_changes import is_file_changes
 from agent_tui.sessions.replay.hook_texts import superseded
+from agent_tui.sessions.replay.marks import Marks, read_marks
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
 from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
 from agent_tui.sessions.replay.turn_facts import turn_facts_in
+
+EntryT = TypeVar("EntryT", bound=Entry)
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
 """What the model reads in place of a tool result that an edit omits."""
@@ -90,6 +93,8 @@ def build_context(
     those from before the first kept entry right behind the summary. Of what hooks wanted kept
     behind compactions the newest is there.
 
+    What was marked (see `agent_tui.sessions.replay.marks`) stands like pinned texts, or goes.
+
     Args:
         path: Entries from the root to the leaf.
         summary_role: With "system" no message holds the summary; the caller puts
@@ -106,11 +111,16 @@ def build_context(
     edits = _edits(changed)
     pinned = {entry.id: entry for entry in pinned_entries(changed).values()}
     gone = {*replaced_by_scopes(changed), *taken_out(changed), *superseded(changed)}
-    left_out = gone - pinned.keys()
-    staying = {entry.id for entry in kept} if compaction else pinned.keys()
-    for entry in (*(pin for pin in pinned.values() if pin.id not in staying), *kept):
+    marks = read_marks(changed)
+    left_out = (gone - pinned.keys()) | marks.dropped
+    whole = pinned.keys() | marks.whole
+    staying = {entry.id for entry in kept}
+    before = (entry for entry in changed if entry.id in whole and entry.id not in staying)
+    for entry in (*before, *kept):
         message = _to_message(entry) if entry.id not in left_out else None
-        edit = edits.get(entry.id) if entry.id not in pinned else None
+        edit = edits.get(entry.id) if entry.id not in whole else None
+        if entry.id in marks.emptied:
+            edit = _emptying(entry.id)
         if message is not None and edit is not None:
             message = edited_message(message, edit)
         if message is not None:
@@ -225,6 +235,26 @@ def context_edits(path: Sequence[Entry]) -> dict[str, ContextEditEntry]:
 
 def _edits(changed: Sequence[Entry]) -> dict[str, ContextEditEntry]:
     return {entry.target_id: entry for entry in changed if isinstance(entry, ContextEditEntry)}
+
+
+def _emptying(entry_id: str) -> ContextEditEntry:
+    return ContextEditEntry(target_id=entry_id, replacement=None)
+
+
+def without_dropped(path: Sequence[EntryT], marks: Marks) -> tuple[EntryT, ...]:
+    """`path` as whoever sums it up reads it: without the messages and texts marked ``drop``."""
+    return tuple(
+        _emptied(entry) if entry.id in marks.emptied else entry
+        for entry in path
+        if entry.id not in marks.dropped
+    )
+
+
+def _emptied(entry: EntryT) -> EntryT:
+    if not isinstance(entry, MessageEntry):
+        return entry
+    message = edited_message(entry.message, _emptying(entry.id))
+    return entry.model_copy(update={"message": message})
 
 
 def _first_fresh(path: Sequence[Entry], messages: Sequence[ContextMessage]) -> int:

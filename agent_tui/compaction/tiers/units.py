@@ -22,6 +22,8 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.sessions.replay.normalise import ContextMessage, repaired
 from agent_tui.sessions.replay.pins import pin_of
 from agent_tui.tokens import TokenCounter
@@ -52,13 +54,17 @@ def read_units(
     settings: CompactionSettings,
     window: int,
 ) -> Units:
-    """The context of `path` as units; summaries, pinned and made-up texts are only counted."""
+    """The context of `path` as units; what is pinned, marked or made up is only counted."""
     context = build_context(path, summary_role=settings.summary_role, carryover=carryover)
     edits = context_edits(path)
+    marks = read_marks(in_force(path))
+    marked = marks.whole | marks.by_id.keys()
     written = {
         e.id: e
         for e in path
-        if isinstance(e, MessageEntry | CustomMessageEntry) and pin_of(e) is None
+        if isinstance(e, MessageEntry | CustomMessageEntry)
+        and pin_of(e) is None
+        and e.id not in marked
     }
     found: list[tuple[_Written, Message, _Sizes]] = []
     total = 0

@@ -17,6 +17,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
 )
+from agent_tui.sessions.replay.marks import is_mark
 from agent_tui.sessions.replay.pins import is_unpin
 from agent_tui.sessions.replay.scope_entries import ScopePending, compression_of, mark_of
 
@@ -152,7 +153,7 @@ def _edits_made_with(compaction: CompactionEntry, path: Sequence[Entry]) -> tupl
 
 def changes_context(entry: Entry) -> bool:
     """Whether `entry` makes the context before it another one than it was."""
-    return _can_be_undone(entry) or is_undo_mark(entry) or is_unpin(entry)
+    return _can_be_undone(entry) or is_undo_mark(entry) or is_unpin(entry) or is_mark(entry)
 
 
 def _can_be_undone(entry: Entry) -> bool:
