@@ -40,6 +40,7 @@ async def tree(front: Front, _argument: str) -> None:
         front.say("Nothing to go back to yet.")
         return
     picked = await front.pick(PickableEntries(runtime))
+    front.show_events(())  # marks may have changed what the bar shows
     if picked is None or isinstance(picked, str):
         return
     action = picked.action or await front.ask(Question("Go back or fork?", (), _ACTIONS))

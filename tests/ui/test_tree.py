@@ -247,6 +247,31 @@ async def test_l_labels_a_message_and_an_empty_label_takes_it_off(opened: Open):
         await ui.until(lambda: not labels_of(ui.runtime.conversation.log.entries))
 
 
+async def test_m_keeps_a_message_or_leaves_it_out_and_takes_that_back(opened: Open):
+    def texts(ui: Ui) -> list[str]:
+        return [item.message.text for item in ui.runtime.conversation.context().messages]
+
+    def marks(screen: TreeScreen) -> list[str | None]:
+        return [row.mark for row in screen.query_one(TreeList).rows if row.mark]
+
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        await ui.pilot.press("up")
+        before = texts(ui)
+        for letter, mark, has_gone in (
+            ("d", "drop", True),
+            ("e", "pin", False),
+            ("c", None, False),
+        ):
+            await ui.pilot.press("m")
+            await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+            await ui.pilot.press(letter)
+            await ui.until(lambda wanted=mark: marks(screen) == ([wanted] if wanted else []))
+            assert current(screen) == "two"
+            assert ("two" not in texts(ui)) == has_gone
+        assert texts(ui) == before
+
+
 async def test_esc_leaves_a_label_as_it_is(opened: Open):
     async with opened() as ui:
         await open_tree(ui)

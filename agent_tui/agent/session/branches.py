@@ -14,6 +14,7 @@ from agent_tui.messages import Usage
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry
 from agent_tui.sessions.lineage.joined import JoinedTree, Place
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.marks import Mark, mark_entry
 
 _LEFT = "This is the session before the compaction. /resume {id} returns to the one you left."
 _ROOT = "root"
@@ -171,6 +172,28 @@ class Branches:
             return
         with await self._sessions.open_earlier(place) as log:
             log.append(label)
+
+    async def mark(self, entry_id: str, mark: Mark | None) -> None:
+        """Say what is to become of a message in the context; None takes that back.
+
+        Args:
+            entry_id: As `trees` name it.
+            mark: What is to become of it.
+
+        Raises:
+            AgentTuiError: Something runs, it is not part of the present conversation, or it cannot
+                be written.
+        """
+        sessions = self._sessions
+        sessions.require_idle()
+        sessions.require_writable()
+        log = sessions.conversation.log
+        if not any(entry.id == entry_id for entry in log.path_entries()):
+            raise SessionError(
+                "Only messages of this session can be marked, and of the branch that you are on."
+            )
+        log.append(mark_entry(entry_id, mark))
+        await sessions.conversation.refresh_usage()
 
     def _require_present(self, place: Place) -> None:
         self._sessions.require_idle()

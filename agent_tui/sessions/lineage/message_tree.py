@@ -24,6 +24,8 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.marks import Mark, read_marks
 
 TreeEntry: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
 """The entries that stand in the tree; all others only happen between them."""
@@ -52,6 +54,7 @@ class TreeRow:
         is_on_path: It is part of the conversation as it is now.
         is_here: It is the newest such row.
         label: The person's bookmark, or empty.
+        mark: What the person wants to become of it in the context; None for nothing.
     """
 
     entry: TreeEntry
@@ -59,6 +62,7 @@ class TreeRow:
     is_on_path: bool
     is_here: bool
     label: str
+    mark: Mark | None = None
 
     @property
     def kind(self) -> RowKind:
@@ -102,6 +106,8 @@ class MessageTree:
         while leaf_id is not None:
             self._path.add(leaf_id)
             leaf_id = self._parents[leaf_id]
+        path = [entry for entry in entries if entry.id in self._path]
+        self._marks = read_marks(in_force(path)).by_id
         self._kinds = {entry.id: _kind_of(entry) for entry in self._shown.values()}
         self._searched: dict[str, str] = {}
 
@@ -209,7 +215,8 @@ class MessageTree:
             label = self._labels.get(entry_id, "")
             is_on_path = entry_id in self._path
             entry = self._shown[entry_id]
-            rows.append(TreeRow(entry, guide, is_on_path, entry_id == here, label))
+            mark = self._marks.get(entry_id)
+            rows.append(TreeRow(entry, guide, is_on_path, entry_id == here, label, mark))
             put(children.get(entry_id, ()), beside)
         return rows
 

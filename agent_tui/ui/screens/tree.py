@@ -1,10 +1,10 @@
-"""The tree of what was said: go back to an earlier message, fork from it, label it."""
+"""The tree of what was said: go back to an earlier message, fork from it, label or mark it."""
 
 import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import getters, on
 from textual.app import App
@@ -14,26 +14,35 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_tui.agent.session.branches import Branches
+from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.tree import TreeAction, TreeChoice
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.joined import JoinedTree
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
+from agent_tui.sessions.replay.marks import Mark
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import FramedList
 from agent_tui.ui.screens.session_preview import preview_lines
-from agent_tui.ui.screens.tree_list import TreeList
+from agent_tui.ui.screens.tree_list import MARK_NAMES, TreeList
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock
 
 _PREVIEW_ROWS = 60
 """Of the message, and of its answer."""
 
 _RESULT_CHARS = 3_000
-_KEYS = "enter go back · s summarise · f fork · l label · t {filter} · / find · esc close"
+_KEYS = "enter back · s sum up · f fork · l label · m mark · t {filter} · / find · esc"
 _SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
+_MARKS: tuple[Choice[Mark | Literal["none"]], ...] = (
+    Choice("keep", "keep it whole in the next compaction", "n"),
+    Choice("pin", "keep it whole in every compaction", "e"),
+    Choice("drop", "leave it out: the model no longer sees it", "d"),
+    Choice("none", "clear the mark", "c"),
+)
 _KIND_NAMES: dict[RowKind, str] = {
     "person": "you",
     "command": "your command",
@@ -69,6 +78,7 @@ class TreeScreen(FramedList[TreeChoice]):
         Binding("s", "choose('summarise')", "Go back with a summary"),
         Binding("f", "choose('fork')", "Fork"),
         Binding("l", "label", "Label"),
+        Binding("m", "mark", "Keep or leave out"),
         Binding("t", "toggle_filter", "Everything"),
         Binding("slash", "search", "Search"),
         Binding("up", "move(-1)", "Up", priority=True),
@@ -207,6 +217,26 @@ class TreeScreen(FramedList[TreeChoice]):
             self.notify(str(error), severity="error", markup=False)
         await self._load_tree()
 
+    def action_mark(self) -> None:
+        """Ask what is to become of the current message."""
+        if (row := self._list.current) is not None:
+            marked = next((i for i, one in enumerate(_MARKS) if one.value == row.mark), 0)
+            title, facts = "What becomes of this message?", (row.title,)
+            screen = ChoiceScreen(Question(title, facts, _MARKS, marked=marked))
+            self.app.push_screen(screen, lambda mark: self._mark(row, mark))
+
+    def _mark(self, row: TreeRow, mark: Mark | Literal["none"] | None) -> None:
+        if mark is not None:
+            wanted = mark if mark != "none" else None
+            self.run_worker(self._set_mark(row.entry.id, wanted), group="tree", exclusive=True)
+
+    async def _set_mark(self, entry_id: str, mark: Mark | None) -> None:
+        try:
+            await self._branches.mark(entry_id, mark)
+        except AgentTuiError as error:
+            self.notify(str(error), severity="error", markup=False)
+        await self._load_tree()
+
     def _show_keys(self, *, is_searching: bool = False) -> None:
         keys = _KEYS.format(filter="less" if self._shows_everything else "all")
         hint = self.query_one("#picker-keys", KeysLine)
@@ -239,6 +269,8 @@ def preview_head(row: TreeRow) -> str:
         parts.append("on another branch")
     if row.label:
         parts.append(row.label)
+    if row.mark:
+        parts.append(MARK_NAMES[row.mark])
     return safe_text(" · ".join(parts), keep_newlines=False)
 
 

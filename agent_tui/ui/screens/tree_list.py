@@ -14,6 +14,7 @@ from textual.visual import Visual
 
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.message_tree import RowKind, TreeRow
+from agent_tui.sessions.replay.marks import Mark
 
 _SIGNS: dict[RowKind, tuple[str, str]] = {
     "person": ("›", "$primary"),
@@ -26,6 +27,7 @@ _SIGNS: dict[RowKind, tuple[str, str]] = {
 }
 """What stands before the text, and its colour."""
 
+MARK_NAMES: dict[Mark, str] = {"keep": "kept", "pin": "always kept", "drop": "left out"}
 _HERE = "  here"
 
 
@@ -121,6 +123,7 @@ def row_content(row: TreeRow, width: int) -> Content:
         (row.guide, "$foreground-disabled"),
         (f"{sign} ", sign_style),
         (f"[{label}] " if label else "", "bold $text-success"),
+        (f"({MARK_NAMES[row.mark]}) " if row.mark else "", "$text-warning"),
         (safe_text(row.title, keep_newlines=False), text_style),
     )
     end = Content.assemble((_HERE, "$foreground-muted")) if row.is_here else Content("")
