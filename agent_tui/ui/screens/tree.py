@@ -35,7 +35,7 @@ _PREVIEW_ROWS = 60
 """Of the message, and of its answer."""
 
 _RESULT_CHARS = 3_000
-_KEYS = "enter back · s sum up · f fork · l label · m mark · t {filter} · / find · esc"
+_KEYS = "enter go back · s summarise · f fork · l label · m mark · t {filter} · esc close"
 _SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
 _MARKS: tuple[Choice[Mark | Literal["none"]], ...] = (
     Choice("keep", "keep it whole in the next compaction", "n"),
