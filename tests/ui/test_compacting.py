@@ -220,7 +220,6 @@ async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Pa
             "+26 more",
             "1 failed, 61 passed",
             "Write it up",
-            "A table?",
         ):
             assert part in shown
         assert "schema_5.py" not in shown
