@@ -77,7 +77,7 @@ class AgentRuntime:
         self._network = NetworkQuestions(self.pending_approvals, lambda: self.conversation)
         if (gate := services.network) is not None:
             gate.decide, gate.tell_refusal = self._network.decide, self._network.note_refusal
-        self.branches = Branches(self.sessions, services)
+        self.branches = Branches(self.sessions, services, self._background)
         self.files = FileRestorer(self.sessions)
 
     @property

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 from agent_tui.agent.activity import Emit
+from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
@@ -22,11 +23,20 @@ _ROOT = "root"
 
 
 class Branches:
-    """Goes back to earlier entries of the present session, and forks it there."""
+    """Goes back to earlier entries of the present session, forks it there, and marks them.
 
-    def __init__(self, sessions: SessionManager, services: RuntimeServices) -> None:
+    Args:
+        sessions: Has the present session.
+        services: Sum up what is left.
+        background: The next summary; one that was begun before a mark knows nothing of it.
+    """
+
+    def __init__(
+        self, sessions: SessionManager, services: RuntimeServices, background: BackgroundSummary
+    ) -> None:
         self._sessions = sessions
         self._services = services
+        self._background = background
 
     async def place_of(self, entry_id: str) -> Place:
         """Where `go_back` goes on from. Reads earlier sessions until the entry is found.
@@ -186,13 +196,14 @@ class Branches:
         """
         sessions = self._sessions
         sessions.require_idle()
-        sessions.require_writable()
+        sessions.prepare_to_write()
         log = sessions.conversation.log
         if not any(entry.id == entry_id for entry in log.path_entries()):
             raise SessionError(
                 "Only messages of this session can be marked, and of the branch that you are on."
             )
         log.append(mark_entry(entry_id, mark))
+        self._background.drop()
         await sessions.conversation.refresh_usage()
 
     def _require_present(self, place: Place) -> None:

@@ -24,6 +24,7 @@ from agent_tui.sessions.lineage.chain import (
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
 from agent_tui.sessions.replay.hook_texts import was_kept_by_hook
+from agent_tui.sessions.replay.marks import is_mark
 from agent_tui.sessions.replay.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 
@@ -138,7 +139,7 @@ def _was_gone_on_with(written: Sequence[Entry], child: SessionLog) -> bool:
 
 def _goes_back(entry: Entry) -> bool:
     """Whether `entry` has a place in the earlier session; its name and its changes stay its own."""
-    is_change = changes_context(entry) or report_of(entry) is not None
+    is_change = (changes_context(entry) and not is_mark(entry)) or report_of(entry) is not None
     awaits_change = isinstance(mark_of(entry), ScopePending)
     is_of_change = awaits_change or was_kept_by_hook(entry)
     return not (is_change or is_of_change or isinstance(entry, SessionInfoEntry))

@@ -517,3 +517,26 @@ async def test_text_of_a_message_in_parts_returns_as_one(stage: Stage):
     runtime.conversation.log.append(MessageEntry(message=UserMessage(content=parts)))
     went = only(list(await runtime.branches.go_back(id_of(runtime, "first"))), WentBack)
     assert went.text == "first\nsecond"
+
+
+async def test_a_message_is_left_out_kept_and_as_it_was(stage: Stage):
+    runtime = await spoken(stage, "one", "two", "three")
+    before = sent(runtime)
+    used = runtime.conversation.usage.used
+    await runtime.branches.mark(id_of(runtime, "two"), "drop")
+    assert [text for text in before if text != "two"] == sent(runtime)
+    assert runtime.conversation.usage.used < used
+    await runtime.branches.mark(id_of(runtime, "two"), "pin")
+    assert sent(runtime) == before
+    await runtime.branches.mark(id_of(runtime, "two"), None)
+    assert sent(runtime) == before
+
+
+async def test_only_messages_of_the_present_branch_are_marked(stage: Stage):
+    runtime = await spoken(stage, "one", "two")
+    left = id_of(runtime, "two")
+    await runtime.branches.go_back(left)
+    lines = lines_of(runtime)
+    with pytest.raises(SessionError, match="of the branch that you are on"):
+        await runtime.branches.mark(left, "drop")
+    assert lines_of(runtime) == lines

@@ -21,6 +21,7 @@ from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import is_undo_mark, report_of
+from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines
 from tests.support.compaction_ways import SUMMARY, talk
@@ -332,3 +333,15 @@ async def test_what_is_begun_while_the_earlier_session_is_read_stays_where_it_is
     assert runtime.conversation.log is log
     await runtime.sessions.undo_compaction()
     assert said(runtime)[-2:] == ["Wait, one more thing.", "Sure."]
+
+
+async def test_marks_made_after_a_compaction_are_there_once_it_is_undone(stage: Stage):
+    runtime = await compacted(stage)
+    newest = next(
+        entry.id
+        for entry in reversed(runtime.conversation.log.path_entries())
+        if isinstance(entry, MessageEntry) and entry.message.text == "Fine."
+    )
+    await runtime.branches.mark(newest, "drop")
+    await runtime.sessions.undo_compaction()
+    assert read_marks(runtime.conversation.log.path_entries()).by_id == {newest: "drop"}
