@@ -1,15 +1,15 @@
 """How long providers keep the beginning of a request, so that the next one need not pay for it.
 
 What their documentation says of requests as ours, which ask for no lifetime; counted from the last
-use. A provider that documents none, such as Google and DeepSeek ("hours to days"), is not here.
+use. A provider that documents none for such requests, Google and DeepSeek among them, is not here.
 
 - Anthropic: 5 minutes, an hour only if a request asks for it.
   platform.claude.com/docs/en/build-with-claude/prompt-caching. The same for its models elsewhere.
 - Bedrock: 5 minutes. docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
 - OpenAI: in memory 5 to 10 minutes, never over an hour; from GPT-4.1 and GPT-5 on up to 24 hours,
-  unless the organisation keeps no data. developers.openai.com/api/docs/guides/prompt-caching
+  unless the organisation keeps no data. developers.openai.com/docs/guides/prompt-caching
 - Azure: as OpenAI, but a deployment's name does not say which model it is.
-  learn.microsoft.com/azure/ai-foundry/openai/how-to/prompt-caching
+  learn.microsoft.com/azure/foundry/openai/how-to/prompt-caching
 """
 
 import re
