@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.marking import mark_message
 from agent_tui.agent.conversation import add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
@@ -15,7 +16,7 @@ from agent_tui.messages import Usage
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry
 from agent_tui.sessions.lineage.joined import JoinedTree, Place
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.marks import Mark, mark_entry
+from agent_tui.sessions.replay.marks import Mark
 
 _LEFT = "This is the session before the compaction. /resume {id} returns to the one you left."
 _ROOT = "root"
@@ -191,18 +192,13 @@ class Branches:
             mark: What is to become of it.
 
         Raises:
-            AgentTuiError: Something runs, it is not part of the present conversation, or it cannot
-                be written.
+            AgentTuiError: Something runs, it is not in the context, what is kept would leave no
+                room, or it cannot be written.
         """
         sessions = self._sessions
         sessions.require_idle()
         sessions.prepare_to_write()
-        log = sessions.conversation.log
-        if not any(entry.id == entry_id for entry in log.path_entries()):
-            raise SessionError(
-                "Only messages of this session can be marked, and of the branch that you are on."
-            )
-        log.append(mark_entry(entry_id, mark))
+        await mark_message(sessions.conversation, entry_id, mark)
         self._background.drop()
         await sessions.conversation.refresh_usage()
 

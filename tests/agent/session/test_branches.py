@@ -537,6 +537,15 @@ async def test_only_messages_of_the_present_branch_are_marked(stage: Stage):
     left = id_of(runtime, "two")
     await runtime.branches.go_back(left)
     lines = lines_of(runtime)
-    with pytest.raises(SessionError, match="of the branch that you are on"):
+    with pytest.raises(SessionError, match="in the context now"):
         await runtime.branches.mark(left, "drop")
     assert lines_of(runtime) == lines
+
+
+async def test_what_is_kept_must_leave_a_compaction_its_room(stage: Stage):
+    runtime = await spoken(stage, "one " * 30_000)
+    lines = lines_of(runtime)
+    with pytest.raises(SessionError, match="what is kept would take"):
+        await runtime.branches.mark(id_of(runtime, "one"), "pin")
+    assert lines_of(runtime) == lines
+    await runtime.branches.mark(id_of(runtime, "one"), "drop")
