@@ -165,6 +165,8 @@ class Conversation:
     def _turn(self) -> None:
         front = self._front
         front.tell_of_warming()
+        if price := self._runtime.cold_price():
+            front.say(price.sentence)
         try:
             typed = front.asker.keyboard.message(f"{front.runtime.conversation.usage.label} > ")
         except EOFError:

@@ -7,13 +7,14 @@ import pytest
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.file_locks import LockOwner
+from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.file.status import SessionStatus
 from agent_tui.sessions.log import SessionLog
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
-from tests.support.models import ListedModels
+from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.session_chain import MESSAGES, write_chain, writing
 
@@ -24,6 +25,16 @@ def test_a_turn_is_told_after_the_line_that_began_it(stage):
     text = talk(stage, stage.runtime([Reply("Hello. It works.")]), "hi", "/exit")
     assert "] > hi\nagent-tui: Hello. It works.\n[ctx: " in text
     assert "is saved. Resume it with: agent-tui --plain -r " in text
+
+
+def test_a_cold_cache_is_said_before_the_prompt(stage):
+    usage = Usage(input=100_000, output=5, total_tokens=100_005)
+    runtime = stage.runtime([Reply("Hello.", usage=usage)], model=MODEL, models=ListedModels())
+    runtime.services.wall_clock = lambda: 1_000.0 if runtime.is_busy else 4_601.0
+    text = talk(stage, runtime, "hi", "/exit")
+    cold = "The cache is cold: the next message costs about $0.30"
+    assert text.count(cold) == 1
+    assert text.index(cold) < text.rindex("[ctx: ")
 
 
 def test_what_is_sent_is_in_the_history_of_the_screen(stage):

@@ -3,14 +3,12 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.durations import elapsed
 from agent_tui.messages import Todo, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState, activity_text
-from agent_tui.ui.chat.cold_line import cold_text
 from agent_tui.ui.chat.plan_view import plan_lines
 from agent_tui.ui.chat.queue_view import queue_lines
 from tests.ui.app_support import running_app
@@ -58,15 +56,6 @@ async def test_an_address_that_does_not_answer_is_shown_whole(width: int, rows: 
 
 def test_long_times_stay_short():
     assert [elapsed(s) for s in (0.4, 59.9, 185, 3_725)] == ["0s", "59s", "3m 05s", "1h 02m"]
-
-
-def test_a_cold_cache_is_one_line():
-    assert cold_text(ColdPrice(0.608, 0.07)) == (
-        "The cache is cold: the next message costs about $0.61 whole, $0.07 made small (/compact)."
-    )
-    assert cold_text(ColdPrice(0.608, None)) == (
-        "The cache is cold: the next message costs about $0.61."
-    )
 
 
 async def test_the_line_of_a_cold_cache_comes_with_the_time_and_goes_with_a_message(

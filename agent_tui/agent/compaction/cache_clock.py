@@ -38,6 +38,14 @@ class ColdPrice:
     whole_usd: float
     small_usd: float | None
 
+    @property
+    def sentence(self) -> str:
+        """For example "… costs about $0.61 whole, $0.07 made small (/compact)."."""
+        whole = f"The cache is cold: the next message costs about ${self.whole_usd:.2f}"
+        if self.small_usd is None:
+            return f"{whole}."
+        return f"{whole} whole, ${self.small_usd:.2f} made small (/compact)."
+
 
 def cache_state(conversation: Conversation) -> CacheState | None:
     """How the newest request stands in the provider's cache.

@@ -30,12 +30,4 @@ class ColdLine(Static):
         price = self._price()
         self.display = price is not None
         if price is not None:
-            self.update(cold_text(price))
-
-
-def cold_text(price: ColdPrice) -> str:
-    """``costs about $0.61 whole, $0.07 made small (/compact)``."""
-    whole = f"The cache is cold: the next message costs about ${price.whole_usd:.2f}"
-    if price.small_usd is None:
-        return f"{whole}."
-    return f"{whole} whole, ${price.small_usd:.2f} made small (/compact)."
+            self.update(price.sentence)

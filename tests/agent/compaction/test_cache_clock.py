@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.agent.compaction.cache_clock import cache_state
+from agent_tui.agent.compaction.cache_clock import ColdPrice, cache_state
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.context import cache_text
 from agent_tui.config import CompactionSettings
@@ -115,6 +115,15 @@ async def test_between_the_least_and_the_most_nobody_knows(stage: Stage):
     assert scene.runtime.cold_price() is None
     scene.now_s += 3_600
     assert scene.cache == "cache cold"
+
+
+def test_what_a_cold_cache_costs_is_one_sentence():
+    assert ColdPrice(0.608, 0.07).sentence == (
+        "The cache is cold: the next message costs about $0.61 whole, $0.07 made small (/compact)."
+    )
+    assert ColdPrice(0.608, None).sentence == (
+        "The cache is cold: the next message costs about $0.61."
+    )
 
 
 async def test_a_provider_that_says_nothing_has_no_clock(stage: Stage):
