@@ -165,6 +165,7 @@ class Draft:
         wanted_tokens: How long the prose should be.
         max_tokens: How long it may be.
         kept: What a model chose to keep word for word.
+        left_out: How many of the person's messages there was no room for.
     """
 
     plan: CompactionPlan
@@ -179,6 +180,7 @@ class Draft:
     wanted_tokens: int
     max_tokens: int
     kept: Kept = field(default_factory=Kept)
+    left_out: int = 0
 
     def can_take_prose_of(self, earlier: "Draft") -> bool:
         """Whether prose for `earlier` will do for this one.
@@ -257,6 +259,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
         wanted_tokens=min(cap * 3 // 4, max(left // 2, _LEAST_PROSE_TOKENS)),
         max_tokens=min(cap, left),
         kept=planner.kept,
+        left_out=sections.left_out,
     )
 
 

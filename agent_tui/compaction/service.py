@@ -352,9 +352,16 @@ class CompactionService:
             summarised_by=written.model.name if written else "",
             is_fallback=written is None,
             usage=usage,
-            note=prose.note,
+            note=" ".join(filter(None, (prose.note, _left_out(draft.left_out)))),
             focus=request.focus,
         )
+
+
+def _left_out(messages: int) -> str:
+    if not messages:
+        return ""
+    what = "message has" if messages == 1 else "messages have"
+    return f"{messages:,} of your {what} no room in the context; the recall tool finds them."
 
 
 def shortening_does(tiers: TierPlan, target_tokens: int) -> bool:

@@ -239,7 +239,8 @@ async def test_a_fault_that_passes_is_waited_out(
         writer, counter, request(work(Talk()).path), models=models, sleep=sleep, phases=phases
     )
     assert waited == [4.0, 4.0]
-    assert (result.summarised_by, result.note) == ("scripted/cheap", "")
+    assert result.summarised_by == "scripted/cheap"
+    assert "scripted/cheap" not in result.note
     assert phases[-1] == "summarising"
 
 

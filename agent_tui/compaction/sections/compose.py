@@ -140,6 +140,9 @@ def _united(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
     return (*(text for text in earlier if text not in set(later)), *later)
 
 
+_ORDER = "(Oldest first. Where two of these disagree, the later one holds.)"
+
+
 @dataclass(frozen=True, slots=True)
 class Sections:
     """The blocks of a summary but for the way so far, which depends on the cut.
@@ -150,6 +153,7 @@ class Sections:
         lists: What comes last.
         shown: The files that stand there.
         task_ids: Entries whose text stands there as the task's.
+        left_out: How many of the person's messages there was no room for.
     """
 
     before_prose: str
@@ -157,6 +161,7 @@ class Sections:
     lists: str
     shown: tuple[ShownFile, ...]
     task_ids: frozenset[str]
+    left_out: int
 
     def with_files(self, files: Iterable[ShownFile]) -> "Sections":
         """The same with `files` as they stand now."""
@@ -187,12 +192,12 @@ def make_sections(
     tasks = [task for task in record.tasks if task.entry_id not in kept]
     task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
     unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
-    person = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
+    spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
     state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
-    spoken = [text for _, text in record.said[-2:]]
+    newest = [text for _, text in record.said[-2:]]
     findings = findings_that_fit(
         record.findings,
-        in_use=names_in_use(record.events, spoken),
+        in_use=names_in_use(record.events, newest),
         elsewhere=elsewhere,
         room_tokens=_at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
         counter=counter,
@@ -203,10 +208,10 @@ def make_sections(
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)
-    person_text = "\n".join(person)
+    person_text = "\n".join(spoken.lines)
     pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
     before = _blocks(
-        ("said-by-the-person", _numbered(person)),
+        ("said-by-the-person", _numbered(spoken.lines)),
         ("pinned-constraints", [f"- {pin}" for pin in pins]),
         ("task-text", task),
     )
@@ -222,6 +227,7 @@ def make_sections(
         lists=_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
         task_ids=frozenset(one.entry_id for one in taken),
+        left_out=spoken.left_out,
     )
 
 
@@ -288,7 +294,8 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
 
 
 def _numbered(messages: Sequence[str]) -> list[str]:
-    return [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
+    lines = [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
+    return [_ORDER, *lines] if len(lines) > 2 else lines
 
 
 def _blocks(*blocks: tuple[str, Sequence[str]]) -> str:

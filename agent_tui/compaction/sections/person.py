@@ -17,6 +17,9 @@ _LEAST_TOKENS = 60
 _LONG_TOKENS = 300
 """A longer message is a pasted text as a rule; its middle says least."""
 
+_SHORT_TOKENS = 60
+"""A message of this size says one thing: "Only Python 3.11. No network calls.\""""
+
 _NUMBER_TOKENS = 4
 """What the number before a message takes."""
 
@@ -37,6 +40,14 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNS = re.compile(r"\w[:=]\s+\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The person's messages as they stand in a summary; `left_out` of them do not."""
+
+    lines: list[str]
+    left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -63,14 +74,15 @@ class _Message:
 
 def said_by_person(
     messages: Sequence[tuple[str, str]], room_tokens: int, counter: TokenCounter
-) -> list[str]:
+) -> Spoken:
     """The messages within `room_tokens`, oldest first.
 
     All of them whole while there is room. Beyond it, these go one after the other until the rest
     fits: sentences that a later message says again or that say nothing ("go on"), the middle of
     long messages, plain sentences from the oldest on, those that say what is, and at last those
     with a number, a name or a value and rules, which leave a line with the id to recall them by
-    where there is room for that. The first message and the newest ones stay.
+    where there is room for that. What a short message states goes together. The first message and
+    the newest ones stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
@@ -79,7 +91,7 @@ def said_by_person(
     """
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for _, text in messages]
     if sum(sizes) <= room_tokens:
-        return [text for _, text in messages]
+        return Spoken([text for _, text in messages])
     kept = _read(messages, sizes, counter)
     over: float = sum(sizes) - room_tokens
     over -= _leave_out(kept, 0, over)
@@ -108,6 +120,9 @@ def _read(
             if not is_said:
                 for word in words:
                     later[word].append(words)
+        if tokens <= _SHORT_TOKENS:
+            most = max((one.worth for one in sentences), default=0)
+            sentences = [_Sentence(text, most, tokens - _NUMBER_TOKENS)]
         found.append(_Message(entry_id, text, tokens, sentences))
     return found[::-1]
 
@@ -209,21 +224,18 @@ def _text(message: _Message) -> str:
     return "".join(parts).strip()
 
 
-def _within(lines: list[tuple[str, bool]], room: int, counter: TokenCounter) -> list[str]:
+def _within(lines: list[tuple[str, bool]], room: int, counter: TokenCounter) -> Spoken:
     """`lines`, of those that are left of messages only the newest that fit."""
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for text, _ in lines]
     room -= sum(size for (_, is_rest), size in zip(lines, sizes, strict=True) if not is_rest)
     shown: list[str] = []
-    left_out = 0
     for (text, is_rest), size in zip(reversed(lines), reversed(sizes), strict=True):
         room -= size if is_rest and text else 0
-        if is_rest and (room < 0 or not text):
-            left_out += 1
-        else:
+        if not is_rest or (text and room >= 0):
             shown.append(text)
-    if left_out:
-        shown.insert(-1, _LEFT_OUT.format(count=left_out))
-    return shown[::-1]
+    if not_shown := len(lines) - len(shown):
+        shown.insert(-1, _LEFT_OUT.format(count=not_shown))
+    return Spoken(shown[::-1], sum(is_rest for _, is_rest in lines))
 
 
 def _equal_share(sizes: Sequence[int], room: int) -> int:

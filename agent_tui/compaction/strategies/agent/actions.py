@@ -296,7 +296,9 @@ class AgentActions:
         entries, folders = self._entries_of(segment), self._conversation.folders
         spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
         said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
-        block = escape_tags("\n".join(f"({n}) {text}" for n, text in enumerate(said, start=1)))
+        block = escape_tags(
+            "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
+        )
         ledger = build_ledger(entries, folders=folders, previous=None)
         facts = Ledger(
             pinned=tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block),
