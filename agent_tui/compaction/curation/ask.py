@@ -126,10 +126,12 @@ write {nothing}.
 
 Second, what you need word for word in your next ten to sixty steps, at most {keep:,} tokens (not \
 counting the notes and what stays anyway), in order of need: one number from the list below per \
-line, with the lines you need where a part is enough. Keep the text of the task that is still to \
+line, with the lines you need where a part is enough. A number may stand in several lines, the \
+part you need most first. Keep the text of the task that is still to \
 be done, the code that you will change or imitate (with its imports and the signatures it calls), \
 and output that you will use. Line numbers are those that you were shown, or counted from 1. If \
-the file was edited since, you get the lines as they are now, with what was added between them. \
+the file was edited since, you get the lines as they are now, with what was added between them, \
+so their size may differ. \
 Leave out what the notes say, what is finished, and what stays anyway.
 
 <keep>

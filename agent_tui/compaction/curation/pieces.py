@@ -95,15 +95,26 @@ def read_pieces(
     """
     found = [*earlier, *(piece for unit in units for piece in _pieces_of(unit, folders, counter))]
     changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
-    listed = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
+    kept = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
+    listed = [(number, at, piece) for number, (at, piece) in enumerate(kept, start=1)]
+    newest = {piece.label: number for number, _, piece in listed if _is_output(piece)}
+
+    def remark(number: int, at: int, piece: Piece) -> str:
+        if changed.get(piece.path, -1) > at:
+            return _OUTDATED
+        again = newest.get(piece.label, 0) if _is_output(piece) else 0
+        rerun = f"run again in #{again}" if again > number else ""
+        return ", ".join(filter(None, (piece.remark, rerun)))
+
     return tuple(
-        replace(
-            piece,
-            number=number,
-            remark=_OUTDATED if changed.get(piece.path, -1) > at else piece.remark,
-        )
-        for number, (at, piece) in enumerate(listed, start=1)
+        replace(piece, number=number, remark=remark(number, at, piece))
+        for number, at, piece in listed
     )
+
+
+def _is_output(piece: Piece) -> bool:
+    """Whether `piece` is what a command or a tool gave, not a view of a file."""
+    return piece.kind == "result" and not piece.path
 
 
 def _is_superseded(at: int, found: Sequence[Piece]) -> bool:

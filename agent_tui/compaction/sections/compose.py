@@ -51,7 +51,7 @@ FILES_SHARE = 0.50
 """At most; the newest messages keep theirs."""
 
 WAY_SHARE = 0.15
-NOTES_SHARE = 0.125
+NOTES_SHARE = 0.15
 ASKED_SHARE = 0.40
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.50
 CHOSEN_WAY_SHARE = 0.06

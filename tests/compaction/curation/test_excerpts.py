@@ -74,6 +74,13 @@ def test_results_and_changes_are_numbered_with_what_they_are(
     assert len(lines) == 2  # what is short says nothing
 
 
+def test_an_output_that_came_again_says_where(talk: Talk, counter: TokenCounter) -> None:
+    talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"{n} passed" for n in range(40)))
+    lines = [piece.line for piece in pieces_of(talk, counter)]
+    assert lines[1].endswith("tokens, run again in #3")
+    assert lines[2].endswith("tokens")
+
+
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
     read, _ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((8, 12), (40, 41))))
