@@ -15,6 +15,7 @@ from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
+from agent_tui.sessions.replay.marks import mark_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited
 from tests.compaction.strategies.agent.scene import (
@@ -34,6 +35,7 @@ from tests.compaction.strategies.agent.scene import (
 from tests.compaction.tiers.planning import planned, text_of
 from tests.compaction.writer import Models
 from tests.support.context_checks import assert_sendable, context_bytes
+from tests.support.session_values import chain
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
 
@@ -58,6 +60,22 @@ async def test_results_become_lines_and_the_rest_stays_as_it_was(counter: TokenC
     assert line.endswith(f"[recall {results[0]}]")
     assert plan.statistics["tool_results_shortened"] == 13
     assert plan.statistics["rounds"] == 1
+
+
+async def test_the_agent_does_not_touch_what_the_person_marked(counter: TokenCounter) -> None:
+    path = long_session()
+    results = [
+        entry
+        for entry in path
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)
+    ]
+    path = chain(*path, mark_entry(results[0].id, "keep"), mark_entry(results[1].id, "drop"))
+    replies = [Reply(tool_calls=(shorten("1-40"), verify()))]
+    scene = Scene(counter, replies, path, target_tokens=RESULTS_ALONE)
+    after = edited(path, await scene.plan())
+    assert text_of(after, results[0].id) == results[0].message.text
+    assert "a line of output" not in text_of(after, results[1].id)
+    assert text_of(after, results[2].id).startswith("(read src/part1.py")
 
 
 async def test_results_can_keep_their_ends(counter: TokenCounter) -> None:

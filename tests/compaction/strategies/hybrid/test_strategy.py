@@ -7,6 +7,7 @@ from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, Usage, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry
+from agent_tui.sessions.replay.marks import mark_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import edited, size
 from tests.compaction.strategies.hybrid.scene import (
@@ -19,6 +20,7 @@ from tests.compaction.strategies.hybrid.scene import (
 )
 from tests.compaction.writer import Writer
 from tests.support.context_checks import assert_sendable
+from tests.support.session_values import chain
 from tests.support.talk import Talk
 
 
@@ -45,6 +47,16 @@ def test_results_of_files_become_a_line_each_beside_untouched_messages(
     for tool, most in {"read": 150, "write": 50, "edit": 40}.items():
         assert counter.count_message(message_of(after, results[tool].id)) <= most
     assert bytes_of(after, 5) == bytes_of(talk.path, 5)
+
+
+def test_what_the_person_marked_stays_or_is_gone(counter: TokenCounter) -> None:
+    talk, results = with_reads()
+    read, written = results["read"], results["write"]
+    path = chain(*talk.path, mark_entry(read.id, "keep"), mark_entry(written.id, "drop"))
+    after = edited(path, planned(path, counter))
+    assert message_of(after, read.id) == read.message
+    assert "of the new file" not in message_of(after, written.id).text
+    assert message_of(after, results["edit"].id).text.startswith("(edit ")
 
 
 def test_a_line_for_a_file_says_what_is_known_of_it(counter: TokenCounter) -> None:
