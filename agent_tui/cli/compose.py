@@ -21,7 +21,6 @@ from agent_tui.cli.folders import (
     launch_folder,
 )
 from agent_tui.cli.login.keys import use_kept_keys
-from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import (
     session_root,
     settings_editor,
@@ -48,6 +47,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog

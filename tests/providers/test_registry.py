@@ -2,9 +2,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import cast
 
-from agent_tui.cli.model_access import open_models
 from agent_tui.config import Settings
 from agent_tui.messages import UserMessage
+from agent_tui.providers.access import open_models
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, ModelRequest, TextChunk
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import LocalProvider

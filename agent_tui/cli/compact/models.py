@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.login.keys import use_kept_keys
-from agent_tui.cli.model_access import NO_MODEL, first_model, open_models
 from agent_tui.cli.settings import (
     trusted_config_files,
     usable_settings,
@@ -15,6 +14,7 @@ from agent_tui.cli.settings import (
 )
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.config import Settings, load_settings
+from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 

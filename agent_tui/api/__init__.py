@@ -1,0 +1,1 @@
+"""What other programs import: see ``agent_tui`` for the names and ``docs/pages/library.md``."""

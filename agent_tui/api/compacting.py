@@ -1,0 +1,263 @@
+"""Compaction alone: a list of messages in, a shorter one out. No session, screen or settings."""
+
+import asyncio
+import hashlib
+import os
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agent_tui.api.messages import (
+    ChatMessage,
+    ReadMessage,
+    Shape,
+    leading_instructions,
+    read_messages,
+    shape_of,
+    written_messages,
+)
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import ModelClient
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.config import Settings
+from agent_tui.errors import CompactionError
+from agent_tui.messages import JsonObject, Message, UserMessage
+from agent_tui.omissions import without_recall_marks
+from agent_tui.providers.access import NO_MODEL, first_model, open_models
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import (
+    Carryover,
+    CompactionDetails,
+    CompactionEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.tokens import TokenCounter
+
+_TARGET_SHARE = 0.4
+"""Of a window that is not known: what is left is for the work to come."""
+
+_MOST_SUMMARIES = 64
+_SUMMARIES: OrderedDict[str, Carryover] = OrderedDict()
+"""What is known beside the text of the newest summaries, so that the next one continues them."""
+
+
+def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[str, object]]:
+    """`messages` in about `target_tokens`, made by code: no model is asked, nothing is written.
+
+    System messages at the beginning and messages that stay are returned as they were given. The
+    others are replaced by one message of the user's role: what the user said, the task, files as
+    they are now, open errors, decisions, and the steps so far. Calls and results stay together.
+
+    Args:
+        messages: Dicts as for OpenAI's chat completions or Anthropic's messages.
+        target_tokens: Size to come down to, in tokens as the o200k vocabulary counts them, without
+            the system messages.
+
+    Returns:
+        A new list; the same messages where they are small enough or nothing would be gained.
+
+    Raises:
+        ValueError: A message cannot be read, or `target_tokens` is less than 1.
+    """
+    work = acompact(messages, target_tokens)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:  # a loop runs here: that of the caller waits
+        return thread.submit(asyncio.run, work).result()
+
+
+async def acompact(
+    messages: Sequence[ChatMessage],
+    target_tokens: int,
+    *,
+    model: str = "",
+    base_url: str | None = None,
+    focus: str = "",
+) -> list[dict[str, object]]:
+    """As `compact`, while `model` says what it needs and writes notes.
+
+    Args:
+        messages: As in `compact`.
+        target_tokens: As in `compact`.
+        model: Its name with the provider's, ``anthropic/claude-sonnet-5``; empty asks none. Its
+            key is taken from the provider's environment variable.
+        base_url: Address of a server of your own.
+        focus: What the summary should pay attention to.
+
+    Returns:
+        As `compact`. Where the model cannot be asked, what code alone makes.
+
+    Raises:
+        ValueError: As in `compact`.
+        UsageError: There is no model of that name.
+    """
+    if target_tokens < 1:
+        raise ValueError("target_tokens must be at least 1")
+    first = leading_instructions(messages)
+    shape = shape_of(messages)
+    given = _given(list(read_messages(messages[first:])))
+    path, previous = _path_of(given)
+    counter = TokenCounter()
+    used = counter.count_messages(entry.message for one in given for entry in one.entries)
+    unchanged = [dict(message) for message in messages]
+    if used <= target_tokens:
+        return unchanged
+    async with _planner(model, base_url, counter) as (planner, ref, window):
+        request = CompactionRequest(
+            path=path,
+            previous=previous,
+            model=ref,
+            window=max(window, int(target_tokens / _TARGET_SHARE)),
+            cwd=Path.cwd(),
+            settings=Settings().compaction,
+            tokens_before=used,
+            target_tokens=target_tokens,
+            focus=focus,
+            wants_summary=True,
+            is_asked=True,
+        )
+        try:
+            outcome = await planner.outcome(request, "tiered", lambda _phase, _chars: None)
+        except CompactionError:
+            return unchanged
+    entries = [
+        entry.model_copy(update={"id": f"made{number}"})
+        for number, entry in enumerate(outcome.entries("library", used))
+    ]
+    if isinstance(last := entries[-1], CompactionEntry) and not last.first_kept_entry_id:
+        entries[-1] = last.model_copy(update={"first_kept_entry_id": last.id})
+    made = _given_again((*path, *entries), given, shape)
+    if outcome.summary is not None:
+        _remember(made[0], outcome.summary.carryover)
+    return [*unchanged[:first], *made]
+
+
+@asynccontextmanager
+async def _planner(
+    model: str, base_url: str | None, counter: TokenCounter
+) -> AsyncGenerator[tuple[CompactionPlanner, ModelRef, int]]:
+    """What plans, the model it asks, and that one's window; 0 where none is asked."""
+    given = {"model": model, "base_url": base_url}
+    settings = Settings.model_validate({key: value for key, value in given.items() if value})
+    if not model:
+        catalog = ModelCatalog(settings, os.environ)
+        yield CompactionPlanner(None, counter, catalog), NO_MODEL, 0
+        return
+    models = open_models(settings, os.environ)
+    try:
+        ref, _ = first_model(models.catalog, is_named=True)
+        info = await models.catalog.learn(ref)
+        planner = CompactionPlanner(ModelClient(models.provider), counter, models.catalog)
+        yield planner, ref, info.window
+    finally:
+        await models.provider.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A dict that was given, and the entries of a session that say the same."""
+
+    message: ChatMessage
+    entries: tuple[MessageEntry, ...]
+
+
+def _given(read: Sequence[ReadMessage]) -> tuple[_Given, ...]:
+    """The messages as entries whose ids are the same in every list that holds them."""
+    seen: Counter[str] = Counter()
+    found: list[_Given] = []
+    for one in read:
+        key = hashlib.sha256(repr(one.given).encode()).hexdigest()[:12]
+        seen[key] += 1
+        ids = (f"{key}{seen[key]:x}x{at:x}" for at in range(len(one.messages)))
+        entries = [MessageEntry(id=i, message=m) for i, m in zip(ids, one.messages, strict=True)]
+        found.append(_Given(one.given, tuple(entries)))
+    return tuple(found)
+
+
+def _path_of(given: Sequence[_Given]) -> tuple[tuple[Entry, ...], Carryover | None]:
+    """The entries as one path, and what is known beside a summary that it begins with."""
+    entries: list[Entry] = [entry for one in given for entry in one.entries]
+    previous = _SUMMARIES.get(_key(given[0].entries)) if given else None
+    if previous is not None:
+        entries[0] = CompactionEntry(
+            id=entries[0].id,
+            summary=previous.summary,
+            first_kept_entry_id=entries[0].id,
+            details=CompactionDetails(
+                read_files=previous.read_files,
+                modified_files=previous.modified_files,
+                ledger=previous.ledger,
+            ),
+        )
+    for at, entry in enumerate(entries[1:], start=1):
+        entries[at] = entry.model_copy(update={"parent_id": entries[at - 1].id})
+    return tuple(entries), previous
+
+
+def _given_again(
+    path: Sequence[Entry], given: Sequence[_Given], shape: Shape
+) -> list[dict[str, object]]:
+    """The context of `path`; each message that stands as it was given is the dict given."""
+    by_first = {one.entries[0].id: one for one in given if one.entries}
+    context = [(item.entry_id, item.message) for item in build_context(path).messages]
+    made: list[dict[str, object]] = []
+    changed: list[Message] = []
+
+    def write_changed() -> None:
+        if changed:
+            made.extend(_cleaned(one) for one in written_messages(changed, shape))
+            changed.clear()
+
+    at = 0
+    while at < len(context):
+        one = by_first.get(context[at][0])
+        whole = [(entry.id, entry.message) for entry in one.entries] if one is not None else []
+        if one is not None and context[at : at + len(whole)] == whole:
+            write_changed()
+            made.append(dict(one.message))
+            at += len(whole)
+        else:
+            changed.append(context[at][1])
+            at += 1
+    write_changed()
+    return made
+
+
+def _cleaned(message: JsonObject) -> dict[str, object]:
+    return {key: _without_marks(value) for key, value in message.items()}
+
+
+def _without_marks(value: JsonValue) -> JsonValue:
+    """`value` without the marks for a tool that only the program has."""
+    match value:
+        case str():
+            return without_recall_marks(value)
+        case list():
+            return [_without_marks(one) for one in value]
+        case dict():
+            return {key: _without_marks(one) for key, one in value.items()}
+        case _:
+            return value
+
+
+def _key(entries: Sequence[MessageEntry]) -> str:
+    """By which a summary is known again; empty for what cannot be one."""
+    if len(entries) != 1 or not isinstance(message := entries[0].message, UserMessage):
+        return ""
+    return hashlib.sha256(message.text.encode()).hexdigest()
+
+
+def _remember(summary: dict[str, object], carryover: Carryover) -> None:
+    _SUMMARIES[_key(_given(list(read_messages([summary])))[0].entries)] = carryover
+    while len(_SUMMARIES) > _MOST_SUMMARIES:
+        _SUMMARIES.popitem(last=False)
