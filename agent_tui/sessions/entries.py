@@ -108,6 +108,8 @@ class Handover(Stored):
     """
 
     through: str = ""
+    said: dict[str, str] = {}
+    """Entry id and text of the person's messages that are in the ledger."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()

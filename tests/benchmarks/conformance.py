@@ -5,7 +5,7 @@
     compaction-kit check tests/benchmarks/conformance.py:AgentTui --budgets 10%,20%,30%
 
 The kit plants rules, facts and goals in a conversation of about 2,000 tokens, compacts it five
-times and looks for their words in the context. Every round runs `agent-tui compact --model none`
+times and looks for their words in the context. Every round runs the command `agent-tui compact --model none`
 on the session of the round before, and the kit reads the messages that `agent-tui context` prints.
 No model is asked.
 
@@ -15,17 +15,19 @@ the kit's budget, a few hundred tokens.
 """
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, StringIO, TextIOWrapper
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-_PROGRAM = [sys.executable, "-m", "agent_tui"]
-_ROOT = Path(__file__).parents[2]
+from agent_tui.cli import context_command
+from agent_tui.cli.compact import command as compact_command
+from agent_tui.errors import CompactionError
+
 _TIME = "2026-01-01T00:00:00.000Z"
 _MODEL = {"provider": "none", "model": "none"}
 
@@ -110,6 +112,7 @@ class AtWork(AgentTui):
     """The conversation amid real work, compacted five times with the default settings."""
 
     name = "agent-tui, at work"
+    window = _WINDOW
 
     def compact(
         self, turns: Sequence[Turn], round_num: int = 1, budget_chars: int | None = None
@@ -121,32 +124,35 @@ class AtWork(AgentTui):
             with self._session.open("a") as file:
                 last = json.loads(self._session.read_text().splitlines()[-1])["id"]
                 file.writelines(entries(reads(_READS), last))
-        self._session = compacted(self._session, "--window", str(_WINDOW))
+        self._session = compacted(self._session, "--window", str(self.window))
         return Context(context(self._session), self.name, round_num)
 
 
 def compacted(session: Path, *options: str) -> Path:
     """The session that `agent-tui compact` writes; `session` where there is nothing to do."""
-    command = [*_PROGRAM, "compact", str(session), "--model", "none", *options]
-    done = subprocess.run(
-        [*command, "--session-dir", str(session.parent)],
-        cwd=_ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    written = done.stdout.strip()
-    return Path(written) if written else session
+    options = ("--model", "none", *options, "--session-dir", str(session.parent))
+    try:
+        written = _printed(compact_command.run_command, str(session), *options).strip()
+    except CompactionError:
+        return session
+    return Path(written)
 
 
 def context(session: Path) -> str:
     """The messages of the next request, as text."""
-    command = [*_PROGRAM, "context", str(session), "--json"]
-    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True)
-    messages = json.loads(done.stdout)["messages"]
+    messages = json.loads(_printed(context_command.run_command, str(session), "--json"))["messages"]
     calls = (call for one in messages for call in one.get("tool_calls", ()))
     texts = [str(one["content"] or "") for one in messages]
     return "\n".join((*texts, *(call["function"]["arguments"] for call in calls)))
+
+
+def _printed(command: Callable[[Sequence[str]], int], *arguments: str) -> str:
+    """What a command of agent-tui prints, run in this process."""
+    out = TextIOWrapper(BytesIO(), encoding="utf-8")
+    with redirect_stdout(out), redirect_stderr(StringIO()):
+        command(arguments)
+    out.seek(0)
+    return out.read()
 
 
 def header() -> Line:

@@ -112,6 +112,7 @@ def read_work(
     events = read_history(path)
     new = read_history(path[known:]) if known else events
     said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
+    said.update((text, id) for id, text in earlier.said.items() if text in said)
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
     state = StateReader.after(earlier.state).read(new)
     return WorkRecord(
@@ -250,8 +251,10 @@ def handover_of(
         through: The last entry that they know of.
         covered: Files of which the summary shows what a model chose.
     """
+    known = set(record.ledger.user_messages)
     return Handover(
         through=through,
+        said={id: text for id, text in record.said if id and text in known},
         tasks=record.tasks[-8:],
         state=record.state,
         findings=record.findings,
