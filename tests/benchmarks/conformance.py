@@ -112,7 +112,10 @@ class AtWork(AgentTui):
     """The conversation amid real work, compacted five times with the default settings."""
 
     name = "agent-tui, at work"
-    window = _WINDOW
+
+    def __init__(self, window: int = _WINDOW) -> None:
+        super().__init__()
+        self._window = window
 
     def compact(
         self, turns: Sequence[Turn], round_num: int = 1, budget_chars: int | None = None
@@ -124,7 +127,7 @@ class AtWork(AgentTui):
             with self._session.open("a") as file:
                 last = json.loads(self._session.read_text().splitlines()[-1])["id"]
                 file.writelines(entries(reads(_READS), last))
-        self._session = compacted(self._session, "--window", str(self.window))
+        self._session = compacted(self._session, "--window", str(self._window))
         return Context(context(self._session), self.name, round_num)
 
 

@@ -23,7 +23,7 @@ _NUMBER_TOKENS = 4
 _LINE_CHARS = 60
 _NEWEST = 2
 _SHORT_WORDS = 4
-_STATEMENT = 3
+_PLAIN, _BESIDE, _STATEMENT = 1, 2, 3
 _SAME = 0.8
 _SMALL_WORD = 3
 _GAP = "[…] "
@@ -32,10 +32,6 @@ _LEFT_OUT = "[{count} of the later messages left out; recall finds them{ids}]"
 _WORD = re.compile(r"[^\W_][\w./:@$%#+-]*")
 _VALUE = re.compile(r"\d|[./_@$%#]\w|\w[A-Z]|`")
 _NAME = re.compile(r"(?<!^)(?<![.!?:]\s)\b[A-Z]\w*")
-_STATES = re.compile(
-    r"\b(?:is|are|was|were|will be|has|have|needs?|means|equals|uses|runs|lives|stands)\b",
-    re.IGNORECASE,
-)
 _ASSIGNS = re.compile(r"\w[:=]\s+\w")
 
 
@@ -43,7 +39,8 @@ _ASSIGNS = re.compile(r"\w[:=]\s+\w")
 class _Sentence:
     """One sentence of a message.
 
-    `worth`: 0 says nothing new, 1 is plain, 2 says what is, 3 is a rule or has a value or a name.
+    `worth`: 0 says nothing new, 1 is plain, 2 is plain and stands beside a statement, 3 is one: a
+    rule, or what has a value or a name.
     """
 
     text: str
@@ -68,7 +65,7 @@ def said_by_person(
 
     All of them whole while there is room. Beyond it, these go one after the other until the rest
     fits: sentences that a later message says again or that say nothing ("go on"), the middle of
-    long messages, plain sentences from the oldest on, those that say what is, and at last messages
+    long messages, plain sentences from the oldest on, those beside a statement, and at last messages
     with a rule, a number, a name or a value, whole. Such a message leaves its beginning with the
     id to recall it by, or the id alone where there is no room for more. The first message and the
     newest ones stay.
@@ -85,7 +82,7 @@ def said_by_person(
     over: float = sum(sizes) - room_tokens
     over -= _leave_out(kept, 0, over)
     over = _shorten_long(kept, over, counter)
-    for worth in (1, 2):
+    for worth in (_PLAIN, _BESIDE):
         over -= _leave_out(kept, worth, over)
     _leave_out_statements(kept, over, counter)
     return _within(list(_lines(kept)), room_tokens, counter)
@@ -110,7 +107,11 @@ def _read(
             if not is_said:
                 for word in words:
                     later[word].append(words)
-        found.append(_Message(entry_id, text, tokens, sentences))
+        message = _Message(entry_id, text, tokens, sentences)
+        if _states(message):
+            for part in sentences:
+                part.worth = _BESIDE if part.worth == _PLAIN else part.worth
+        found.append(message)
     return found[::-1]
 
 
@@ -130,7 +131,7 @@ def _worth(sentence: str, words: frozenset[str], rules: Sequence[str]) -> int:
         return _STATEMENT
     if len(words) <= _SHORT_WORDS:
         return 0
-    return 2 if _STATES.search(plain) else 1
+    return _PLAIN
 
 
 def _states(message: _Message) -> bool:
