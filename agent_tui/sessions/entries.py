@@ -108,7 +108,7 @@ class Handover(Stored):
     """
 
     through: str = ""
-    said: dict[str, str] = {}
+    said: dict[str, str] = Field(default_factory=dict)
     """Entry id and text of the person's messages that are in the ledger."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)

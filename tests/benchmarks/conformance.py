@@ -5,9 +5,9 @@
     compaction-kit check tests/benchmarks/conformance.py:AgentTui --budgets 10%,20%,30%
 
 The kit plants rules, facts and goals in a conversation of about 2,000 tokens, compacts it five
-times and looks for their words in the context. Every round runs the command `agent-tui compact --model none`
-on the session of the round before, and the kit reads the messages that `agent-tui context` prints.
-No model is asked.
+times and looks for their words in the context. Every round runs the command `agent-tui compact
+--model none` on the session of the round before, and the kit reads the messages that `agent-tui
+context` prints. No model is asked.
 
 `AtWork` compacts with the default settings: it puts 100,000 tokens of file reads between the turns
 of the first round, and as many after each compaction. `AgentTui` compacts the bare conversation to

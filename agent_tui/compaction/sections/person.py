@@ -65,10 +65,10 @@ def said_by_person(
 
     All of them whole while there is room. Beyond it, these go one after the other until the rest
     fits: sentences that a later message says again or that say nothing ("go on"), the middle of
-    long messages, plain sentences from the oldest on, those beside a statement, and at last messages
-    with a rule, a number, a name or a value, whole. Such a message leaves its beginning with the
-    id to recall it by, or the id alone where there is no room for more. The first message and the
-    newest ones stay.
+    long messages, plain sentences from the oldest on, those beside a statement, and at last
+    messages with a rule, a number, a name or a value, whole. Such a message leaves its beginning
+    with the id to recall it by, or the id alone where there is no room for more. The first message
+    and the newest ones stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
