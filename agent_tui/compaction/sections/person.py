@@ -236,9 +236,10 @@ def _within(lines: Sequence[tuple[str, str | None]], room: int, counter: TokenCo
     """`lines`, of those that are left of messages the newest that fit, and the ids of the rest."""
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for text, _ in lines]
     ids = [entry_id for _, entry_id in lines if entry_id]
-    id_tokens = counter.count_text(ids[0]) + 1 if ids else 0
+    id_tokens = max((counter.count_text(one) + 1 for one in ids), default=1)
     room -= sum(size for (_, rest), size in zip(lines, sizes, strict=True) if rest is None)
-    room -= id_tokens * len(ids)
+    most_ids = min(len(ids), max(room, 0) // id_tokens)
+    room -= id_tokens * most_ids
     shown: list[str] = []
     left_out: list[str] = []
     for (text, rest), size in zip(reversed(lines), reversed(sizes), strict=True):
@@ -249,7 +250,7 @@ def _within(lines: Sequence[tuple[str, str | None]], room: int, counter: TokenCo
             continue
         shown.append(text)
     if left_out:
-        named = " ".join(filter(None, reversed(left_out)))
+        named = " ".join([one for one in left_out if one][:most_ids][::-1])
         ids_text = f": {named}" if named else ""
         shown.insert(-1, _LEFT_OUT.format(count=len(left_out), ids=ids_text))
     return shown[::-1]
