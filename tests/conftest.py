@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from agent_tui.tools import bash
+from agent_tui.tools.processes import shell
 from tests.support.provider_process import (
     connections,
     host,
@@ -84,6 +86,13 @@ def _move_home(config: pytest.Config) -> None:
     home = tempfile.mkdtemp(prefix="agent-tui-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     os.environ["HOME"] = home
+
+
+@pytest.fixture
+def no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of a second, not a whole one, until a command counts as a background job."""
+    monkeypatch.setattr(bash, "_SETTLE_S", 0.1)
+    monkeypatch.setattr(shell, "_LEFTOVERS_S", 0.1)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import Notice
 from agent_tui.messages import UserMessage
@@ -12,6 +14,7 @@ from agent_tui.sessions.replay.jobs import JOBS_ENDED
 from tests.support.processes import alive, nap
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind
 
+pytestmark = pytest.mark.usefixtures("no_settling")
 WAIT = "until [ -e go ]; do sleep 0.01; done; echo done"
 
 
@@ -53,7 +56,8 @@ async def test_at_the_next_turn_the_model_is_told_once_that_a_job_has_ended(stag
 
 
 async def test_in_a_running_turn_the_model_is_told_at_the_next_step(stage: Stage):
-    touch = call("c2", "bash", command="touch go; while kill -0 $(cat pid) 2>&-; do :; done")
+    over = "until [ -s pid ]; do :; done; touch go; while kill -0 $(cat pid) 2>&-; do :; done"
+    touch = call("c2", "bash", command=over)
     script = [
         Reply(tool_calls=(call("c1", "bash", command=f"echo $$ > pid; {WAIT}", background=True),)),
         Reply(tool_calls=(touch,)),
