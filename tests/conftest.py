@@ -22,6 +22,7 @@ from tests.support.provider_process import (
     worker_log,
 )
 from tests.support.real_model import real_model_data, real_model_file
+from tests.support.scheduling import FileScheduling
 
 __all__ = [
     "connections",
@@ -86,6 +87,12 @@ def _move_home(config: pytest.Config) -> None:
     home = tempfile.mkdtemp(prefix="agent-tui-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     os.environ["HOME"] = home
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> FileScheduling | None:
+    """See `FileScheduling`."""
+    return FileScheduling(config) if config.option.dist == "loadgroup" else None
 
 
 @pytest.fixture
