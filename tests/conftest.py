@@ -54,8 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
     Home is a folder of their own. Ctrl+C works, also below a shell that ignores it for a job in
     the background. Programs have no sandbox unless a test wants one: it would be another on another
     machine. Bytecode is kept, whatever the environment says: to compile all of it anew
-    takes each worker eight seconds, and half of every program's start.
+    takes each worker eight seconds, and half of every program's start. The tests' own processes
+    wait for no disk: what is on it after a power cut is nothing that they could see.
     """
+    os.fsync = os.fstat  # an error all the same for what is not open
     gc.disable()  # until all tests are collected
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
