@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from agent_tui.tools import bash
 from agent_tui.tools.processes import shell
@@ -92,9 +93,9 @@ def _move_home(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> FileScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
     """See `FileScheduling`."""
-    return FileScheduling(config) if config.option.dist == "loadgroup" else None
+    return FileScheduling(config, log) if config.option.dist == "loadgroup" else None
 
 
 @pytest.fixture
