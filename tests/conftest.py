@@ -46,6 +46,7 @@ settings.load_profile("repeatable")
 
 # Looked for garbage after so many new objects, instead of 700.
 _GARBAGE_THRESHOLDS = (10_000, 10, 10)
+_freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
 
@@ -74,7 +75,7 @@ def pytest_collection_finish() -> None:
     It looked through them all again and again, a quarter of the time of the whole run. What the
     program freezes for its own lifetime stays free: many tests share one process.
     """
-    gc.freeze()
+    _freeze()
     gc.freeze = lambda: None
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     gc.enable()
@@ -103,6 +104,12 @@ def no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of a second, not a whole one, until a command counts as a background job."""
     monkeypatch.setattr(bash, "_SETTLE_S", 0.1)
     monkeypatch.setattr(shell, "_LEFTOVERS_S", 0.1)
+
+
+def pytest_sessionfinish() -> None:
+    """Look for garbage once more; pytest would look five times, for seconds."""
+    gc.collect()
+    _freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
