@@ -72,8 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Keep the tests themselves, two million objects, out of the garbage collector's way.
 
-    It looked through them all again and again, a quarter of the time of the whole run. What the
-    program freezes for its own lifetime stays free: many tests share one process.
+    To collect them takes half as long then. What the program freezes for its own lifetime stays
+    free: many tests share one process.
     """
     _freeze()
     gc.freeze = lambda: None
