@@ -136,7 +136,10 @@ async def test_a_command_of_the_persons_is_stopped_when_its_time_is_over(context
 
 async def test_a_long_piece_is_shortened_and_the_whole_kept(context: ToolContext):
     context.limits = OutputLimits(max_bytes=1_000)
-    id = await begin(context, "echo first; until [ -e go ]; do sleep 0.01; done; seq 1 100000")
+    command = "echo first; until [ -e go ]; do sleep 0.01; done; seq 1 100000"
+    begun = await call_tool(context, "bash", {"command": command, "background": True})
+    id, said = "1", begun.for_model.partition("\n")[0]
+    await read_until(context, id, "first", said.replace("(no output)", ""))
     (context.cwd / "go").touch()
     output = await call_tool(context, "job", {"id": id, "wait": 60})
     assert output.for_person.truncated
