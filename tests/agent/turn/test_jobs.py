@@ -1,5 +1,6 @@
 """What the model is told of background commands: in later turns, sessions and summaries."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,8 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
     runtime = stage.runtime(begin(nap(76602)))
     await collect(runtime.submit("start it"))
     path = str(runtime.conversation.log.path)
-    assert alive(nap(76602))
+    while not alive(nap(76602)):
+        await asyncio.sleep(0.01)
     await runtime.aclose()
     assert alive(nap(76602)) == []
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])
