@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
+from agent_tui.tools import bash
+from agent_tui.tools.processes import shell
 from tests.support.provider_process import (
     connections,
     host,
@@ -20,6 +23,7 @@ from tests.support.provider_process import (
     worker_log,
 )
 from tests.support.real_model import real_model_data, real_model_file
+from tests.support.scheduling import FileScheduling
 
 __all__ = [
     "connections",
@@ -40,6 +44,9 @@ settings.register_profile(
 settings.register_profile("repeatable", settings.get_profile("anew"), derandomize=True)
 settings.load_profile("repeatable")
 
+# Looked for garbage after so many new objects, instead of 700.
+_GARBAGE_THRESHOLDS = (10_000, 10, 10)
+_freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
 
@@ -49,8 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
     Home is a folder of their own. Ctrl+C works, also below a shell that ignores it for a job in
     the background. Programs have no sandbox unless a test wants one: it would be another on another
     machine. Bytecode is kept, whatever the environment says: to compile all of it anew
-    takes each worker eight seconds, and half of every program's start.
+    takes each worker eight seconds, and half of every program's start. The tests' own processes
+    wait for no disk: what is on it after a power cut is nothing that they could see.
     """
+    os.fsync = os.fstat  # an error all the same for what is not open
+    gc.disable()  # until all tests are collected
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["AGENT_TUI_SANDBOX"] = "off"
@@ -59,10 +69,16 @@ def pytest_configure(config: pytest.Config) -> None:
         _move_home(config)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    """Free what the program froze for its own lifetime: many tests share one process."""
-    gc.unfreeze()
+def pytest_collection_finish() -> None:
+    """Keep the tests themselves, two million objects, out of the garbage collector's way.
+
+    To collect them takes half as long then. What the program freezes for its own lifetime stays
+    free: many tests share one process.
+    """
+    _freeze()
+    gc.freeze = lambda: None
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    gc.enable()
 
 
 def _move_home(config: pytest.Config) -> None:
@@ -75,6 +91,25 @@ def _move_home(config: pytest.Config) -> None:
     home = tempfile.mkdtemp(prefix="agent-tui-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     os.environ["HOME"] = home
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    """See `FileScheduling`."""
+    return FileScheduling(config, log) if config.option.dist == "loadgroup" else None
+
+
+@pytest.fixture
+def no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of a second, not a whole one, until a command counts as a background job."""
+    monkeypatch.setattr(bash, "_SETTLE_S", 0.1)
+    monkeypatch.setattr(shell, "_LEFTOVERS_S", 0.1)
+
+
+def pytest_sessionfinish() -> None:
+    """Look for garbage once more; pytest would look five times, for seconds."""
+    gc.collect()
+    _freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -11,6 +11,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
 
+pytestmark = pytest.mark.usefixtures("no_settling")
 WAIT = "until [ -e go ]; do sleep 0.01; done"
 
 

@@ -11,12 +11,14 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import Job
+from agent_tui.tools import bash
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.limits import OutputLimits
 from tests.support.processes import alive, gone, nap
 from tests.support.tool_calls import call_tool, intent_of
 
+pytestmark = pytest.mark.usefixtures("no_settling")
 STEPS = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 3"
 
 
@@ -65,7 +67,10 @@ async def test_a_job_is_told_in_pieces_and_its_end_with_the_last(
     assert again.for_model.startswith("(no output)\n[job 1: exit code 3 after")
 
 
-async def test_what_fails_at_once_in_the_background_is_told_as_any_other(context: ToolContext):
+async def test_what_fails_at_once_in_the_background_is_told_as_any_other(
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bash, "_SETTLE_S", 60.0)
     output = await call_tool(context, "bash", {"command": "no-such-thing", "background": True})
     assert output.for_model.endswith("[exit code 127]")
     assert output.is_error
@@ -131,7 +136,10 @@ async def test_a_command_of_the_persons_is_stopped_when_its_time_is_over(context
 
 async def test_a_long_piece_is_shortened_and_the_whole_kept(context: ToolContext):
     context.limits = OutputLimits(max_bytes=1_000)
-    id = await begin(context, "echo first; until [ -e go ]; do sleep 0.01; done; seq 1 100000")
+    command = "echo first; until [ -e go ]; do sleep 0.01; done; seq 1 100000"
+    begun = await call_tool(context, "bash", {"command": command, "background": True})
+    id, said = "1", begun.for_model.partition("\n")[0]
+    await read_until(context, id, "first", said.replace("(no output)", ""))
     (context.cwd / "go").touch()
     output = await call_tool(context, "job", {"id": id, "wait": 60})
     assert output.for_person.truncated
@@ -258,6 +266,8 @@ async def test_ids_go_on_after_those_that_were_used(context: ToolContext):
 
 async def test_with_the_program_all_jobs_end(context: ToolContext):
     await begin(context, f"trap '' TERM; {nap(76522)} & setsid {nap(76522)}")
+    while len(alive(nap(76522))) < 2:
+        await asyncio.sleep(0.01)
     running = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in running:
         task.cancel()  # as the end of an event loop does

@@ -5,6 +5,7 @@ compaction: what the person said, the text of the task, then (the prose and) whe
 stands, findings, open errors, commands, files as they stand now, and the way so far.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -112,6 +113,7 @@ def read_work(
     events = read_history(path)
     new = read_history(path[known:]) if known else events
     said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
+    said.update((text, earlier.said.get(_digest(text), "")) for text in said)
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
     state = StateReader.after(earlier.state).read(new)
     return WorkRecord(
@@ -256,8 +258,10 @@ def handover_of(
         through: The last entry that they know of.
         covered: Files of which the summary shows what a model chose.
     """
+    known = set(record.ledger.user_messages)
     return Handover(
         through=through,
+        said={_digest(text): entry_id for entry_id, text in record.said if text in known},
         tasks=record.tasks[-8:],
         state=record.state,
         findings=record.findings,
@@ -266,6 +270,10 @@ def handover_of(
         files=known_files(record.files, {file.path for file in sections.shown} | covered),
         way=way,
     )
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _state_lines(state: WorkState, room: int, counter: TokenCounter) -> list[str]:

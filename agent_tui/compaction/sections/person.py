@@ -17,28 +17,21 @@ _LEAST_TOKENS = 60
 _LONG_TOKENS = 300
 """A longer message is a pasted text as a rule; its middle says least."""
 
-_SHORT_TOKENS = 60
-"""A message of this size says one thing: "Only Python 3.11. No network calls.\""""
-
 _NUMBER_TOKENS = 4
 """What the number before a message takes."""
 
 _LINE_CHARS = 60
 _NEWEST = 2
 _SHORT_WORDS = 4
-_STATEMENT = 3
+_PLAIN, _BESIDE, _STATEMENT = 1, 2, 3
 _SAME = 0.8
 _SMALL_WORD = 3
 _GAP = "[…] "
-_LEFT_OUT = "[{count} of the later messages left out; recall finds them]"
+_LEFT_OUT = "[{count} of the later messages left out; recall finds them{ids}]"
 
 _WORD = re.compile(r"[^\W_][\w./:@$%#+-]*")
 _VALUE = re.compile(r"\d|[./_@$%#]\w|\w[A-Z]|`")
 _NAME = re.compile(r"(?<!^)(?<![.!?:]\s)\b[A-Z]\w*")
-_STATES = re.compile(
-    r"\b(?:is|are|was|were|will be|has|have|needs?|means|equals|uses|runs|lives|stands)\b",
-    re.IGNORECASE,
-)
 _ASSIGNS = re.compile(r"\w[:=]\s+\w")
 
 
@@ -54,7 +47,8 @@ class Spoken:
 class _Sentence:
     """One sentence of a message.
 
-    `worth`: 0 says nothing new, 1 is plain, 2 says what is, 3 has a value or a name, 4 is a rule.
+    `worth`: 0 says nothing new, 1 is plain, 2 is plain and stands beside a statement, 3 is one: a
+    rule, or what has a value or a name.
     """
 
     text: str
@@ -79,10 +73,10 @@ def said_by_person(
 
     All of them whole while there is room. Beyond it, these go one after the other until the rest
     fits: sentences that a later message says again or that say nothing ("go on"), the middle of
-    long messages, plain sentences from the oldest on, those that say what is, and at last those
-    with a number, a name or a value and rules, which leave a line with the id to recall them by
-    where there is room for that. What a short message states goes together. The first message and
-    the newest ones stay.
+    long messages, plain sentences from the oldest on, those beside a statement, and at last
+    messages with a rule, a number, a name or a value, whole. Such a message leaves its beginning
+    with the id to recall it by, or the id alone where there is no room for more. The first message
+    and the newest ones stay.
 
     Args:
         messages: Entry id and text of each, oldest first.
@@ -96,8 +90,9 @@ def said_by_person(
     over: float = sum(sizes) - room_tokens
     over -= _leave_out(kept, 0, over)
     over = _shorten_long(kept, over, counter)
-    for worth in (1, 2, 3, 4):
+    for worth in (_PLAIN, _BESIDE):
         over -= _leave_out(kept, worth, over)
+    _leave_out_statements(kept, over, counter)
     return _within(list(_lines(kept)), room_tokens, counter)
 
 
@@ -120,10 +115,11 @@ def _read(
             if not is_said:
                 for word in words:
                     later[word].append(words)
-        if tokens <= _SHORT_TOKENS:
-            most = max((one.worth for one in sentences), default=0)
-            sentences = [_Sentence(text, most, tokens - _NUMBER_TOKENS)]
-        found.append(_Message(entry_id, text, tokens, sentences))
+        message = _Message(entry_id, text, tokens, sentences)
+        if _states(message):
+            for part in sentences:
+                part.worth = _BESIDE if part.worth == _PLAIN else part.worth
+        found.append(message)
     return found[::-1]
 
 
@@ -138,12 +134,12 @@ def _is_said(words: frozenset[str], other: frozenset[str]) -> bool:
 def _worth(sentence: str, words: frozenset[str], rules: Sequence[str]) -> int:
     plain = sentence.strip()
     if any(plain in rule or rule in plain for rule in rules):
-        return 4
+        return _STATEMENT
     if _VALUE.search(plain) or _NAME.search(plain) or _ASSIGNS.search(plain):
-        return 3
+        return _STATEMENT
     if len(words) <= _SHORT_WORDS:
         return 0
-    return 2 if _STATES.search(plain) else 1
+    return _PLAIN
 
 
 def _states(message: _Message) -> bool:
@@ -151,18 +147,13 @@ def _states(message: _Message) -> bool:
 
 
 def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
-    """Leave out sentences of `worth`; the tokens that are gained.
-
-    The oldest go first, of statements the longest: so most of them stay.
-    """
+    """Leave out sentences of `worth`, the oldest first; the tokens that are gained."""
     found = [
         (message, sentence)
         for message in messages[1:-_NEWEST]
         for sentence in message.sentences
         if sentence.worth == worth and sentence.is_there and message.is_whole
     ]
-    if worth >= _STATEMENT:
-        found.sort(key=lambda one: -one[1].tokens)
     gained = 0.0
     for message, sentence in found:
         if gained >= over:
@@ -171,6 +162,24 @@ def _leave_out(messages: Sequence[_Message], worth: int, over: float) -> float:
         is_all = not any(one.is_there for one in message.sentences)
         gained += sentence.tokens + _NUMBER_TOKENS * is_all
     return gained
+
+
+def _leave_out_statements(messages: Sequence[_Message], over: float, counter: TokenCounter) -> None:
+    """Leave out messages that state something until `over` tokens are gained, the longest first.
+
+    A message goes as a whole: a rule without the value that stands beside it says something else.
+    """
+    found = [
+        (sum(part.tokens for part in message.sentences if part.is_there), message)
+        for message in messages[1:-_NEWEST]
+        if message.is_whole and any(part.is_there for part in message.sentences)
+    ]
+    for tokens, message in sorted(found, key=lambda one: -one[0]):
+        if over <= 0:
+            break
+        for part in message.sentences:
+            part.is_there = False
+        over -= max(tokens - counter.count_text(_rest(message)), 0)
 
 
 def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCounter) -> float:
@@ -200,16 +209,23 @@ def _shorten_long(messages: Sequence[_Message], over: float, counter: TokenCount
     return over
 
 
-def _lines(messages: Sequence[_Message]) -> Iterator[tuple[str, bool]]:
-    """The messages as they stand now; True with what is left of one of which all is gone."""
+def _lines(messages: Sequence[_Message]) -> Iterator[tuple[str, str | None]]:
+    """The messages as they stand now.
+
+    With the id of one of which only its beginning is left, and "" for one of which nothing is.
+    """
     for message in messages:
-        there = [sentence for sentence in message.sentences if sentence.is_there]
+        there = any(sentence.is_there for sentence in message.sentences)
         if there or not message.is_whole or not message.sentences:
-            yield _text(message), False
+            yield _text(message), None
         elif _states(message):
-            yield f"{one_line(message.text, _LINE_CHARS)} {recall_mark(message.entry_id)}", True
+            yield _rest(message), message.entry_id
         else:
-            yield "", True
+            yield "", ""
+
+
+def _rest(message: _Message) -> str:
+    return f"{one_line(message.text, _LINE_CHARS)} {recall_mark(message.entry_id)}"
 
 
 def _text(message: _Message) -> str:
@@ -224,18 +240,28 @@ def _text(message: _Message) -> str:
     return "".join(parts).strip()
 
 
-def _within(lines: list[tuple[str, bool]], room: int, counter: TokenCounter) -> Spoken:
-    """`lines`, of those that are left of messages only the newest that fit."""
+def _within(lines: Sequence[tuple[str, str | None]], room: int, counter: TokenCounter) -> Spoken:
+    """`lines`, of those that are left of messages the newest that fit, and the ids of the rest."""
     sizes = [counter.count_text(text) + _NUMBER_TOKENS for text, _ in lines]
-    room -= sum(size for (_, is_rest), size in zip(lines, sizes, strict=True) if not is_rest)
+    ids = [entry_id for _, entry_id in lines if entry_id]
+    id_tokens = max((counter.count_text(one) + 1 for one in ids), default=1)
+    room -= sum(size for (_, rest), size in zip(lines, sizes, strict=True) if rest is None)
+    most_ids = min(len(ids), max(room, 0) // id_tokens)
+    room -= id_tokens * most_ids
     shown: list[str] = []
-    for (text, is_rest), size in zip(reversed(lines), reversed(sizes), strict=True):
-        room -= size if is_rest and text else 0
-        if not is_rest or (text and room >= 0):
-            shown.append(text)
-    if not_shown := len(lines) - len(shown):
-        shown.insert(-1, _LEFT_OUT.format(count=not_shown))
-    return Spoken(shown[::-1], sum(is_rest for _, is_rest in lines))
+    left_out: list[str] = []
+    for (text, rest), size in zip(reversed(lines), reversed(sizes), strict=True):
+        if rest and size - id_tokens <= room:
+            room -= size - id_tokens
+        elif rest is not None:
+            left_out.append(rest)
+            continue
+        shown.append(text)
+    if left_out:
+        named = " ".join([one for one in left_out if one][:most_ids][::-1])
+        ids_text = f": {named}" if named else ""
+        shown.insert(-1, _LEFT_OUT.format(count=len(left_out), ids=ids_text))
+    return Spoken(shown[::-1], sum(rest is not None for _, rest in lines))
 
 
 def _equal_share(sizes: Sequence[int], room: int) -> int:

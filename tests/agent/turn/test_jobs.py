@@ -1,6 +1,9 @@
 """What the model is told of background commands: in later turns, sessions and summaries."""
 
+import asyncio
 from pathlib import Path
+
+import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import Notice
@@ -12,6 +15,7 @@ from agent_tui.sessions.replay.jobs import JOBS_ENDED
 from tests.support.processes import alive, nap
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind
 
+pytestmark = pytest.mark.usefixtures("no_settling")
 WAIT = "until [ -e go ]; do sleep 0.01; done; echo done"
 
 
@@ -53,7 +57,8 @@ async def test_at_the_next_turn_the_model_is_told_once_that_a_job_has_ended(stag
 
 
 async def test_in_a_running_turn_the_model_is_told_at_the_next_step(stage: Stage):
-    touch = call("c2", "bash", command="touch go; while kill -0 $(cat pid) 2>&-; do :; done")
+    over = "until [ -s pid ]; do :; done; touch go; while kill -0 $(cat pid) 2>&-; do :; done"
+    touch = call("c2", "bash", command=over)
     script = [
         Reply(tool_calls=(call("c1", "bash", command=f"echo $$ > pid; {WAIT}", background=True),)),
         Reply(tool_calls=(touch,)),
@@ -85,7 +90,8 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
     runtime = stage.runtime(begin(nap(76602)))
     await collect(runtime.submit("start it"))
     path = str(runtime.conversation.log.path)
-    assert alive(nap(76602))
+    while not alive(nap(76602)):
+        await asyncio.sleep(0.01)
     await runtime.aclose()
     assert alive(nap(76602)) == []
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])

@@ -95,13 +95,13 @@ async def test_a_body_stands_word_for_word_in_each_request_through_24_compaction
         if request.purpose == "summary":
             return Reply(text=GOOD_SUMMARY)
         count += 1
-        return Reply(text=f"Reply {count}. " + f"What I found in part {count} of it. " * 60)
+        return Reply(text=f"Reply {count}. " + f"what I found in part {count} of it, " * 120)
 
     runtime = stage.runtime(answer, window=40_000)
     await collect(runtime.submit("/release the next version"))
     for number in range(24):
-        for _ in range(4):
-            await collect(runtime.submit(f"Go on with {number}. " + "More words on it. " * 150))
+        for _ in range(2):
+            await collect(runtime.submit(f"Go on with {number}. " + "more words on it, " * 20))
         request = last_request(stage)
         assert texts(request).count(BODY) == 1
         assert_sendable(runtime.conversation.log.path_entries())

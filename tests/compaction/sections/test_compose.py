@@ -243,6 +243,7 @@ def test_a_child_session_says_what_its_parent_said(counter: TokenCounter) -> Non
     way, lines = way_block(record, frozenset(e.id for e in talk.entries), 1_000, counter)
     handover = handover_of(record, sections, lines, talk.entries[-1].id)
     child = read_work((), record.ledger, handover, FOLDERS)
+    assert child.said == record.said
     again = made(child, 10_000, counter)
     assert text_of(again) == text_of(sections)
     assert way_block(child, frozenset(), 1_000, counter)[0] == way

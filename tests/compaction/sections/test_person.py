@@ -1,5 +1,7 @@
 """What the person said stands word for word, and is shortened only where there is no room."""
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,6 +112,36 @@ def test_the_first_and_the_newest_stay_even_without_any_room(counter: TokenCount
         "third",
         "newest",
     ]
+
+
+def test_a_rule_never_stays_without_the_value_beside_it(counter: TokenCounter) -> None:
+    rule = "The cap of the budget is $803 in total. Never exceed it without approval."
+    stated = [f"Part {number} of it belongs to team {number}." for number in range(60)]
+    for room in range(100, 900, 20):
+        lines = said_by_person(said("Begin.", rule, *stated, "Go.", "Now."), room, counter).lines
+        assert rule in lines or not any(
+            "Never exceed" in line and "$803" not in line for line in lines
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    values=st.lists(st.integers(100, 999), min_size=1, max_size=40, unique=True),
+    chatter=st.lists(st.sampled_from(["go on", FILLER]), max_size=20),
+    room=st.integers(min_value=0, max_value=1_500),
+)
+def test_what_was_stated_stands_whole_within_the_share_and_beyond_it_its_id(
+    counter: TokenCounter, values: list[int], chatter: list[str], room: int
+) -> None:
+    stated = [f"The limit of part {value} is ${value}." for value in values]
+    messages = said("Begin.", *stated, *chatter, "Go on.", "And now?")
+    text = "\n".join(said_by_person(messages, room, counter).lines)
+    gone = [(id, one) for id, one in messages if one in stated and one not in text]
+    if room >= 8 * len(messages) + 60:
+        assert all(re.search(rf"\b{id}\b", text) for id, _ in gone)
+    needed = sum(counter.count_text(one) + 4 for one in stated)
+    if needed + 60 * len(chatter) + 60 <= room:
+        assert not gone
 
 
 @settings(max_examples=60, deadline=None)

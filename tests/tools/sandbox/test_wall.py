@@ -261,8 +261,13 @@ async def test_a_stopped_keeper_does_not_hold_up_for_ever(
     stop_all = (
         "for p in $(ls -d /proc/[0-9]*); do [ $p = /proc/$$ ] || kill -STOP ${p#/proc/}; done"
     )
-    hostile = ["/bin/sh", "-c", f"read go; {stop_all}; touch done; sleep 60"]
-    async with keeper.child_group(hostile, cwd=work, environ={}, stdin=b"go") as child:
+    hostile = [
+        "/bin/sh",
+        "-c",
+        f"until [ -e go ]; do sleep 0.01; done; {stop_all}; touch done; sleep 60",
+    ]
+    async with keeper.child_group(hostile, cwd=work, environ={}) as child:
+        (work / "go").touch()
         while not (work / "done").exists():
             await asyncio.sleep(0.02)
         monkeypatch.setattr("agent_tui.tools.processes.keeper._GONE_WITHIN_S", 0.3)
