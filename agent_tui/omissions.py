@@ -21,14 +21,6 @@ def recall_mark(entry_id: str) -> str:
     return f"[recall {entry_id}]"
 
 
-_RECALL = re.compile(r" ?\[recall [\w-]+\]|; recall finds them(?: by their words)?")
-
-
-def without_recall_marks(text: str) -> str:
-    """`text` without what it says of originals, for a reader who has no tool to read them."""
-    return _RECALL.sub("", text)
-
-
 def omission_mark(amount: str) -> str:
     """The line that stands where `amount` was taken out: ``187 tokens``, ``lines 3-9 of 12``."""
     return f"[... {amount} left out ...]"

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import re
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,6 @@ from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import Settings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject, Message, UserMessage
-from agent_tui.omissions import without_recall_marks
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
@@ -43,6 +43,11 @@ from agent_tui.tokens import TokenCounter
 
 _TARGET_SHARE = 0.4
 """Of a window that is not known: what is left is for the work to come."""
+
+_ID = "[0-9a-f]{13,}x[0-9a-f]+"
+_MARKS = re.compile(
+    rf" ?\[(?:recall )?{_ID}\]|; recall finds them(?: by their words|: {_ID}(?: {_ID})*)?"
+)
 
 _MOST_SUMMARIES = 64
 _SUMMARIES: OrderedDict[str, Carryover] = OrderedDict()
@@ -241,7 +246,7 @@ def _without_marks(value: JsonValue) -> JsonValue:
     """`value` without the marks for a tool that only the program has."""
     match value:
         case str():
-            return without_recall_marks(value)
+            return _MARKS.sub("", value)
         case list():
             return [_without_marks(one) for one in value]
         case dict():

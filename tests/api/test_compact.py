@@ -1,11 +1,240 @@
-"""`agent_tui.compact`: anybody's list of messages, in either shape, in this process."""
+"""`agent_tui.compact`: anybody's list of messages, in either shape, without a session."""
 
-import asyncio
+import inspect
 import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import agent_tui
-from agent_tui.providers.wires.chat.messages import openai_messages
-from tests.support.openai_server import ...
+from agent_tui.api.messages import read_messages, written_messages
+from agent_tui.tokens import TokenCounter
+from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.runtime import GOOD_SUMMARY
+
+RULE = "Never touch poetry.lock."
+SYSTEM = {"role": "system", "content": "You are an agent of somebody's."}
+
+
+def openai_talk(steps: int = 30) -> list[dict[str, Any]]:
+    talk: list[dict[str, Any]] = [SYSTEM, {"role": "user", "content": f"Mend the parser. {RULE}"}]
+    for step in range(steps):
+        arguments = json.dumps({"path": f"src/part_{step}.py"})
+        function = {"name": "read_file", "arguments": arguments}
+        call = {"id": f"call_{step}", "type": "function", "function": function}
+        said = f"Part {step} comes next."
+        talk.append({"role": "assistant", "content": said, "tool_calls": [call], "name": "me"})
+        text = f"def part_{step}():\n" + f"    return {step} or nothing\n" * 120
+        talk.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+    talk.append({"role": "user", "content": "What is left?"})
+    return talk
+
+
+def anthropic_talk(steps: int = 30) -> list[dict[str, Any]]:
+    talk: list[dict[str, Any]] = [{"role": "user", "content": f"Mend the parser. {RULE}"}]
+    for step in range(steps):
+        uses = [
+            {"type": "tool_use", "id": f"t{step}{one}", "name": "Read", "input": {"path": one}}
+            for one in "ab"
+        ]
+        talk.append({"role": "assistant", "content": [{"type": "text", "text": "On."}, *uses]})
+        text = f"def part_{step}():\n" + f"    return {step} or nothing\n" * 60
+        results = [
+            {"type": "tool_result", "tool_use_id": use["id"], "content": text} for use in uses
+        ]
+        talk.append({"role": "user", "content": results})
+    return talk
+
+
+def size(messages: Sequence[Any]) -> int:
+    counter = TokenCounter()
+    return counter.count_messages(m for one in read_messages(messages) for m in one.messages)
+
+
+def unanswered(messages: Sequence[Any]) -> set[str]:
+    """Calls without a result, and results without a call before them."""
+    calls: set[str] = set()
+    odd: set[str] = set()
+    for one in read_messages(messages):
+        for message in one.messages:
+            if message.role == "assistant":
+                calls |= {call.id for call in message.tool_calls}
+            elif message.role == "toolResult":
+                odd |= {message.tool_call_id} - calls
+                calls.discard(message.tool_call_id)
+    return calls | odd
+
+
+@pytest.mark.parametrize("talk", [openai_talk(), anthropic_talk()], ids=["openai", "anthropic"])
+def test_a_long_list_comes_down_and_keeps_what_the_person_said(talk: list[dict[str, Any]]):
+    before = json.dumps(talk)
+    made = agent_tui.compact(talk, 6_000)
+    assert json.dumps(talk) == before
+    assert size(made) <= 6_300 < size(talk)
+    assert RULE in json.dumps(made)
+    assert not unanswered(made)
+    assert sum(one in talk for one in made) >= 3, "the newest messages are the dicts given"
+    assert not re.search(r"recall|\[[0-9a-f]{8}", json.dumps(made)), "there is no such tool"
+
+
+def test_instructions_stay_in_front_as_they_were():
+    made = agent_tui.compact(openai_talk(), 6_000)
+    assert made[0] == SYSTEM
+    assert [one["role"] for one in made].count("system") == 1
+    assert made[-1] == {"role": "user", "content": "What is left?"}
+
+
+def test_a_result_keeps_the_shape_of_its_list():
+    made = agent_tui.compact(anthropic_talk(), 6_000)
+    assert all(one["role"] in ("user", "assistant") for one in made)
+    kinds = {
+        part["type"]
+        for one in made
+        if isinstance(content := one["content"], list)
+        for part in content
+    }
+    assert kinds == {"text", "tool_use", "tool_result"}
+
+
+def test_a_small_list_is_given_back():
+    talk = openai_talk(2)
+    made = agent_tui.compact(talk, 100_000)
+    assert made == talk
+    assert made is not talk
+    assert agent_tui.compact([], 10) == []
+
+
+def test_the_next_compaction_goes_on_from_the_one_before():
+    made = agent_tui.compact(openai_talk(), 6_000)
+    for step in range(4):
+        more = [one for one in openai_talk(40)[2:] if one["role"] != "user"]
+        renamed = json.loads(json.dumps(more).replace('"call_', f'"round{step}_'))
+        made = agent_tui.compact([*made, *renamed], 6_000)
+        assert RULE in json.dumps(made)
+        assert json.dumps(made).count("This summary replaces it") == 1
+    assert size(made[1:]) <= 6_300
+
+
+async def test_it_works_where_a_loop_runs():
+    talk = openai_talk()
+    assert agent_tui.compact(talk, 6_000) == await agent_tui.acompact(talk, 6_000)
+
+
+async def test_a_model_writes_notes_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    answer = f"<notes>\n{GOOD_SUMMARY}\n</notes>\n<keep>\n#2 1-30\n</keep>"
+    with OpenAiServer() as server:
+        server.pages["/v1/models"] = {"data": [{"id": "some-model", "max_model_len": 128_000}]}
+        server.play(Reply(text=answer))
+        made = await agent_tui.acompact(
+            openai_talk(), 13_000, model="some-model", base_url=server.base_url, focus="the parser"
+        )
+        asked = json.dumps(server.chats[0].body)
+    assert "the parser" in asked
+    text = json.dumps(made)
+    assert json.dumps(GOOD_SUMMARY.splitlines()[1])[1:-1] in text
+    assert "<excerpt" in text
+
+
+async def test_without_an_answer_code_does_it_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with OpenAiServer() as server:
+        made = await agent_tui.acompact(
+            openai_talk(), 13_000, model="some-model", base_url=server.base_url
+        )
+    assert size(made[1:]) <= 13_500
+    assert RULE in json.dumps(made)
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({"content": "x"}, "no 'role'"),
+        ({"role": "robot", "content": "x"}, "the role 'robot'"),
+        ({"role": "tool", "content": "x"}, "no 'tool_call_id'"),
+        ({"role": "user", "content": 7}, "neither a text nor a list"),
+        ({"role": "assistant", "content": "", "tool_calls": [{"id": "a"}]}, "no 'function'"),
+    ],
+)
+def test_what_is_no_message_is_named(message: dict[str, Any], why: str):
+    with pytest.raises(ValueError, match="messages\\[1\\] cannot be read: ") as caught:
+        agent_tui.compact([{"role": "user", "content": "hi"}, message], 1)
+    assert why in str(caught.value)
+
+
+def test_a_target_is_a_number_of_tokens():
+    with pytest.raises(ValueError, match="at least 1"):
+        agent_tui.compact([], 0)
+
+
+def test_parts_that_nobody_knows_are_kept_as_text():
+    odd = {"type": "video", "url": "https://example.com/film"}
+    (read,) = read_messages([{"role": "user", "content": ["see", odd]}])
+    (written,) = written_messages(read.messages, "openai")
+    assert "https://example.com/film" in json.dumps(written)
+
+
+def test_calls_thinking_and_pictures_go_through_both_shapes():
+    picture = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    given = [
+        {"role": "user", "content": [{"type": "image", "source": picture}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "sealed"},
+                {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "a.py", "is_error": True},
+                {"type": "text", "text": "go on"},
+            ],
+        },
+    ]
+    messages = [message for one in read_messages(given) for message in one.messages]
+    written = written_messages(messages, "openai")
+    assert [one["role"] for one in written] == ["user", "assistant", "tool", "user"]
+    assert "aGk=" in json.dumps(written[0])
+    assert json.loads(written[1]["tool_calls"][0]["function"]["arguments"]) == {"path": "."}  # type: ignore[index,call-overload]
+    again = written_messages(messages, "anthropic")
+    assert json.dumps(again[2]).count("a.py") == 1
+    assert '"is_error": true' in json.dumps(again[2])
+
+
+def test_the_public_names_and_their_signatures():
+    names = {name: getattr(agent_tui, name) for name in agent_tui.__all__}
+    signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
+    assert signatures == {
+        "compact": (
+            "(messages: collections.abc.Sequence[collections.abc.Mapping[str, typing.Any]], "
+            "target_tokens: int) -> list[dict[str, object]]"
+        ),
+        "acompact": (
+            "(messages: collections.abc.Sequence[collections.abc.Mapping[str, typing.Any]], "
+            "target_tokens: int, *, model: str = '', base_url: str | None = None, "
+            "focus: str = '') -> list[dict[str, object]]"
+        ),
+    }
+    with pytest.raises(AttributeError, match="no attribute 'compress'"):
+        _ = agent_tui.compress  # type: ignore[attr-defined]
+
+
+def test_the_examples_of_the_page_run():
+    page = Path(__file__).parents[2] / "docs/pages/library.md"
+    examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, str(page), "exec"), {})
+
+
+def test_the_program_starts_without_the_library():
+    code = "import agent_tui, sys; print([m for m in sys.modules if m.startswith('agent_tui.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
