@@ -126,8 +126,8 @@ def _send_body(handler: BaseHTTPRequestHandler, served: ServedFile, first: int) 
                 served.go_on.wait()
                 stop = end
             block = served.content[first : min(first + 32_768, end, max(stop, first + 1))]
+            served.bytes_sent[-1] += len(block)  # before whoever reads it can ask
             handler.wfile.write(block)
-            served.bytes_sent[-1] += len(block)
             first += len(block)
     except OSError:
         handler.close_connection = True
