@@ -1,7 +1,7 @@
 """The tools a conversation offers. A new tool is its two files and one line here."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -49,6 +49,7 @@ def default_toolbox(
     sandbox: Sandbox | None = None,
     is_trusted: Callable[[Path], bool] = lambda _cwd: True,
     may_fetch_private: bool = False,
+    more: "Sequence[OfferedTool]" = (),
 ) -> Toolbox:
     """All tools, those used most first, and none before one that it needs.
 
@@ -57,6 +58,7 @@ def default_toolbox(
         sandbox: Where the model's commands run; None is nowhere special.
         is_trusted: Whether git may be asked about a folder.
         may_fetch_private: Whether pages of this machine and private networks may be read.
+        more: Tools from elsewhere, offered last.
     """
     keeper = keeper or ProcessKeeper()
     return ToolRegistry(
@@ -77,6 +79,7 @@ def default_toolbox(
         offered(ScopeTool()),
         offered(ExploreTool()),
         offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
+        *more,
         scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
     )
 
@@ -108,13 +111,18 @@ class OfferedTool:
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
 
 
-def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
-    """`tool` with its description (``<name>.md`` beside the code) and argument checks.
+def offered(tool: Tool[ArgumentsT], description_text: str = "") -> OfferedTool:
+    """`tool` with its description and argument checks.
 
-    The first line of the description is the short one and must do by itself.
+    Args:
+        tool: The tool.
+        description_text: Empty for ``<name>.md`` beside the code. The first line is the short
+            description and must do by itself.
     """
 
     def description() -> str:
+        if description_text:
+            return description_text
         text = resources.files("agent_tui.tools").joinpath(f"{tool.name}.md").read_text("utf-8")
         return text.strip()
 
@@ -154,6 +162,9 @@ class ToolRegistry:
     Args:
         tools: In the order they are offered.
         scratch: What commands in a folder have in the place of ``/tmp``.
+
+    Raises:
+        ValueError: Two tools have the same name.
     """
 
     def __init__(
@@ -161,6 +172,10 @@ class ToolRegistry:
     ) -> None:
         self._scratch = scratch
         self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) < len(tools):
+            names = [tool.name for tool in tools]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"Two tools are called {twice}.")
         self._specs: tuple[ToolSpec, ...] | None = None
         self._short_specs: tuple[ToolSpec, ...] | None = None
 

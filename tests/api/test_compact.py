@@ -212,6 +212,17 @@ def test_the_public_names_and_their_signatures():
     names = {name: getattr(agent_tui, name) for name in agent_tui.__all__}
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
     assert signatures == {
+        "Agent": (
+            "(model: str, *, base_url: str | None = None, "
+            "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
+            "cwd: str | pathlib.Path = '.', permissions: collections.abc.Callable["
+            "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
+            "= None) -> None"
+        ),
+        "tool": (
+            "(function: collections.abc.Callable[~ParametersT, ~ResultT]) -> "
+            "agent_tui.api.tools.FunctionTool[~ParametersT, ~ResultT]"
+        ),
         "compact": (
             "(messages: collections.abc.Sequence[collections.abc.Mapping[str, typing.Any]], "
             "target_tokens: int) -> list[dict[str, object]]"
@@ -229,7 +240,7 @@ def test_the_public_names_and_their_signatures():
 def test_the_examples_of_the_page_run():
     page = Path(__file__).parents[2] / "docs/pages/library.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 2
+    assert len(examples) == 5
     for example in examples:
         exec(compile(example, str(page), "exec"), {})
 

@@ -1,0 +1,234 @@
+"""An agent in a program of one's own: a conversation without a screen, settings or files."""
+
+import inspect
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self, TypeAlias
+
+from agent_tui import paths
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.api.tools import FunctionTool
+from agent_tui.compaction.model_client import ModelClient
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.config import PermissionMode, PermissionSettings, Settings
+from agent_tui.errors import AgentTuiError, CompactionError, UsageError
+from agent_tui.events import (
+    AgentEvent,
+    ApprovalRequest,
+    ApprovalRequested,
+    CompactionFailed,
+    CompactionFinished,
+    Notice,
+    ReplyFinished,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+    TurnFinished,
+)
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.providers.access import first_model, open_models
+from agent_tui.providers.keys import key_values
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.processes.environment import model_environ, person_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.registry import OfferedTool, default_toolbox
+
+Event: TypeAlias = (
+    TextDelta
+    | ThinkingDelta
+    | ToolStarted
+    | ToolOutputDelta
+    | ToolFinished
+    | ReplyFinished
+    | CompactionFinished
+    | RetryScheduled
+    | Notice
+    | TurnFinished
+)
+"""What `Agent.run` yields."""
+
+Permissions: TypeAlias = Callable[[ApprovalRequest], bool | Awaitable[bool]]
+"""Asked before a call that changes something; says whether it may be made."""
+
+
+class Agent:
+    """A conversation with a model that reads, edits and runs things in a folder.
+
+        async with Agent(model="anthropic/claude-sonnet-5", cwd="my-project") as agent:
+            async for event in agent.run("Why does the build fail?"):
+                ...
+            print(agent.result)
+
+    Args:
+        model: Its name with the provider's. The key comes from the provider's environment variable.
+        base_url: Address of a server of your own.
+        tools: What the model may use beside its own tools: functions under `agent_tui.tool`.
+        cwd: The folder it works in.
+        permissions: Asked before each call that changes something or goes to the network. Without
+            it the agent only reads.
+
+    Nothing is read from a person's settings, and nothing is written to their folders: the
+    conversation is kept in memory. Commands run without a sandbox, after `permissions` allowed
+    them.
+
+    Raises:
+        UsageError: There is no model of that name, or the folder does not exist.
+        ValueError: Two tools have the same name.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        tools: Sequence[FunctionTool[..., object]] = (),
+        cwd: str | Path = ".",
+        permissions: Permissions | None = None,
+    ) -> None:
+        folder = Path(cwd).resolve()
+        if not folder.is_dir():
+            raise UsageError(f"There is no folder {folder}.")
+        self._permissions = permissions
+        given = {"model": model, "base_url": base_url}
+        settings = Settings.model_validate({key: value for key, value in given.items() if value})
+        self._models = open_models(settings, os.environ)
+        ref, _ = first_model(self._models.catalog, is_named=True)
+        self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
+        try:
+            services = self._services(settings, [one.offered() for one in tools])
+        except ValueError:
+            self._scratch.cleanup()
+            raise
+        self._runtime = AgentRuntime(services, ref, folder, "ask")
+        self._result = ""
+        self._problem = "Nothing was asked yet."
+
+    async def __aenter__(self) -> Self:
+        """Nothing is started before it is needed."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """As `aclose`."""
+        await self.aclose()
+
+    @property
+    def result(self) -> str:
+        """The last words of the model.
+
+        Raises:
+            AgentTuiError: The last run did not come to its end; the text says why.
+        """
+        if self._problem:
+            raise AgentTuiError(self._problem)
+        return self._result
+
+    async def run(self, prompt: str) -> AsyncGenerator[Event, None]:
+        """Send `prompt` and yield what happens, until the model is done.
+
+        The last event is a `TurnFinished`. To stop early, close the generator.
+        """
+        self._result, self._problem = "", "The run has not ended."
+        async with aclosing(self._runtime.submit(prompt)) as events:
+            async for event in events:
+                if isinstance(event, ApprovalRequested):
+                    await self._answer(event.request)
+                    continue
+                if isinstance(event, ReplyFinished):
+                    self._result = event.message.text
+                if isinstance(event, TurnFinished):
+                    is_done = event.outcome == "done"
+                    self._problem = "" if is_done else event.error or f"Ended: {event.outcome}."
+                if isinstance(event, Event):
+                    yield event
+
+    async def ask(self, prompt: str) -> str:
+        """Send `prompt` and return the model's last words.
+
+        Raises:
+            AgentTuiError: It did not come to its end; the text says why.
+        """
+        async with aclosing(self.run(prompt)) as events:
+            async for _ in events:
+                pass
+        return self.result
+
+    async def compact(self, focus: str = "") -> None:
+        """Make the context smaller now; it also happens by itself before it is full.
+
+        Args:
+            focus: What to pay attention to.
+
+        Raises:
+            CompactionError: There is nothing to compact.
+        """
+        failure: AgentEvent | None = None
+        async with aclosing(self._runtime.compact_here("tiered", focus)) as events:
+            async for event in events:
+                failure = event if isinstance(event, CompactionFailed) else failure
+        if isinstance(failure, CompactionFailed):
+            raise CompactionError(failure.message)
+
+    async def aclose(self) -> None:
+        """End what was started."""
+        await self._runtime.aclose()
+        await self._models.provider.aclose()
+        self._scratch.cleanup()
+
+    async def _answer(self, request: ApprovalRequest) -> None:
+        may = self._permissions(request) if self._permissions is not None else False
+        if inspect.isawaitable(may):
+            may = await may
+        answer = ApprovalAnswer("once") if may else ApprovalAnswer("no", "This was not allowed.")
+        self._runtime.pending_approvals.answer(request.id, answer)
+
+    def _services(self, settings: Settings, tools: Sequence[OfferedTool]) -> RuntimeServices:
+        """What a conversation needs, all of it in a folder that is removed afterwards."""
+        folder, models = Path(self._scratch.name), self._models
+        keeper, counter, client = ProcessKeeper(), TokenCounter(), ModelClient(models.provider)
+        keys = models.catalog.secret_env_names()
+        passed = settings.permissions.pass_environment
+        trust = FolderTrust(TrustFile(folder / "trust.json"))
+
+        def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
+            return PermissionEngine(
+                mode=mode,
+                rules=PermissionSettings(),
+                workspace=workspace,
+                project_rules_file=folder / "permissions.toml",
+                own_folders=(paths.user_config_dir(), paths.user_data_dir()),
+                is_interactive=self._permissions is not None,
+                git_risk=trust.git_risk,
+            )
+
+        return RuntimeServices(
+            provider=models.provider,
+            client=client,
+            store=SessionStore(folder / "sessions"),
+            toolbox=default_toolbox(keeper, is_trusted=trust.may_run_git, more=tools),
+            counter=counter,
+            ratios=TokenRatios(),
+            compaction=CompactionPlanner(client, counter, models.catalog),
+            settings=settings,
+            make_permissions=make_permissions,
+            model_info=models.catalog.info,
+            learn_model=models.catalog.learn,
+            resolve_model=models.catalog.resolve,
+            user_config_dir=folder / "config",
+            trust=trust,
+            output_dir=folder / "outputs",
+            environ=model_environ(os.environ, own_keys=keys, passed=passed),
+            person_environ=person_environ(os.environ, own_keys=keys, passed=passed),
+            secrets=key_values(os.environ, keys),
+            keeps_sessions=False,
+        )

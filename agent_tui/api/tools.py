@@ -1,0 +1,111 @@
+"""Tools of one's own: typed functions that the model may call."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
+
+from pydantic import create_model
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.registry import OfferedTool, offered
+
+ParametersT = ParamSpec("ParametersT")
+ResultT = TypeVar("ResultT")
+
+_MOST_TITLE_CHARS = 100
+
+
+class FunctionTool(Generic[ParametersT, ResultT]):
+    """A function as a tool; it can still be called as what it is.
+
+    Args:
+        function: Typed in all its parameters, with a docstring, which the model reads. May be
+            ``async``.
+
+    Raises:
+        TypeError: It has no docstring, a parameter has no type, or it takes ``*args``.
+    """
+
+    def __init__(self, function: Callable[ParametersT, ResultT]) -> None:
+        self._function = function
+        self.name = function.__name__
+        self.description = inspect.getdoc(function) or ""
+        if not self.description:
+            raise TypeError(f"{self.name} needs a docstring: the model reads what it is for.")
+        self.arguments_type = _arguments_of(function)
+        self.is_async = inspect.iscoroutinefunction(function)
+        update_wrapper(self, function)
+
+    def __call__(self, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> ResultT:
+        """Call the function."""
+        return self._function(*args, **kwargs)
+
+    def offered(self) -> OfferedTool:
+        """The tool as a conversation offers it."""
+        return offered(_Run(self), self.description)
+
+
+def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, ResultT]:
+    """Make `function` a tool: its schema is its signature, its text the docstring.
+
+        @tool
+        def tickets(status: Literal["open", "closed"], limit: int = 10) -> list[str]:
+            \"""List the tickets of this project, newest first.\"""
+
+    What it returns goes to the model: text as it is, everything else as JSON. An exception becomes
+    an error that the model can react to. A function that is not ``async`` runs in a thread.
+    """
+    return FunctionTool(function)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A `Tool` around a function. It is the program's own code, so nobody is asked."""
+
+    of: FunctionTool[..., Any]
+
+    @property
+    def name(self) -> str:
+        return self.of.name
+
+    @property
+    def arguments_type(self) -> type[ToolArguments]:
+        return self.of.arguments_type
+
+    def intent(self, arguments: ToolArguments, context: ToolContext) -> Intent:
+        given = ", ".join(f"{name}={value!r}" for name, value in arguments)
+        title = f"{self.name} {given}".strip()
+        return Intent(title[:_MOST_TITLE_CHARS], access="none")
+
+    async def run(self, arguments: ToolArguments, context: ToolContext) -> ToolOutput:
+        values = dict(arguments)
+        try:
+            if self.of.is_async:
+                result = await cast("Awaitable[object]", self.of(**values))
+            else:
+                result = await asyncio.to_thread(self.of, **values)
+        except Exception as error:
+            raise ToolError(f"{self.name} failed: {type(error).__name__}: {error}") from error
+        return ToolOutput(result if isinstance(result, str) else _as_json(result))
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _arguments_of(function: Callable[..., object]) -> type[ToolArguments]:
+    types = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"{function.__name__}({parameter}): a model gives arguments by name.")
+        if name not in types:
+            raise TypeError(f"{function.__name__}({name}) needs a type.")
+        is_needed = parameter.default is parameter.empty
+        fields[name] = (types[name], ... if is_needed else parameter.default)
+    return create_model(function.__name__, __base__=ToolArguments, **fields)

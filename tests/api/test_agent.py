@@ -1,0 +1,214 @@
+"""`agent_tui.Agent` over a real server on loopback."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+import agent_tui
+from agent_tui import Agent, tool
+from agent_tui.api.tools import FunctionTool
+from agent_tui.errors import AgentTuiError, CompactionError, UsageError
+from agent_tui.events import ApprovalRequest, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from tests.support.openai_server import Call, OpenAiServer, Reply, bad_key
+
+
+@tool
+def tickets(
+    status: Literal["open", "closed"], limit: Annotated[int, Field(description="At most.")] = 10
+) -> list[str]:
+    """List the tickets of this project.
+
+    Newest first.
+    """
+    if limit > 100:
+        raise LookupError("too many")
+    return [f"{status} {number}" for number in range(limit)]
+
+
+@tool
+async def weather(place: str) -> str:
+    """Say what the weather is."""
+    await asyncio.sleep(0)
+    return f"rain in {place}"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+
+
+def agent(server: OpenAiServer, folder: Path, **options: object) -> Agent:
+    return Agent("some-model", base_url=server.base_url, cwd=folder, **options)  # type: ignore[arg-type]
+
+
+async def test_a_model_answers_and_uses_tools_of_ones_own(tmp_path: Path):
+    calls = (Call("tickets", {"status": "open", "limit": 2}), Call("weather", {"place": "Oslo"}))
+    with OpenAiServer() as server:
+        server.play(Reply(text="Let me look.", tool_calls=calls), Reply(text="Two are open."))
+        async with agent(server, tmp_path, tools=[tickets, weather]) as one:
+            events = [event async for event in one.run("What is open?")]
+            assert one.result == "Two are open."
+        asked, again = (request.body for request in server.chats)
+    offered = {spec["function"]["name"]: spec["function"] for spec in asked["tools"]}
+    assert offered["tickets"]["description"].endswith("Newest first.")
+    properties = offered["tickets"]["parameters"]["properties"]
+    assert properties["status"]["enum"] == ["open", "closed"]
+    assert properties["limit"]["description"] == "At most."
+    results = [m["content"] for m in again["messages"] if m["role"] == "tool"]
+    assert results[0].startswith('["open 0", "open 1"]')
+    assert results[1].startswith("rain in Oslo")
+    kinds = [type(event) for event in events]
+    assert kinds[-1] is TurnFinished
+    assert {TextDelta, ToolStarted, ToolFinished} <= {*kinds}
+
+
+async def test_the_conversation_goes_on(tmp_path: Path):
+    (tmp_path / "a.py").write_text("x = 1\n" * 4_000)
+    with OpenAiServer() as server:
+        server.play(
+            Reply(tool_calls=(Call("read", {"path": "a.py"}),)),
+            Reply(text="Read."),
+            Reply(text="Yes."),
+        )
+        async with agent(server, tmp_path) as one:
+            assert await one.ask("Read a.py. Never touch b.py.") == "Read."
+            assert await one.ask("Still there?") == "Yes."
+            before = server.chats[-1].body["messages"]
+            assert any("x = 1" in str(m["content"]) for m in before)
+    assert "Never touch b.py." in str(before)
+
+
+async def test_without_permissions_it_only_reads(tmp_path: Path):
+    calls = (Call("write", {"path": "a.txt", "content": "x"}), Call("ls", {"path": "."}))
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=calls), Reply(text="It was refused."))
+        async with agent(server, tmp_path) as one:
+            assert await one.ask("Write a.txt") == "It was refused."
+    assert not (tmp_path / "a.txt").exists()
+
+
+@pytest.mark.parametrize("may", [True, False])
+async def test_permissions_decide(tmp_path: Path, may: bool):
+    asked: list[ApprovalRequest] = []
+
+    async def permissions(request: ApprovalRequest) -> bool:
+        asked.append(request)
+        return may
+
+    with OpenAiServer() as server:
+        server.play(
+            Reply(tool_calls=(Call("write", {"path": "a.txt", "content": "x"}),)),
+            Reply(text="Done."),
+        )
+        async with agent(server, tmp_path, permissions=permissions) as one:
+            await one.ask("Write a.txt")
+    assert [request.tool_name for request in asked] == ["write"]
+    assert (tmp_path / "a.txt").exists() is may
+
+
+async def test_permissions_may_be_a_plain_function_and_a_run_can_be_left(tmp_path: Path):
+    call = Call("bash", {"command": "touch made.txt; echo made"})
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=(call,)), Reply(text="Made."), Reply(text="Again."))
+        async with agent(
+            server, tmp_path, permissions=lambda request: "touch" in request.body
+        ) as one:
+            events = one.run("Make it")
+            async for event in events:
+                if isinstance(event, ToolFinished):
+                    break
+            await events.aclose()
+            assert (tmp_path / "made.txt").exists()
+            with pytest.raises(AgentTuiError, match="has not ended"):
+                _ = one.result
+            assert await one.ask("And now?") in ("Made.", "Again.")
+
+
+async def test_two_tools_of_one_name_are_refused(tmp_path: Path):
+    @tool
+    def read(path: str) -> str:
+        """Read otherwise."""
+        return path
+
+    with OpenAiServer() as server, pytest.raises(ValueError, match="Two tools are called read"):
+        agent(server, tmp_path, tools=[read])
+
+
+async def test_compacting_what_is_short_says_so(tmp_path: Path):
+    with OpenAiServer() as server:
+        server.play(Reply(text="Hello."))
+        async with agent(server, tmp_path) as one:
+            await one.ask("hi")
+            with pytest.raises(CompactionError, match="Nothing to compact"):
+                await one.compact()
+
+
+async def test_a_failure_is_raised_with_its_reason(tmp_path: Path):
+    with OpenAiServer() as server:
+        server.play(bad_key())
+        async with agent(server, tmp_path) as one:
+            with pytest.raises(AgentTuiError, match="Nothing was asked yet"):
+                _ = one.result
+            with pytest.raises(AgentTuiError) as caught:
+                await one.ask("hi")
+    assert "key" in str(caught.value).lower()
+
+
+async def test_a_tool_that_fails_says_so_to_the_model(tmp_path: Path):
+    calls = (Call("tickets", {"status": "open", "limit": 101}), Call("tickets", {"status": "odd"}))
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=calls), Reply(text="It failed."))
+        async with agent(server, tmp_path, tools=[tickets]) as one:
+            await one.ask("go")
+        results = [m["content"] for m in server.chats[1].body["messages"] if m["role"] == "tool"]
+    assert "tickets failed: LookupError: too many" in results[0]
+    assert "tickets was not run" in results[1]
+
+
+def test_nothing_of_the_person_is_read_or_written(tmp_path: Path):
+    (tmp_path / "AGENTS.md").write_text("Always say ahoy.")
+    with OpenAiServer() as server:
+        server.play(Reply(text="Hello."))
+
+        async def go() -> None:
+            async with agent(server, tmp_path) as one:
+                await one.ask("hi")
+
+        asyncio.run(go())
+        assert "ahoy" not in str(server.chats[0].body)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["AGENTS.md"]
+
+
+def test_a_tool_can_still_be_called():
+    assert tickets("open", 1) == ["open 0"]
+    assert isinstance(tickets, FunctionTool)
+    assert tickets.__doc__ is not None
+
+
+def test_what_cannot_be_a_tool_is_refused():
+    def silent(x: int) -> int:
+        return x
+
+    def untyped(x) -> str:  # type: ignore[no-untyped-def]
+        """Something."""
+        return str(x)
+
+    def many(*x: int) -> str:
+        """Something."""
+        return str(x)
+
+    with pytest.raises(TypeError, match="docstring"):
+        tool(silent)
+    with pytest.raises(TypeError, match="needs a type"):
+        tool(untyped)
+    with pytest.raises(TypeError, match="by name"):
+        tool(many)
+
+
+def test_a_folder_or_model_that_is_not_there_is_named(tmp_path: Path):
+    with pytest.raises(UsageError, match="nowhere"):
+        Agent("some-model", base_url="http://127.0.0.1:1/v1", cwd=tmp_path / "nowhere")
+    assert agent_tui.Agent is Agent
