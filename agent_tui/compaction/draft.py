@@ -453,10 +453,17 @@ class _Planner:
         request, choice, room = self._request, self._request.choice, self._sections_room
         kept = self._editor.unchanged(self._live, tail, cut)
         kept |= {entry.id for entry in self._live.pinned}
-        sections = make_sections(self._record, room, self._counter, kept=kept, elsewhere=way)
+        chosen = choice.picks if choice is not None else ()
+        sections = make_sections(
+            self._record,
+            room,
+            self._counter,
+            kept=kept,
+            chosen=frozenset(pick.piece.entry_id for pick in chosen if not pick.spans),
+            elsewhere=way,
+        )
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
-        chosen = choice.picks if choice is not None else ()
         wanted = (*self._lasting, *request.marked, *chosen)
         if picks := [pick for pick in wanted if pick.piece.entry_id not in self._dropped]:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
@@ -470,7 +477,11 @@ class _Planner:
             )
             left -= self._counter.count_text(self.kept.text)
         if files is None:
-            known = [file for file in self._record.files if file.path not in self.kept.paths]
+            known = [
+                file
+                for file in self._record.files
+                if file.path not in self.kept.paths and (choice is None or not file.is_committed)
+            ]
             files_room = max(min(left, int(room * FILES_SHARE)), 0)
             verbatim = self._editor.verbatim(self._live)
             files = tuple(

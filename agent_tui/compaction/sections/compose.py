@@ -154,7 +154,7 @@ class Sections:
         after_prose: What comes after it, up to the files.
         lists: What comes last.
         shown: The files that stand there.
-        task_ids: Entries whose text stands there as the task's.
+        task_ids: Entries whose text stands there as the task's, whole.
         left_out: How many of the person's messages there was no room for.
     """
 
@@ -179,6 +179,7 @@ def make_sections(
     counter: TokenCounter,
     *,
     kept: frozenset[str] = frozenset(),
+    chosen: frozenset[str] = frozenset(),
     elsewhere: str = "",
 ) -> Sections:
     """The sections of `record`, but for the files.
@@ -188,10 +189,11 @@ def make_sections(
         room_tokens: Of the whole context: sections, prose and newest messages.
         counter: Measures them.
         kept: Entries that stay in the context; nothing of them is said twice.
+        chosen: Entries that a model wants kept whole: they are no task's text besides.
         elsewhere: Text that is in the context anyway: the way so far.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.tasks if task.entry_id not in kept]
+    tasks = [task for task in record.tasks if task.entry_id not in kept | chosen]
     task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
     unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
     spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)

@@ -67,6 +67,7 @@ _PATCHED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _MOVED_TO = re.compile(r"^\*\*\* Move to: (.+)$", re.MULTILINE)
+_COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 _OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
@@ -79,7 +80,8 @@ class FileState:
 
     `runs` are (number of the first line or 0 where unknown, lines); `edits` the new texts of
     edits, newest last; `unseen` the commands that changed it in a way the log does not show;
-    `written_at` the entry that answers the call which wrote all of it as it is now, if one did.
+    `written_at` the entry that answers the call which wrote all of it as it is now, if one did;
+    `is_committed`: git took it as it is.
     """
 
     path: str
@@ -91,12 +93,13 @@ class FileState:
     edits: list[str] = field(default_factory=list[str])
     unseen: list[str] = field(default_factory=list[str])
     written_at: str = ""
+    is_committed: bool = False
 
     def write(self, text: str, entry_id: str = "") -> None:
         """The whole file as `text`, by the call that `entry_id` answers."""
         self.runs = [(1, text.removesuffix("\n").split("\n"))]
         self.written_at = entry_id
-        self.is_whole, self.is_changed = True, True
+        self.is_whole, self.is_changed, self.is_committed = True, True, False
         self.edits, self.unseen = [], []
 
     def read(self, first: int, lines: list[str], *, is_whole: bool) -> None:
@@ -123,7 +126,7 @@ class FileState:
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """`old` became `new`."""
-        self.is_changed, self.written_at = True, ""
+        self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
         found = False
         shifted: list[tuple[int, list[str]]] = []
@@ -145,7 +148,7 @@ class FileState:
 
     def changed_by(self, command: str) -> None:
         """A command changed it; what it made of it the log does not say."""
-        self.is_changed, self.written_at = True, ""
+        self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.unseen = [*self.unseen[-2:], command]
 
     @property
@@ -206,6 +209,7 @@ class FileReader:
                 last=self._clock,
                 edits=list(known.edits),
                 unseen=list(known.unseen),
+                is_committed=known.is_committed,
             )
 
     def read(self, events: Iterable[Event]) -> list[FileState]:
@@ -269,6 +273,9 @@ class FileReader:
         view = file_view(output) if not known and not paths else None
         if view is not None and (file := self._file(view.path)) is not None:
             file.read(view.first, list(view.lines), is_whole=view.is_whole)
+        if _COMMITS.search(command):
+            for file in self._files.values():
+                file.is_committed = True
 
     def _note_changes(self, paths: Iterable[str], command: str) -> None:
         for path in paths:
@@ -382,6 +389,7 @@ def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile,
             reads=file.reads,
             edits=tuple(file.edits),
             unseen=tuple(file.unseen),
+            is_committed=file.is_committed,
         )
         for file in reversed(files)
         if file.path in paths
