@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import KnownFile, KnownLines
 from agent_tui.tokens import TokenCounter
@@ -68,7 +68,7 @@ _PATCHED = re.compile(
 )
 _MOVED_TO = re.compile(r"^\*\*\* Move to: (.+)$", re.MULTILINE)
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
-_OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
+OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
 _BODY_NAMES = ("content", "file_text", "contents", "text")
@@ -191,6 +191,12 @@ def file_view(output: Output) -> FileView | None:
     return FileView(path, first or start or 1, tuple(lines), not is_part)
 
 
+def seen_path(event: Event, folders: Sequence[str]) -> str:
+    """The file that `event` was a look at; empty where it was none."""
+    view = file_view(event.output) if isinstance(event, Done) else None
+    return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
+
+
 class FileReader:
     """Follows the files of a conversation."""
 
@@ -261,10 +267,10 @@ class FileReader:
         known.update(self._move(old, new) for old, new in changes.moved)
         for path in changes.removed:
             self._remove(path)
-        if body := _HEREDOC.search(command):
-            path = _within(_folder_of(command), body["path"] or body["path2"])
+        if written := written_by_command(command):
+            path, body = written
             if path in changes.touches.written and (file := self._file(path)) is not None:
-                file.write(body["body"])
+                file.write(body, event.entry_id)
                 known.add(file.path)
         touched = changes.touches
         others = (*touched.written, *touched.edited, *event.changed, *changes.restored)
@@ -325,11 +331,23 @@ class FileReader:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """One file as the context shows it. `is_whole` where all of it stands there."""
+    """One file as the context shows it.
+
+    `is_whole` where all of it stands there as it is; `hidden` are known lines that do not.
+    """
 
     path: str
     text: str
     is_whole: bool
+    hidden: frozenset[str] = frozenset()
+
+    def holds(self, text: str) -> bool:
+        """Whether what of `text`, of this file, is still so stands here; numbers may be before."""
+        return self.hidden.isdisjoint(line for forms in plain_lines(text) for line in forms)
+
+    def shows(self, lines: Iterable[str]) -> bool:
+        """Whether each of `lines` stands here."""
+        return {line for line in lines if line.strip()} <= set(self.text.split("\n"))
 
 
 def shown_files(
@@ -366,7 +384,8 @@ def shown_files(
         for text, is_whole in _forms(file, min(room_tokens, whole), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
-                shown.append(ShownFile(file.path, text, is_whole))
+                hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
+                shown.append(ShownFile(file.path, text, is_whole, frozenset(hidden)))
                 room_tokens -= tokens
                 break
     return shown
@@ -520,7 +539,7 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
     for part in parts:
         if not isinstance(part, dict):
             continue
-        old, new = _first_text(part, _OLD_NAMES), _first_text(part, _NEW_NAMES)
+        old, new = _first_text(part, OLD_NAMES), _first_text(part, _NEW_NAMES)
         if old or new:
             everywhere = any(
                 part.get(name) is True for name in ("all", "replace_all", "replaceAll")
@@ -532,6 +551,25 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
 def written_text(arguments: JsonObject) -> str | None:
     """The whole text of the file that a call writes; None where it names none."""
     return _first_text(arguments, _BODY_NAMES)
+
+
+def changed_text(action: Action) -> str:
+    """What a call writes into its file: all of it, the new texts of its edits, or its patch."""
+    new = [text for _, text, _ in edits_in(action.arguments)] or [written_text(action.arguments)]
+    patch = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
+    return "\n".join(text for text in (*new, *patch) if text)
+
+
+def written_by_command(command: str) -> tuple[str, str] | None:
+    """Path and text of the file that `command` writes with a here-document, if it does."""
+    if "<<" not in command or (found := _HEREDOC.search(command)) is None:
+        return None
+    return _within(_folder_of(command), found["path"] or found["path2"]), found["body"]
+
+
+def plain_lines(text: str) -> list[tuple[str, str]]:
+    """The lines of `text`, each as it is and without the number it may begin with."""
+    return [(line, _NUMBERED.sub("", line, count=1)) for line in text.split("\n")]
 
 
 def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:
