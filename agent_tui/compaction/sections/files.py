@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -35,6 +36,9 @@ _AROUND_LINES = (0, 4, 12)
 _LEAST_TOKENS = 60
 _PLACE_TOKENS = 8
 """What the line above an edited place takes."""
+
+_MOVED_LINES = 5
+"""Fewer alike lines, such as blanks and braces, are found anywhere."""
 
 _OFTEN_READ = 2
 _MOST_EDITS = 40
@@ -111,6 +115,9 @@ class FileState:
         if not lines:
             return
         end = first + len(lines)
+        if any(_has_moved(run, (first, lines)) for run in self.runs):
+            # What the log does not show, a formatter say, added or took lines somewhere.
+            self.runs, self.is_whole = [], False
         kept: list[tuple[int, list[str]]] = []
         for start, known in self.runs:
             if not first or not start:
@@ -155,6 +162,16 @@ class FileState:
     def text(self) -> str:
         """All that is known, gaps marked."""
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
+
+
+def _has_moved(known: tuple[int, list[str]], seen: tuple[int, list[str]]) -> bool:
+    """Whether lines that are `known` at some place are `seen` at another, with others there."""
+    (a, one), (b, other) = known, seen
+    first, last = max(a, b), min(a + len(one), b + len(other))
+    if not a or not b or first >= last or one[first - a : last - a] == other[first - b : last - b]:
+        return False
+    found = SequenceMatcher(None, one, other).find_longest_match()
+    return found.size >= _MOVED_LINES and a + found.a != b + found.b
 
 
 @dataclass(frozen=True, slots=True)
