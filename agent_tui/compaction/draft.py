@@ -375,15 +375,15 @@ class _Planner:
             for piece in earlier_pieces(summary, self._counter)
             if piece.is_lasting and (piece.label, piece.lines) not in released
         )
-        cut, tail = self._cut(frozenset(), int(room * _FIRST_GUESS_SHARE))
+        cut, tail = self._cut((), int(room * _FIRST_GUESS_SHARE))
         sections, way = self._before_cut(cut, tail, summary)
-        files, shown = sections.shown, _whole(sections)
+        files = sections.shown
         for _ in range(2):
-            cut, tail = self._cut(shown, self._left(sections, way, summary))
+            cut, tail = self._cut(files, self._left(sections, way, summary))
             sections, way = self._before_cut(cut, tail, summary, files)
         over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
         if over > 0:
-            files = self._fewer(files, shown, over)
+            files = self._fewer(files, tail.needed(self._live.entries[cut:]), over)
             sections, way = self._before_cut(cut, tail, summary, files)
             over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
         cut, tail = self._filled(cut, tail, -over)
@@ -414,7 +414,8 @@ class _Planner:
         """The sections and the way so far, with `files` or those that there is room for."""
         share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
         way_room = int(self._sections_room * share)
-        way = way_block(self._record, self._before(cut), way_room, self._counter)
+        before = self._before(cut)
+        way = way_block(self._record, before, way_room, self._counter, files or ())
         return self._sections(cut, tail, way[0], summary, files), way
 
     def _since_choice(self) -> int:
@@ -425,7 +426,8 @@ class _Planner:
             return 0
         return sum(live.tokens[ids.index(choice.through) + 1 :])
 
-    def _cut(self, shown: frozenset[str], room: int) -> tuple[int, Tail]:
+    def _cut(self, files: Sequence[ShownFile], room: int) -> tuple[int, Tail]:
+        shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)
         return choose_cut(self._live, tail.tokens, room, self._request.window), tail
 
@@ -453,10 +455,19 @@ class _Planner:
         request, choice, room = self._request, self._request.choice, self._sections_room
         kept = self._editor.unchanged(self._live, tail, cut)
         kept |= {entry.id for entry in self._live.pinned}
-        sections = make_sections(self._record, room, self._counter, kept=kept, elsewhere=way)
+        chosen = choice.picks if choice is not None else ()
+        entries = self._live.entries[cut:]
+        said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
+        sections = make_sections(
+            self._record,
+            room,
+            self._counter,
+            kept=kept,
+            chosen=frozenset(pick.piece.entry_id for pick in chosen if not pick.spans),
+            elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
+        )
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
-        chosen = choice.picks if choice is not None else ()
         wanted = (*self._lasting, *request.marked, *chosen)
         if picks := [pick for pick in wanted if pick.piece.entry_id not in self._dropped]:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
@@ -470,7 +481,11 @@ class _Planner:
             )
             left -= self._counter.count_text(self.kept.text)
         if files is None:
-            known = [file for file in self._record.files if file.path not in self.kept.paths]
+            known = [
+                file
+                for file in self._record.files
+                if file.path not in self.kept.paths and (choice is None or not file.is_committed)
+            ]
             files_room = max(min(left, int(room * FILES_SHARE)), 0)
             verbatim = self._editor.verbatim(self._live)
             files = tuple(
@@ -498,10 +513,6 @@ class _Planner:
 
     def _has_prose(self, summary: str) -> bool:
         return not self._request.is_without_model or bool(without_fact_blocks(summary))
-
-
-def _whole(sections: Sections) -> frozenset[str]:
-    return frozenset(file.path for file in sections.shown if file.is_whole)
 
 
 def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:

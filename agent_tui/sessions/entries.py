@@ -98,6 +98,8 @@ class KnownFile(Stored):
     reads: int = 0
     edits: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    is_committed: bool = False
+    """Whether git took it as it is."""
 
 
 class Handover(Stored):

@@ -8,6 +8,8 @@ from agent_tui.compaction.summary.templates import NOTHING, Template
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript.text import escape_tags
 
+_NEWEST = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -67,19 +69,21 @@ class Ask:
 
     @property
     def _example(self) -> str:
-        """Two lines of an answer: parts of the longest piece, and the first one whole."""
-        choosable = self._choosable
-        if not choosable:
+        """Two lines of an answer, of the newest pieces: who copies them keeps what is not old."""
+        if not self._choosable:
             return NOTHING
-        longest = max(choosable, key=lambda piece: len(piece.lines))
-        third = max(len(longest.lines) // 3, 1)
-        first, last = longest.first, longest.last
-        parts = f"{first}-{first + third - 1}, {last - third + 1}-{last}"
-        return f"#{longest.number} {parts}\n#{choosable[0].number}"
+        *_, newest = self._choosable
+        parts = max(self._choosable[-_NEWEST:], key=lambda piece: len(piece.lines))
+        third = max(len(parts.lines) // 3, 1)
+        first, last = parts.first, parts.last
+        spans = f"{first}-{first + third - 1}, {last - third + 1}-{last}"
+        return f"#{parts.number} {spans}\n#{newest.number}"
 
     @property
     def _newest(self) -> str:
-        return f" (everything after #{self.staying_from - 1})" if self.staying_from else ""
+        if not self.staying_from:
+            return " (nothing of the list below is among them)"
+        return f" (everything after #{self.staying_from - 1})"
 
 
 def ask_again(problem: str) -> str:
@@ -138,5 +142,6 @@ Leave out what the notes say, what is finished, and what stays anyway.
 {example}
 </keep>
 
-The list (number, what it is, its lines, its size), in the order of the conversation:
+The list (number, what it is, its lines, its size without line numbers), in the order of the \
+conversation:
 {inventory}"""

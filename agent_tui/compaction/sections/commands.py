@@ -138,7 +138,8 @@ def commands_run(events: Iterable[Event]) -> tuple[str, ...]:
         if isinstance(event, Done) and (command := event.output.action.command):
             if is_looking_around(command):
                 continue
-            key = command if "<<" in command else _acting(command) or command
+            shown = without_folder(command)
+            key = shown if "<<" in command else _acting(command) or shown
             found.pop(key, None)
-            found[key] = without_folder(command)
-    return tuple(found.values())
+            found[key] = shown
+    return tuple(dict.fromkeys(reversed(found.values())))[::-1]

@@ -17,6 +17,7 @@ from agent_tui.compaction.sections.files import (
     FileState,
     ShownFile,
     known_files,
+    seen_path,
 )
 from agent_tui.compaction.sections.findings import all_findings, findings_that_fit, names_in_use
 from agent_tui.compaction.sections.history import Event, Said, read_history
@@ -154,7 +155,7 @@ class Sections:
         after_prose: What comes after it, up to the files.
         lists: What comes last.
         shown: The files that stand there.
-        task_ids: Entries whose text stands there as the task's.
+        task_ids: Entries whose text stands there as the task's, whole.
         left_out: How many of the person's messages there was no room for.
     """
 
@@ -179,6 +180,7 @@ def make_sections(
     counter: TokenCounter,
     *,
     kept: frozenset[str] = frozenset(),
+    chosen: frozenset[str] = frozenset(),
     elsewhere: str = "",
 ) -> Sections:
     """The sections of `record`, but for the files.
@@ -188,25 +190,30 @@ def make_sections(
         room_tokens: Of the whole context: sections, prose and newest messages.
         counter: Measures them.
         kept: Entries that stay in the context; nothing of them is said twice.
-        elsewhere: Text that is in the context anyway: the way so far.
+        chosen: Entries that a model wants kept whole: they are no task's text besides.
+        elsewhere: Text that is in the context anyway: the way so far and the newest messages.
+            Lines that stand there, or in a section before, are not said again.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.tasks if task.entry_id not in kept]
+    tasks = [task for task in record.tasks if task.entry_id not in kept | chosen]
     task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
     unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
     spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
     state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
+    known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     newest = [text for _, text in record.said[-2:]]
     findings = findings_that_fit(
         record.findings,
         in_use=names_in_use(record.events, newest),
-        elsewhere=elsewhere,
+        elsewhere=known,
         room_tokens=_at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
         counter=counter,
     )
     errors_room = _at_least(ERRORS_LEAST_TOKENS, ERRORS_SHARE, room_tokens)
     errors = _newest_that_fit(record.errors, errors_room, counter)
-    commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
+    tested = record.state.tests if state else {}
+    unsaid = [command for command in record.commands if command not in tested]
+    commands = _newest_that_fit(unsaid, int(room_tokens * COMMANDS_SHARE), counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)
@@ -234,10 +241,22 @@ def make_sections(
 
 
 def way_block(
-    record: WorkRecord, before: frozenset[str], room_tokens: int, counter: TokenCounter
+    record: WorkRecord,
+    before: frozenset[str],
+    room_tokens: int,
+    counter: TokenCounter,
+    shown: Sequence[ShownFile] = (),
 ) -> tuple[str, tuple[str, ...]]:
-    """The block of the way so far, of the entries `before` the cut, and its lines."""
-    events = [event for event in record.events if event.entry_id in before]
+    """The block of the way so far, of the entries `before` the cut, and its lines.
+
+    A look at a file that is `shown` needs no line.
+    """
+    paths = {file.path for file in shown}
+    events = [
+        event
+        for event in record.events
+        if event.entry_id in before and seen_path(event, record.folders) not in paths
+    ]
     lines = way_so_far(events, record.earlier_way, room_tokens, counter, record.folders)
     return _blocks(("way-so-far", lines)), tuple(lines)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -10,7 +11,7 @@ from pydantic import JsonValue
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import KnownFile, KnownLines
 from agent_tui.tokens import TokenCounter
@@ -35,6 +36,9 @@ _AROUND_LINES = (0, 4, 12)
 _LEAST_TOKENS = 60
 _PLACE_TOKENS = 8
 """What the line above an edited place takes."""
+
+_MOVED_LINES = 5
+"""Fewer alike lines, such as blanks and braces, are found anywhere."""
 
 _OFTEN_READ = 2
 _MOST_EDITS = 40
@@ -67,7 +71,8 @@ _PATCHED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _MOVED_TO = re.compile(r"^\*\*\* Move to: (.+)$", re.MULTILINE)
-_OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
+_COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
+OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
 _BODY_NAMES = ("content", "file_text", "contents", "text")
@@ -79,7 +84,8 @@ class FileState:
 
     `runs` are (number of the first line or 0 where unknown, lines); `edits` the new texts of
     edits, newest last; `unseen` the commands that changed it in a way the log does not show;
-    `written_at` the entry that answers the call which wrote all of it as it is now, if one did.
+    `written_at` the entry that answers the call which wrote all of it as it is now, if one did;
+    `is_committed`: git took it as it is.
     """
 
     path: str
@@ -91,12 +97,13 @@ class FileState:
     edits: list[str] = field(default_factory=list[str])
     unseen: list[str] = field(default_factory=list[str])
     written_at: str = ""
+    is_committed: bool = False
 
     def write(self, text: str, entry_id: str = "") -> None:
         """The whole file as `text`, by the call that `entry_id` answers."""
         self.runs = [(1, text.removesuffix("\n").split("\n"))]
         self.written_at = entry_id
-        self.is_whole, self.is_changed = True, True
+        self.is_whole, self.is_changed, self.is_committed = True, True, False
         self.edits, self.unseen = [], []
 
     def read(self, first: int, lines: list[str], *, is_whole: bool) -> None:
@@ -108,6 +115,9 @@ class FileState:
         if not lines:
             return
         end = first + len(lines)
+        if any(_has_moved(run, (first, lines)) for run in self.runs):
+            # What the log does not show, a formatter say, added or took lines somewhere.
+            self.runs, self.is_whole = [], False
         kept: list[tuple[int, list[str]]] = []
         for start, known in self.runs:
             if not first or not start:
@@ -123,7 +133,7 @@ class FileState:
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """`old` became `new`."""
-        self.is_changed, self.written_at = True, ""
+        self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
         found = False
         shifted: list[tuple[int, list[str]]] = []
@@ -145,13 +155,23 @@ class FileState:
 
     def changed_by(self, command: str) -> None:
         """A command changed it; what it made of it the log does not say."""
-        self.is_changed, self.written_at = True, ""
+        self.is_changed, self.is_committed, self.written_at = True, False, ""
         self.unseen = [*self.unseen[-2:], command]
 
     @property
     def text(self) -> str:
         """All that is known, gaps marked."""
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
+
+
+def _has_moved(known: tuple[int, list[str]], seen: tuple[int, list[str]]) -> bool:
+    """Whether lines that are `known` at some place are `seen` at another, with others there."""
+    (a, one), (b, other) = known, seen
+    first, last = max(a, b), min(a + len(one), b + len(other))
+    if not a or not b or first >= last or one[first - a : last - a] == other[first - b : last - b]:
+        return False
+    found = SequenceMatcher(None, one, other).find_longest_match()
+    return found.size >= _MOVED_LINES and a + found.a != b + found.b
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +208,12 @@ def file_view(output: Output) -> FileView | None:
     return FileView(path, first or start or 1, tuple(lines), not is_part)
 
 
+def seen_path(event: Event, folders: Sequence[str]) -> str:
+    """The file that `event` was a look at; empty where it was none."""
+    view = file_view(event.output) if isinstance(event, Done) else None
+    return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
+
+
 class FileReader:
     """Follows the files of a conversation."""
 
@@ -206,6 +232,7 @@ class FileReader:
                 last=self._clock,
                 edits=list(known.edits),
                 unseen=list(known.unseen),
+                is_committed=known.is_committed,
             )
 
     def read(self, events: Iterable[Event]) -> list[FileState]:
@@ -257,10 +284,10 @@ class FileReader:
         known.update(self._move(old, new) for old, new in changes.moved)
         for path in changes.removed:
             self._remove(path)
-        if body := _HEREDOC.search(command):
-            path = _within(_folder_of(command), body["path"] or body["path2"])
+        if written := written_by_command(command):
+            path, body = written
             if path in changes.touches.written and (file := self._file(path)) is not None:
-                file.write(body["body"])
+                file.write(body, event.entry_id)
                 known.add(file.path)
         touched = changes.touches
         others = (*touched.written, *touched.edited, *event.changed, *changes.restored)
@@ -269,6 +296,9 @@ class FileReader:
         view = file_view(output) if not known and not paths else None
         if view is not None and (file := self._file(view.path)) is not None:
             file.read(view.first, list(view.lines), is_whole=view.is_whole)
+        if _COMMITS.search(command):
+            for file in self._files.values():
+                file.is_committed = True
 
     def _note_changes(self, paths: Iterable[str], command: str) -> None:
         for path in paths:
@@ -318,11 +348,23 @@ class FileReader:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """One file as the context shows it. `is_whole` where all of it stands there."""
+    """One file as the context shows it.
+
+    `is_whole` where all of it stands there as it is; `hidden` are known lines that do not.
+    """
 
     path: str
     text: str
     is_whole: bool
+    hidden: frozenset[str] = frozenset()
+
+    def holds(self, text: str) -> bool:
+        """Whether what of `text`, of this file, is still so stands here; numbers may be before."""
+        return self.hidden.isdisjoint(line for forms in plain_lines(text) for line in forms)
+
+    def shows(self, lines: Iterable[str]) -> bool:
+        """Whether each of `lines` stands here."""
+        return {line for line in lines if line.strip()} <= set(self.text.split("\n"))
 
 
 def shown_files(
@@ -359,7 +401,8 @@ def shown_files(
         for text, is_whole in _forms(file, min(room_tokens, whole), counter):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
-                shown.append(ShownFile(file.path, text, is_whole))
+                hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
+                shown.append(ShownFile(file.path, text, is_whole, frozenset(hidden)))
                 room_tokens -= tokens
                 break
     return shown
@@ -382,6 +425,7 @@ def known_files(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownFile,
             reads=file.reads,
             edits=tuple(file.edits),
             unseen=tuple(file.unseen),
+            is_committed=file.is_committed,
         )
         for file in reversed(files)
         if file.path in paths
@@ -512,7 +556,7 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
     for part in parts:
         if not isinstance(part, dict):
             continue
-        old, new = _first_text(part, _OLD_NAMES), _first_text(part, _NEW_NAMES)
+        old, new = _first_text(part, OLD_NAMES), _first_text(part, _NEW_NAMES)
         if old or new:
             everywhere = any(
                 part.get(name) is True for name in ("all", "replace_all", "replaceAll")
@@ -524,6 +568,25 @@ def edits_in(arguments: JsonObject) -> list[tuple[str, str, bool]]:
 def written_text(arguments: JsonObject) -> str | None:
     """The whole text of the file that a call writes; None where it names none."""
     return _first_text(arguments, _BODY_NAMES)
+
+
+def changed_text(action: Action) -> str:
+    """What a call writes into its file: all of it, the new texts of its edits, or its patch."""
+    new = [text for _, text, _ in edits_in(action.arguments)] or [written_text(action.arguments)]
+    patch = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
+    return "\n".join(text for text in (*new, *patch) if text)
+
+
+def written_by_command(command: str) -> tuple[str, str] | None:
+    """Path and text of the file that `command` writes with a here-document, if it does."""
+    if "<<" not in command or (found := _HEREDOC.search(command)) is None:
+        return None
+    return _within(_folder_of(command), found["path"] or found["path2"]), found["body"]
+
+
+def plain_lines(text: str) -> list[tuple[str, str]]:
+    """The lines of `text`, each as it is and without the number it may begin with."""
+    return [(line, _NUMBERED.sub("", line, count=1)) for line in text.split("\n")]
 
 
 def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:

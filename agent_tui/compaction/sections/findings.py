@@ -19,11 +19,11 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _NO_SENTENCE = re.compile(
-    r"^(?:\||`{3}|(?:(?:now|also|next|first|then|ok(?:ay)?|good|great|perfect)\b[,.!:]?\s*)*"
+    r"^(?:\||>|`{3}|(?:(?:now|also|next|first|then|ok(?:ay)?|good|great|perfect)\b[,.!:]?\s*)*"
     r"(?:let me|let[’']s|let us|i[’']ll|i will)\b)|[{;,(]$|=>|^[\w.]+\(",
     re.IGNORECASE,
 )
-"""Rows of tables, lines of code, and what was about to be done."""
+"""Rows of tables, quotations, lines of code, and what was about to be done."""
 
 _FENCED = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"[\w./-]+")

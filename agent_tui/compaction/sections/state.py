@@ -21,6 +21,8 @@ _COMMIT = re.compile(
 )
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
+_STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
+"""What a list of items says of one behind its title, true then: ``[P1 · OPEN]``."""
 _MOST_ITEMS = 60
 _MOST_COMMITS = 5
 _MOST_TESTS = 2
@@ -159,7 +161,7 @@ def _title(item: str, text: str) -> str:
     pattern = re.compile(rf"(?<![\w.-]){re.escape(item)}(?![\w-]|\.\d)")
     for line in text[:_LOOKED_AT_CHARS].split("\n"):
         if found := pattern.search(line):
-            rest = _TITLE_MARKS.sub("", line[found.end() :]).strip()
+            rest = _STATUS.sub("", _TITLE_MARKS.sub("", line[found.end() :])).strip()
             if len(rest.split()) > 1:
                 return one_line(rest, _TITLE_CHARS)
     return ""

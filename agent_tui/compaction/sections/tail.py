@@ -1,16 +1,33 @@
 """The newest messages as they stay: what stands elsewhere takes a line."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.plan import LiveConversation
-from agent_tui.compaction.tiers.cut import SLACK, cut_middle
-from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
+from agent_tui.compaction.plan import LiveConversation, LiveEntry
+from agent_tui.compaction.sections.files import (
+    OLD_NAMES,
+    ShownFile,
+    changed_text,
+    file_view,
+    plain_lines,
+    written_by_command,
+)
+from agent_tui.compaction.tiers.cut import SLACK, cut_middle, left_out_mark
+from agent_tui.compaction.tiers.model import UNEDITED, Content, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.compaction.tiers.replies import left_out_whole, without_thinking
 from agent_tui.compaction.tiers.tier0 import pointers_to_newer
-from agent_tui.messages import AssistantMessage, TextContent, ToolCall, ToolResultMessage
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+)
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.context import edited_message
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
@@ -26,13 +43,25 @@ _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
 _LONG_ARGUMENT_TOKENS = 400
 
+_Passage: TypeAlias = tuple[str, ...]
+_PASSAGE_LINES = 5
+"""Fewer lines are alike by chance."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What each live entry takes if it stays, and the edits that make it so."""
+    """What each live entry takes if it stays, and the edits that make it so.
+
+    `files` are those of which an edited entry, by its id, says no more than that they are shown.
+    """
 
     tokens: tuple[int, ...]
     edits: Mapping[str, ContextEditEntry]
+    files: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+
+    def needed(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
+        """The files that have to be shown if `entries` stay."""
+        return frozenset(path for one in entries for path in self.files.get(one.id, ()))
 
 
 class TailEditor:
@@ -47,6 +76,8 @@ class TailEditor:
     def __init__(self, units: Sequence[Unit], batch: str, counter: TokenCounter) -> None:
         self._units = {unit.entry_id: unit for unit in units}
         self._order = units
+        results = (unit.message for unit in units if isinstance(unit.message, ToolResultMessage))
+        self._failed = {result.tool_call_id for result in results if result.is_error}
         self._batch = batch
         self._counter = counter
         self._timestamp = timestamp_now()
@@ -54,30 +85,48 @@ class TailEditor:
     def lines_for_what_stands_elsewhere(
         self,
         live: LiveConversation,
-        shown: frozenset[str],
+        shown: Mapping[str, ShownFile],
         folders: Sequence[str],
         room: int,
     ) -> Tail:
         """The edits of the newest messages of `live`, looked at until `room` tokens are full.
 
         A view of a file of which there is a newer one, an output that came again later, and
-        views and edits of files that are `shown` whole give way to a line; so does the thinking
-        of all but the newest reply. The newest exchange stays as it is.
+        views and changes whose lines stand among those `shown` of their file give way to a line;
+        so does the thinking of all but the newest reply. Of the newest exchange only what repeats
+        its own call does.
         """
         pointers = pointers_to_newer(self._order)
         newest = self._newest_exchange()
         tokens = list(live.tokens)
         edits: dict[str, ContextEditEntry] = {}
+        files: dict[str, frozenset[str]] = {}
+        said = _Said(shown.values())
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
-            unit = self._units.get(live.entries[at].id)
-            if unit is not None and unit.position < newest:
-                content = self._line(unit, pointers, shown, folders)
+            if (unit := self._units.get(live.entries[at].id)) is not None:
+                is_newest = unit.position >= newest
+                named = {} if is_newest else _files_named(unit, shown, folders)
+                paths = frozenset(file.path for file in named.values())
+                if unit.output is not None:
+                    known = _Said(()) if is_newest else said
+                    pointer = None if is_newest else pointers.get(unit.position)
+                    content, found = _line(unit, unit.output, pointer, paths, known)
+                    paths |= found
+                elif isinstance(unit.message, AssistantMessage) and not is_newest:
+                    content = self._parts(unit.message, unit.entry_id, named)
+                else:
+                    content = None
                 if content is not None and (edit := self._edit(unit, content, 0)):
                     edits[unit.entry_id], tokens[at] = edit
+                    files[unit.entry_id] = paths
+                elif unit.output is not None:
+                    said.add(unit.output.text)
+                for text in _texts(unit.message) if not named else ():
+                    said.add(text)
             room -= tokens[at]
-        return Tail(tuple(tokens), edits)
+        return Tail(tuple(tokens), edits, files)
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
         """The entries of `live` that stay as they are in any case: the newest exchange."""
@@ -134,7 +183,7 @@ class TailEditor:
                 edits[unit.entry_id], tokens[at] = edit
         if sum(tokens[first:last]) > room:
             return None
-        return Tail(tuple(tokens), edits)
+        return Tail(tuple(tokens), edits, tail.files)
 
     def _can_be_cut(
         self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
@@ -153,40 +202,31 @@ class TailEditor:
             at -= 1
         return self._order[at].position if self._order else 0
 
-    def _line(
-        self,
-        unit: Unit,
-        pointers: Mapping[int, str],
-        shown: frozenset[str],
-        folders: Sequence[str],
-    ) -> Content:
-        """What `unit` becomes; None where it stays as it is."""
-        if unit.output is not None:
-            action = unit.output.action
-            path = normalise_path(action.path, folders) if action.path else ""
-            if path in shown and not unit.output.has_failed and action.kind in _SHOWING:
-                return f"({path} is in files-now) {recall_mark(unit.entry_id)}"
-            return pointers.get(unit.position)
-        if isinstance(unit.message, AssistantMessage):
-            parts = tuple(self._parts(unit.message, unit.entry_id, shown, folders))
-            return parts if parts != unit.message.content else None
-        return None
-
     def _parts(
-        self,
-        message: AssistantMessage,
-        entry_id: str,
-        shown: frozenset[str],
-        folders: Sequence[str],
-    ) -> Iterator[TextContent | ToolCall]:
+        self, message: AssistantMessage, entry_id: str, named: Mapping[str, ShownFile]
+    ) -> Content:
+        """`message` without its thinking, texts replaced, and what files show that it wrote."""
+        parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
-            if isinstance(part, ToolCall):
-                action = action_of(part)
-                is_change = action.kind in ("write", "edit") and bool(action.path)
-                if is_change and normalise_path(action.path, folders) in shown:
-                    yield left_out_whole(part, _SHORT_ARGUMENT_TOKENS, entry_id, self._counter)
-                    continue
-            yield part
+            if isinstance(part, ToolCall) and part.id in named:
+                part = self._without_written(part, entry_id)
+            elif isinstance(part, ToolCall) and part.id not in self._failed:
+                limit = _SHORT_ARGUMENT_TOKENS
+                part = left_out_whole(part, limit, entry_id, self._counter, names=OLD_NAMES)
+            parts.append(part)
+        return tuple(parts) if tuple(parts) != message.content else None
+
+    def _without_written(self, call: ToolCall, entry_id: str) -> ToolCall:
+        action = action_of(call)
+        if not action.command:
+            return left_out_whole(call, _SHORT_ARGUMENT_TOKENS, entry_id, self._counter)
+        _, body = written_by_command(action.command) or ("", "")
+        mark = left_out_mark(self._counter.count_text(body), entry_id)
+        arguments: JsonObject = {
+            name: value.replace(body, mark) if body and isinstance(value, str) else value
+            for name, value in call.arguments.items()
+        }
+        return call.model_copy(update={"arguments": arguments})
 
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
         """The edit that puts `content` in the place of `unit`, and its size; None if no gain."""
@@ -200,3 +240,85 @@ class TailEditor:
         message = edited_message(unit.message, edit)
         size = unit.id_tokens + (self._counter.count_message(message) if message else 0)
         return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
+
+
+def _line(
+    unit: Unit, output: Output, pointer: str | None, paths: frozenset[str], said: "_Said"
+) -> tuple[Content, frozenset[str]]:
+    """What `output` becomes, None where it stays as it is, and the files that show what goes."""
+    recall = recall_mark(unit.entry_id)
+    if paths or pointer:
+        return (f"({', '.join(paths)} is in files-now) {recall}" if paths else pointer), paths
+    own = _Said(())
+    if output.action.kind in ("write", "edit"):
+        own.add(changed_text(output.action))
+    text, _ = own.without(output.text, f"(as written above) {recall}")
+    text, found = said.without(text, f"(lines that stand below or in files-now) {recall}")
+    return (text if text != output.text else None), found
+
+
+def _files_named(
+    unit: Unit, shown: Mapping[str, ShownFile], folders: Sequence[str]
+) -> dict[str, ShownFile]:
+    """The files that `unit` shows or changes and that are shown with all of it, by call."""
+    if (output := unit.output) is not None:
+        action = output.action
+        view = file_view(output) if action.command else None
+        file = shown.get(normalise_path(view.path if view else action.path, folders))
+        if file is None or output.has_failed:
+            return {}
+        if view is not None:
+            return {"": file} if file.shows(view.lines) else {}
+        is_read = action.kind == "read" and file.holds(output.text)
+        return {"": file} if is_read or (file.is_whole and action.kind in _SHOWING) else {}
+    named: dict[str, ShownFile] = {}
+    calls = unit.message.tool_calls if isinstance(unit.message, AssistantMessage) else ()
+    for call in calls:
+        action = action_of(call)
+        path, text = written_by_command(action.command) or (action.path, changed_text(action))
+        file = shown.get(normalise_path(path, folders)) if path else None
+        if file is None or (action.command and not file.shows(text.split("\n"))):
+            continue
+        if (action.command or action.kind in ("write", "edit")) and file.holds(text):
+            named[call.id] = file
+    return named
+
+
+class _Said:
+    """The passages that the context holds already, and where: in a file shown or in a message."""
+
+    def __init__(self, files: Iterable[ShownFile]) -> None:
+        self._places: dict[_Passage, str] = {}
+        for file in files:
+            self.add(file.text, file.path)
+
+    def add(self, text: str, path: str = "") -> None:
+        """`text` stands there, in the file at `path` or in a message."""
+        for _, passage in _passages(text):
+            self._places.setdefault(passage, path)
+
+    def without(self, text: str, mark: str) -> tuple[str, frozenset[str]]:
+        """`text` with `mark` in the place of each passage that is known, and the files it is in."""
+        known: set[int] = set()
+        paths: set[str] = set()
+        for at, passage in _passages(text):
+            if (path := self._places.get(passage)) is not None:
+                known.update(range(at, at + len(passage)))
+                paths.add(path)
+        lines: list[str] = []
+        for is_known, run in groupby(enumerate(text.split("\n")), lambda line: line[0] in known):
+            lines += [mark] if is_known else [line for _, line in run]
+        return "\n".join(lines), frozenset(paths - {""})
+
+
+def _passages(text: str) -> Iterator[tuple[int, _Passage]]:
+    """Each run of `_PASSAGE_LINES` lines of `text` without their numbers, and where it begins."""
+    lines = [plain for _, plain in plain_lines(text)]
+    for at in range(len(lines) - _PASSAGE_LINES + 1):
+        yield at, tuple(lines[at : at + _PASSAGE_LINES])
+
+
+def _texts(message: Message) -> list[str]:
+    """What the calls of `message` write and run."""
+    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    return [action.command or changed_text(action) for action in map(action_of, calls)]

@@ -197,7 +197,10 @@ def _is_named(item: str, text: str) -> bool:
 def task_blocks(
     tasks: Iterable[TaskText], room_tokens: int, counter: TokenCounter
 ) -> tuple[list[str], list[TaskText]]:
-    """The texts that fit, newest first, and the tasks they are of; the last one may end early."""
+    """The texts that fit, newest first, and the tasks that stand there whole.
+
+    The last text may end early.
+    """
     lines: list[str] = []
     taken: list[TaskText] = []
     for task in reversed(list(tasks)):
@@ -208,8 +211,9 @@ def task_blocks(
                 continue
             text = _beginning(text, tokens, room_tokens, task.entry_id, counter)
             tokens = room_tokens
+        else:
+            taken.append(task)
         lines.append(text)
-        taken.append(task)
         room_tokens -= tokens
     return lines, taken
 

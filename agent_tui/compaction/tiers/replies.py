@@ -1,5 +1,6 @@
 """Shortening old replies: the arguments of their calls, in their form, and the text beside."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -72,24 +73,32 @@ def shorter_reply(
 
 
 def left_out_whole(
-    call: ToolCall, max_tokens: int, entry_id: str, counter: TokenCounter
+    call: ToolCall,
+    max_tokens: int,
+    entry_id: str,
+    counter: TokenCounter,
+    *,
+    names: Collection[str] = (),
 ) -> ToolCall:
-    """`call` with every text in its arguments that is over `max_tokens` given as one line."""
+    """`call` with every text in its arguments that is over `max_tokens` given as one line.
 
-    def shortened(value: JsonValue) -> JsonValue:
+    With `names` only the texts of those arguments are, at whatever depth.
+    """
+
+    def shortened(value: JsonValue, name: str = "") -> JsonValue:
         match value:
-            case str() if len(value) > max_tokens:
+            case str() if len(value) > max_tokens and (not names or name in names):
                 tokens = counter.count_text(value)
                 return left_out_mark(tokens, entry_id) if tokens > max_tokens else value
             case list():
                 return [shortened(item) for item in value]
             case dict():
-                return {key: shortened(item) for key, item in value.items()}
+                return {key: shortened(item, key) for key, item in value.items()}
             case _:
                 return value
 
     arguments: JsonObject = {
-        key: shortened(value) for key, value in _ends_of_lists(call.arguments).items()
+        key: shortened(value, key) for key, value in _ends_of_lists(call.arguments).items()
     }
     return call if arguments == call.arguments else call.model_copy(update={"arguments": arguments})
 

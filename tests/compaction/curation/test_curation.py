@@ -101,6 +101,52 @@ async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
     assert order == sorted(order)
 
 
+async def test_a_task_that_the_model_wants_whole_is_not_cut(counter: TokenCounter) -> None:
+    items = [f"## Item {n}\nMake part {n} do what it should do, {n} times." for n in range(60)]
+    talk = Talk()
+    talk.user("Work through BACKLOG.md.")
+    talk.tool("read", {"path": "BACKLOG.md"}, numbered("\n".join(items).split("\n")))
+    talk.tool("bash", {"command": "ls"}, "\n".join(f"file_{n}.py" for n in range(800)))
+    for number in range(12):
+        talk.reply(f"answer {number} of the parser " + "as it should be " * 40)
+        talk.user(f"question {number} of the parser " + "please look at this " * 30)
+    cut = (await compact(Writer([f"<notes>\n{GOOD}\n</notes>"]), counter, request_of(talk))).summary
+    assert "part 59" not in cut
+    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1\n</keep>"
+    summary = (await compact(Writer([answer]), counter, request_of(talk, target=6_000))).summary
+    assert "part 59" in summary
+    assert summary.count("## Item 7\n") == 1
+
+
+async def test_committed_files_are_left_to_the_model(counter: TokenCounter) -> None:
+    def talk_with(*after: str) -> Talk:
+        talk = Talk()
+        talk.user("Please write a.py and b.py.")
+        for name in "ab":
+            body = "".join(f"{name}_{line} = {line}\n" for line in range(40))
+            talk.tool("write", {"path": f"{name}.py", "content": body}, "Created.")
+            if name == "a":
+                for command in after:
+                    talk.tool("bash", {"command": command}, "")
+        for number in range(12):
+            talk.reply(f"answer {number} of the parser " + "as it should be " * 40)
+            talk.user(f"question {number} of the parser " + "please look at this " * 30)
+        return talk
+
+    async def summary_of(talk: Talk, reply: str) -> str:
+        return (await compact(Writer([reply]), counter, request_of(talk))).summary
+
+    notes = f"<notes>\n{GOOD}\n</notes>"
+    commit = "git add -A && git commit -qm 'a'"
+    shown = await summary_of(talk_with("git commit --dry-run"), notes)
+    assert "a_3 = 3" in shown
+    committed = await summary_of(talk_with(commit), notes)
+    assert "a_3 = 3" not in committed
+    assert "b_3 = 3" in committed
+    chosen = await summary_of(talk_with(commit), f"{notes}\n<keep>\n#1 4-5\n</keep>")
+    assert "a_3 = 3" in chosen
+
+
 @pytest.mark.parametrize(
     ("first", "problem"),
     [(TOOL_CALL, "it called a tool"), (EMPTY, "it was empty"), ("Sure, I will.", "it lacked")],

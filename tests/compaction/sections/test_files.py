@@ -135,6 +135,14 @@ def test_an_edit_that_a_later_one_took_back_has_no_place(counter: TokenCounter) 
     assert "# gone" in shown.text
 
 
+def test_lines_that_are_seen_at_another_place_leave_no_other_line_sure() -> None:
+    formatted = [*LINES[:5], "", *LINES[5:]]
+    part = "\n".join(f"{number}\t{formatted[number - 1]}" for number in range(20, 31))
+    file = file_after(READ, ("read", {"path": "a.py", "offset": 20, "limit": 11}, part))
+    assert file.runs == [(20, formatted[19:30])]
+    assert not file.is_whole
+
+
 def test_a_file_of_which_nothing_was_seen_is_not_taken_from_the_disk(
     counter: TokenCounter,
 ) -> None:

@@ -65,6 +65,14 @@ def test_items_stand_by_their_last_state_with_the_title_they_were_shown_with() -
     assert pending_lines(state) == ["bd-3: Slow start up"]
 
 
+def test_a_title_has_no_status_of_the_time_when_it_was_listed() -> None:
+    state = state_of(
+        ("bd show x-1", "○ x-1 · Mend the parser [core]   [● P1 · OPEN]", 0),
+        ("bd close x-1", "Closed x-1", 0),
+    )
+    assert done_lines(state) == ["- [x] x-1: Mend the parser [core]"]
+
+
 def test_a_line_of_another_output_that_names_an_item_is_no_title() -> None:
     state = state_of(
         ("bd close bd-2", "Closed bd-2", 0),

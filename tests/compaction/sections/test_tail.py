@@ -1,8 +1,11 @@
 """The newest messages stay as they are; what stands elsewhere takes a line."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_tui.compaction.plan import read_live
+from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -27,12 +30,15 @@ def editor(talk: Talk, counter: TokenCounter) -> TailEditor:
 
 
 def tail_of(
-    talk: Talk, counter: TokenCounter, shown: tuple[str, ...] = (), room: int = PLENTY
+    talk: Talk,
+    counter: TokenCounter,
+    shown: tuple[str | ShownFile, ...] = (),
+    room: int = PLENTY,
 ) -> Tail:
     live = read_live(talk.path, counter)
-    return editor(talk, counter).lines_for_what_stands_elsewhere(
-        live, frozenset(shown), FOLDERS, room
-    )
+    files = [f if isinstance(f, ShownFile) else ShownFile(f, "", is_whole=True) for f in shown]
+    by_path = {file.path: file for file in files}
+    return editor(talk, counter).lines_for_what_stands_elsewhere(live, by_path, FOLDERS, room)
 
 
 def seen(talk: Talk, tail: Tail) -> tuple[Entry, ...]:
@@ -105,6 +111,77 @@ def test_a_change_whose_result_stands_whole_keeps_its_call_and_loses_its_text(
     assert "value_0 " not in str(call.arguments)
     assert f"tokens left out ...] [recall {reply}]" in str(call.arguments)
     assert tail_of(talk, counter, ("src/other.py",)).edits == {}
+
+
+PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), is_whole=False)
+
+
+def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounter) -> None:
+    hidden = replace(PART, hidden=frozenset({"value_70 = 70"}))
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
+    view = result_id(talk)
+    tail = tail_of(ended(talk), counter, (hidden,))
+    assert tail.edits[view].replacement == f"(src/a.py is in files-now) [recall {view}]"
+    assert tail.needed(read_live(talk.path, counter).entries) == {"src/a.py"}
+
+
+def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    view = result_id(talk)
+    hidden = replace(PART, hidden=frozenset({"value_70 = 70"}))
+    text = str(tail_of(ended(talk), counter, (hidden,)).edits[view].replacement)
+    assert "value_59 " not in text
+    assert "value_60 " in text
+    assert text.count(f"[recall {view}]") == 1
+
+
+def test_an_answer_that_repeats_its_call_takes_a_line_in_the_newest_exchange_too(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    content = "\n".join(f"value_{number} = {number}" for number in range(200))
+    talk.tool("write", {"path": "src/a.py", "content": content}, "Updated:\n" + TEXT.rstrip("\n"))
+    (edit,) = tail_of(talk, counter).edits.values()
+    assert edit.target_id == result_id(talk)
+    assert edit.replacement == f"Updated:\n(as written above) [recall {result_id(talk)}]"
+
+
+def test_a_passage_that_comes_again_later_stands_once(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "make a"}, "first\n" + OUTPUT)
+    older = result_id(talk)
+    talk.tool("bash", {"command": "make b"}, "second\n" + OUTPUT)
+    (edit,) = tail_of(ended(talk), counter).edits.values()
+    line = f"(lines that stand below or in files-now) [recall {older}]"
+    assert (edit.target_id, edit.replacement) == (older, f"first\n{line}")
+
+
+def test_the_text_that_an_edit_replaced_goes_unless_it_failed(counter: TokenCounter) -> None:
+    for is_error in (False, True):
+        talk = begun()
+        arguments: JsonObject = {"path": "src/a.py", "old_string": TEXT, "new_string": "x = 1"}
+        talk.tool("edit", arguments, "done", is_error=is_error)
+        edits = tail_of(ended(talk), counter).edits
+        assert bool(edits) is not is_error
+        assert not any("value_0 " in str(edit.replacement) for edit in edits.values())
+
+
+def test_a_command_keeps_its_other_lines_where_the_file_it_wrote_is_shown(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    command = f"cat <<'EOF' > src/a.py\n{PART.text}\nEOF\npython src/a.py"
+    talk.tool("bash", {"command": command}, "fine")
+    (edit,) = tail_of(ended(talk), counter, (PART,)).edits.values()
+    assert isinstance(edit.replacement, tuple)
+    (call,) = edit.replacement
+    assert isinstance(call, ToolCall)
+    kept = str(call.arguments["command"])
+    assert kept.startswith("cat <<'EOF' > src/a.py\n[... ")
+    assert kept.endswith("\nEOF\npython src/a.py")
+    assert "value_0 " not in kept
 
 
 def test_an_older_view_gives_way_to_the_newer_one(counter: TokenCounter) -> None:
