@@ -481,11 +481,9 @@ class _Planner:
             )
             left -= self._counter.count_text(self.kept.text)
         if files is None:
-            known = [
-                file
-                for file in self._record.files
-                if file.path not in self.kept.paths and (choice is None or not file.is_committed)
-            ]
+            known = [file for file in self._record.files if file.path not in self.kept.paths]
+            if choice is not None:
+                known.sort(key=lambda file: file.is_committed)
             files_room = max(min(left, int(room * FILES_SHARE)), 0)
             verbatim = self._editor.verbatim(self._live)
             files = tuple(

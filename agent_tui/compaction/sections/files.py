@@ -40,6 +40,9 @@ _PLACE_TOKENS = 8
 _MOVED_LINES = 5
 """Fewer alike lines, such as blanks and braces, are found anywhere."""
 
+_LONG_LINES = 2_000
+"""In a longer file, lines that come often are not compared: that would take seconds."""
+
 _OFTEN_READ = 2
 _MOST_EDITS = 40
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
@@ -115,11 +118,12 @@ class FileState:
         if not lines:
             return
         end = first + len(lines)
-        if any(_has_moved(run, (first, lines)) for run in self.runs):
-            # What the log does not show, a formatter say, added or took lines somewhere.
-            self.runs, self.is_whole = [], False
         kept: list[tuple[int, list[str]]] = []
         for start, known in self.runs:
+            if moved := _around(start, known, first, lines):
+                kept += moved
+                self.is_whole = False
+                continue
             if not first or not start:
                 if "\n".join(known) not in "\n".join(lines):
                     kept.append((start, known))
@@ -164,14 +168,31 @@ class FileState:
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
 
 
-def _has_moved(known: tuple[int, list[str]], seen: tuple[int, list[str]]) -> bool:
-    """Whether lines that are `known` at some place are `seen` at another, with others there."""
-    (a, one), (b, other) = known, seen
-    first, last = max(a, b), min(a + len(one), b + len(other))
-    if not a or not b or first >= last or one[first - a : last - a] == other[first - b : last - b]:
-        return False
-    found = SequenceMatcher(None, one, other).find_longest_match()
-    return found.size >= _MOVED_LINES and a + found.a != b + found.b
+def _around(
+    start: int, known: list[str], first: int, lines: list[str]
+) -> list[tuple[int, list[str]]]:
+    """What of `known` lines stands before and behind `lines`, where those have moved.
+
+    What the log does not show, a formatter say, added or took lines somewhere before them: how
+    many stand between is not known.
+
+    Returns:
+        Runs; empty where nothing has moved.
+    """
+    low, high = max(start, first), min(start + len(known), first + len(lines))
+    if not start or not first or low >= high:
+        return []
+    if known[low - start : high - start] == lines[low - first : high - first]:
+        return []
+    matcher = SequenceMatcher(None, known, lines, autojunk=len(known) > _LONG_LINES)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size >= _MOVED_LINES]
+    if not blocks or all(start + block.a == first + block.b for block in blocks):
+        return []
+    head = known[: max(blocks[0].a - blocks[0].b, 0)]
+    tail = known[blocks[-1].a + len(lines) - blocks[-1].b :]
+    place = min(start, first - len(head))
+    runs = [(place, head), (first + len(lines), tail)]
+    return [run for run in runs if run[1] and run[0] > 0]
 
 
 @dataclass(frozen=True, slots=True)

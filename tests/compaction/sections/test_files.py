@@ -135,12 +135,21 @@ def test_an_edit_that_a_later_one_took_back_has_no_place(counter: TokenCounter) 
     assert "# gone" in shown.text
 
 
-def test_lines_that_are_seen_at_another_place_leave_no_other_line_sure() -> None:
+def test_lines_seen_at_another_place_stand_once_with_a_gap_before_them() -> None:
     formatted = [*LINES[:5], "", *LINES[5:]]
     part = "\n".join(f"{number}\t{formatted[number - 1]}" for number in range(20, 31))
     file = file_after(READ, ("read", {"path": "a.py", "offset": 20, "limit": 11}, part))
-    assert file.runs == [(20, formatted[19:30])]
+    assert file.runs == [(1, LINES[:18]), (20, [*LINES[18:29], *LINES[29:]])]
     assert not file.is_whole
+    assert file.text == "\n".join([*LINES[:18], "[...]", *LINES[18:]])
+
+
+def test_lines_seen_nearer_to_the_beginning_stand_once() -> None:
+    shorter = LINES[5:]
+    part = "\n".join(f"{number}\t{shorter[number - 1]}" for number in range(10, 21))
+    file = file_after(READ, ("read", {"path": "a.py", "offset": 10, "limit": 11}, part))
+    assert file.text.count("line 20\n") == 1
+    assert file.runs[-1][0] + len(file.runs[-1][1]) == 36
 
 
 def test_a_file_of_which_nothing_was_seen_is_not_taken_from_the_disk(
