@@ -118,7 +118,7 @@ async def test_compact_moves_the_bar_and_undoing_it_moves_it_back(tmp_path: Path
         await screen.send("read the log nine times")
         before, path = screen.bar, screen.app.runtime.conversation.log.path
         await screen.send("/compact")
-        assert len(screen.app.runtime.conversation.log.entries) < 10
+        assert screen.app.runtime.conversation.log.path != path
         assert screen.bar.startswith("[ctx: ~")
         assert screen.bar != before
 
