@@ -463,7 +463,8 @@ class _Planner:
             room,
             self._counter,
             kept=kept,
-            chosen=frozenset(pick.piece.entry_id for pick in chosen if not pick.spans),
+            chosen=frozenset(pick.piece.entry_id for pick in chosen),
+            has_notes=choice is not None and bool(choice.notes),
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
         self.kept = Kept()

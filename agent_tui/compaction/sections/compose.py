@@ -181,6 +181,7 @@ def make_sections(
     *,
     kept: frozenset[str] = frozenset(),
     chosen: frozenset[str] = frozenset(),
+    has_notes: bool = False,
     elsewhere: str = "",
 ) -> Sections:
     """The sections of `record`, but for the files.
@@ -190,20 +191,21 @@ def make_sections(
         room_tokens: Of the whole context: sections, prose and newest messages.
         counter: Measures them.
         kept: Entries that stay in the context; nothing of them is said twice.
-        chosen: Entries that a model wants kept whole: they are no task's text besides.
+        chosen: Entries of which a model wants something kept: they are no task's text in part.
+        has_notes: Whether the model's notes say what was found out and decided.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages.
             Lines that stand there, or in a section before, are not said again.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.tasks if task.entry_id not in kept | chosen]
-    task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
+    tasks = [task for task in record.tasks if task.entry_id not in kept]
+    task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter, chosen)
     unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
     spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
     state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     newest = [text for _, text in record.said[-2:]]
     findings = findings_that_fit(
-        record.findings,
+        () if has_notes else record.findings,
         in_use=names_in_use(record.events, newest),
         elsewhere=known,
         room_tokens=_at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),

@@ -195,11 +195,15 @@ def _is_named(item: str, text: str) -> bool:
 
 
 def task_blocks(
-    tasks: Iterable[TaskText], room_tokens: int, counter: TokenCounter
+    tasks: Iterable[TaskText],
+    room_tokens: int,
+    counter: TokenCounter,
+    chosen: frozenset[str] = frozenset(),
 ) -> tuple[list[str], list[TaskText]]:
     """The texts that fit, newest first, and the tasks that stand there whole.
 
-    The last text may end early.
+    The last text may end early, unless it is of the entries `chosen`: a model said what of it is
+    needed, and that stands elsewhere.
     """
     lines: list[str] = []
     taken: list[TaskText] = []
@@ -207,7 +211,7 @@ def task_blocks(
         text = f"### {task.item}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
-            if room_tokens < _LEAST_TOKENS:
+            if room_tokens < _LEAST_TOKENS or task.entry_id in chosen:
                 continue
             text = _beginning(text, tokens, room_tokens, task.entry_id, counter)
             tokens = room_tokens

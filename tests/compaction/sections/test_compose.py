@@ -88,6 +88,13 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
     return sections.with_files(shown_files(record.files, int(FILES_SHARE * room), counter))
 
 
+def test_notes_of_a_model_take_the_place_of_findings(counter: TokenCounter) -> None:
+    record = record_of(work().path)
+    with_notes = make_sections(record, 10_000, counter, has_notes=True)
+    assert "<findings>" in make_sections(record, 10_000, counter).after_prose
+    assert "<findings>" not in with_notes.after_prose
+
+
 def test_each_section_says_its_part_in_the_order_of_what_changes_least(
     counter: TokenCounter,
 ) -> None:
