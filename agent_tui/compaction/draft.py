@@ -379,7 +379,7 @@ class _Planner:
         sections, way = self._before_cut(cut, tail, summary)
         files = sections.shown
         for _ in range(2):
-            cut, tail = self._cut(files, self._left(sections, way, summary))
+            cut, tail = self._cut(sections.shown, self._left(sections, way, summary))
             sections, way = self._before_cut(cut, tail, summary, files)
         over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
         if over > 0:
@@ -490,7 +490,10 @@ class _Planner:
             files = tuple(
                 shown_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
             )
-        return sections.with_files(f for f in files if f.path not in self.kept.paths)
+        needed = tail.needed(self._live.entries[cut:])
+        return sections.with_files(
+            file for file in files if file.path not in self.kept.paths or file.path in needed
+        )
 
     def _before(self, cut: int) -> frozenset[str]:
         """Entries that the way so far is of: all of the path before the cut."""
