@@ -42,7 +42,7 @@ class GrepArguments(ToolArguments):
     path: str = "."
     glob: str = Field(default="", description="only files like *.py")
     ignore_case: bool = False
-    context: int = Field(default=0, ge=0, le=20, description="lines around a match")
+    context: int = Field(default=0, ge=0, le=200, description="lines around a match")
     limit: int = Field(default=200, ge=1, le=2_000, description="most matches")
     output: Literal["lines", "files", "counts"] = "lines"
     multiline: bool = False
