@@ -13,6 +13,7 @@ from pydantic import create_model
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.registry import OfferedTool, offered
+from agent_tui.tools.shorten import keep_ends
 
 ParametersT = ParamSpec("ParametersT")
 ResultT = TypeVar("ResultT")
@@ -57,8 +58,9 @@ def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, 
         def tickets(status: Literal["open", "closed"], limit: int = 10) -> list[str]:
             \"""List the tickets of this project, newest first.\"""
 
-    What it returns goes to the model: text as it is, everything else as JSON. An exception becomes
-    an error that the model can react to. A function that is not ``async`` runs in a thread.
+    What it returns goes to the model: text as it is, everything else as JSON, of a very long one
+    the beginning and the end. An exception becomes an error that the model can react to. A
+    function that is not ``async`` runs in a thread.
     """
     return FunctionTool(function)
 
@@ -91,7 +93,10 @@ class _Run:
                 result = await asyncio.to_thread(self.of, **values)
         except Exception as error:
             raise ToolError(f"{self.name} failed: {type(error).__name__}: {error}") from error
-        return ToolOutput(result if isinstance(result, str) else _as_json(result))
+        text = result if isinstance(result, str) else _as_json(result)
+        limits = context.limits
+        kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+        return ToolOutput(kept.text)
 
 
 def _as_json(value: object) -> str:

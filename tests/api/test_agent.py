@@ -157,6 +157,22 @@ async def test_a_failure_is_raised_with_its_reason(tmp_path: Path):
     assert "key" in str(caught.value).lower()
 
 
+async def test_of_a_very_long_result_the_model_gets_both_ends(tmp_path: Path):
+    @tool
+    def lines(count: int) -> str:
+        """Count."""
+        return "\n".join(map(str, range(count)))
+
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=(Call("lines", {"count": 1_000_000}),)), Reply(text="Much."))
+        async with agent(server, tmp_path, tools=[lines]) as one:
+            await one.ask("go")
+        (result,) = [m["content"] for m in server.chats[1].body["messages"] if m["role"] == "tool"]
+    assert result.startswith("0\n1\n")
+    assert "\n999999" in result
+    assert len(result) < 100_000
+
+
 async def test_a_tool_that_fails_says_so_to_the_model(tmp_path: Path):
     calls = (Call("tickets", {"status": "open", "limit": 101}), Call("tickets", {"status": "odd"}))
     with OpenAiServer() as server:
