@@ -189,7 +189,9 @@ class Agent:
         may = self._permissions(request) if self._permissions is not None else False
         if inspect.isawaitable(may):
             may = await may
-        answer = ApprovalAnswer("once") if may else ApprovalAnswer("no", "This was not allowed.")
+        answer = (
+            ApprovalAnswer("once") if may is True else ApprovalAnswer("no", "This was not allowed.")
+        )
         self._runtime.pending_approvals.answer(request.id, answer)
 
     def _services(self, settings: Settings, tools: Sequence[OfferedTool]) -> RuntimeServices:

@@ -74,14 +74,17 @@ def read_messages(messages: Sequence[ChatMessage]) -> Iterator[ReadMessage]:
 
 def written_messages(messages: Sequence[Message], shape: Shape) -> list[JsonObject]:
     """`messages` as dicts of `shape`."""
+    first = messages[0] if messages else None
     if shape == "openai":
         written = openai_messages("", messages, keeps_ids=True)
+        has_opening = not isinstance(first, UserMessage)
     else:
         payload = anthropic_payload("", messages)["messages"]
         assert isinstance(payload, list)
         written = [one for one in payload if isinstance(one, dict)]
-    starts_with_reply = bool(messages) and isinstance(messages[0], AssistantMessage)
-    return written[1:] if starts_with_reply and written[0]["role"] == "user" else written
+        has_opening = isinstance(first, AssistantMessage)
+    # A request begins with the user's role, and the wires see to it; this is a part of one.
+    return written[1:] if has_opening else written
 
 
 def _read(given: ChatMessage, names: dict[str, str]) -> Iterator[Message]:

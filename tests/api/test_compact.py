@@ -1,6 +1,7 @@
 """`agent_tui.compact`: anybody's list of messages, in either shape, without a session."""
 
 import inspect
+import itertools
 import json
 import re
 import subprocess
@@ -99,6 +100,18 @@ def test_a_result_keeps_the_shape_of_its_list():
         for part in content
     }
     assert kinds == {"text", "tool_use", "tool_result"}
+
+
+@pytest.mark.parametrize("words", [200, 20_000])
+def test_a_shortened_result_stands_right_behind_its_call(words: int):
+    talk = openai_talk(12)
+    for message in talk:
+        if message["role"] == "tool":
+            message["content"] = "word " * words
+    made = agent_tui.compact(talk, 2_000)
+    assert "(The conversation continues.)" not in json.dumps(made)
+    for before, message in itertools.pairwise(made):
+        assert message["role"] != "tool" or before["role"] in ("assistant", "tool")
 
 
 def test_a_small_list_is_given_back():
