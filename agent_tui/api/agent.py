@@ -136,7 +136,8 @@ class Agent:
     async def run(self, prompt: str) -> AsyncGenerator[Event, None]:
         """Send `prompt` and yield what happens, until the model is done.
 
-        The last event is a `TurnFinished`. To stop early, close the generator.
+        The last event is a `TurnFinished`. To stop early, close the generator, as
+        `contextlib.aclosing` does: leaving the loop alone does not end the run at once.
         """
         self._result, self._problem = "", "The run has not ended."
         async with aclosing(self._runtime.submit(prompt)) as events:
@@ -164,7 +165,7 @@ class Agent:
         return self.result
 
     async def compact(self, focus: str = "") -> None:
-        """Make the context smaller now; it also happens by itself before it is full.
+        """Compact the context now. This also happens automatically before it is full.
 
         Args:
             focus: What to pay attention to.

@@ -108,9 +108,9 @@ async def acompact(
     """
     if target_tokens < 1:
         raise ValueError("target_tokens must be at least 1")
-    first = leading_instructions(messages)
-    shape = shape_of(messages)
-    given = _given(list(read_messages(messages[first:])))
+    read = read_messages(messages)
+    first, shape = leading_instructions(messages), shape_of(messages)
+    given = _given(read[first:])
     path, previous = _path_of(given)
     counter = TokenCounter()
     used = counter.count_messages(entry.message for one in given for entry in one.entries)
@@ -259,10 +259,10 @@ def _key(entries: Sequence[MessageEntry]) -> str:
     """By which a summary is known again; empty for what cannot be one."""
     if len(entries) != 1 or not isinstance(message := entries[0].message, UserMessage):
         return ""
-    return hashlib.sha256(message.text.encode()).hexdigest()
+    return hashlib.sha256(message.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _remember(summary: dict[str, object], carryover: Carryover) -> None:
-    _SUMMARIES[_key(_given(list(read_messages([summary])))[0].entries)] = carryover
+    _SUMMARIES[_key(_given(read_messages([summary]))[0].entries)] = carryover
     while len(_SUMMARIES) > _MOST_SUMMARIES:
         _SUMMARIES.popitem(last=False)

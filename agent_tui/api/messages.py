@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
+from pydantic import JsonValue
+
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -57,19 +59,21 @@ def leading_instructions(messages: Sequence[ChatMessage]) -> int:
     return count
 
 
-def read_messages(messages: Sequence[ChatMessage]) -> Iterator[ReadMessage]:
+def read_messages(messages: Sequence[ChatMessage]) -> list[ReadMessage]:
     """What `messages` say, in either shape.
 
     Raises:
         ValueError: One is no message of a chat; the text says which and why.
     """
     names: dict[str, str] = {}
+    found: list[ReadMessage] = []
     for number, given in enumerate(messages):
         try:
-            yield ReadMessage(given, tuple(_read(given, names)))
+            found.append(ReadMessage(given, tuple(_read(given, names))))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"messages[{number}] cannot be read: {why}") from error
+    return found
 
 
 def written_messages(messages: Sequence[Message], shape: Shape) -> list[JsonObject]:
@@ -87,7 +91,13 @@ def written_messages(messages: Sequence[Message], shape: Shape) -> list[JsonObje
     return written[1:] if has_opening else written
 
 
-def _read(given: ChatMessage, names: dict[str, str]) -> Iterator[Message]:
+def _read(given: object, names: dict[str, str]) -> Iterator[Message]:
+    if not isinstance(given, Mapping):
+        raise TypeError("it is no dict")
+    yield from _read_dict(cast("ChatMessage", given), names)
+
+
+def _read_dict(given: ChatMessage, names: dict[str, str]) -> Iterator[Message]:
     role, content = given["role"], given.get("content")
     parts = _parts(content)
     match role:
@@ -144,13 +154,13 @@ def _calls(given: ChatMessage) -> Iterator[ToolCall]:
         )
 
 
-def _arguments(text: str) -> JsonObject:
+def _arguments(given: str | JsonObject) -> JsonObject:
     """The arguments of a call; what a model wrote that is no object is kept as it is."""
     try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        value = text
-    return cast("JsonObject", value) if isinstance(value, dict) else {"arguments": value}
+        value: JsonValue = json.loads(given or "{}") if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        value = given
+    return value if isinstance(value, dict) else {"arguments": value}
 
 
 def _result(

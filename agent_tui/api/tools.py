@@ -91,7 +91,7 @@ class _Run:
                 result = await cast("Awaitable[object]", self.of(**values))
             else:
                 result = await asyncio.to_thread(self.of, **values)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # whatever it is, the model can react to it
             raise ToolError(f"{self.name} failed: {type(error).__name__}: {error}") from error
         text = result if isinstance(result, str) else _as_json(result)
         limits = context.limits

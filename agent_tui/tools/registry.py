@@ -58,7 +58,7 @@ def default_toolbox(
         sandbox: Where the model's commands run; None is nowhere special.
         is_trusted: Whether git may be asked about a folder.
         may_fetch_private: Whether pages of this machine and private networks may be read.
-        more: Tools from elsewhere, offered last.
+        more: Additional tools, offered last.
     """
     keeper = keeper or ProcessKeeper()
     return ToolRegistry(
@@ -116,8 +116,8 @@ def offered(tool: Tool[ArgumentsT], description_text: str = "") -> OfferedTool:
 
     Args:
         tool: The tool.
-        description_text: Empty for ``<name>.md`` beside the code. The first line is the short
-            description and must do by itself.
+        description_text: Empty for ``<name>.md`` beside the code. Where space is short, the model
+            sees only the first line.
     """
 
     def description() -> str:

@@ -157,6 +157,18 @@ async def test_a_failure_is_raised_with_its_reason(tmp_path: Path):
     assert "key" in str(caught.value).lower()
 
 
+async def test_a_tool_that_would_end_the_program_does_not(tmp_path: Path):
+    @tool
+    def leave() -> str:
+        """Leave."""
+        raise SystemExit(3)
+
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=(Call("leave", {}),)), Reply(text="Still here."))
+        async with agent(server, tmp_path, tools=[leave]) as one:
+            assert await one.ask("go") == "Still here."
+
+
 async def test_of_a_very_long_result_the_model_gets_both_ends(tmp_path: Path):
     @tool
     def lines(count: int) -> str:

@@ -180,6 +180,30 @@ def test_what_is_no_message_is_named(message: dict[str, Any], why: str):
     assert why in str(caught.value)
 
 
+def test_the_number_of_a_message_counts_the_instructions_before_it():
+    with pytest.raises(ValueError, match="messages\\[2\\] cannot be read: it is no dict"):
+        agent_tui.compact([SYSTEM, {"role": "user", "content": "hi"}, "hello"], 1)  # type: ignore[list-item]
+
+
+def test_odd_messages_of_other_programs_go_through():
+    deep = '{"a":' * 2_000 + "1" + "}" * 2_000
+    calls = [
+        {"id": "d", "type": "function", "function": {"name": "f", "arguments": deep}},
+        {"id": "e", "type": "function", "function": {"name": "f", "arguments": {"x": 1}}},
+    ]
+    talk = openai_talk(20)
+    talk[2:2] = [
+        {"role": "user", "content": "lone \ud83d half"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "d", "content": "done"},
+        {"role": "tool", "tool_call_id": "e", "content": "done"},
+    ]
+    made = agent_tui.compact(talk, 3_000)
+    again = agent_tui.compact([*made, *openai_talk(20)[2:]], 3_000)
+    assert made[-1] == talk[-1]
+    assert RULE in json.dumps(again)
+
+
 def test_a_target_is_a_number_of_tokens():
     with pytest.raises(ValueError, match="at least 1"):
         agent_tui.compact([], 0)

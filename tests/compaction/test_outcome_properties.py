@@ -20,6 +20,8 @@ from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.sections import compose
+from agent_tui.compaction.sections.files import FileReader, plain_lines
+from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.transcript.text import FACT_TAGS
 from agent_tui.config import STRATEGY_NAMES, CompactionSettings, CompactionStrategy
 from agent_tui.errors import CompactionError
@@ -27,13 +29,19 @@ from agent_tui.events import AgentEvent, CompactionFinished
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import Carryover, CompactionEntry, ContextEditEntry, Entry
+from agent_tui.sessions.entries import (
+    Carryover,
+    CompactionEntry,
+    ContextEditEntry,
+    Entry,
+    MessageEntry,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
-from tests.compaction.writer import Models
+from tests.compaction.writer import GOOD, Models, Writer, compact
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.histories import SOME_OR_ALL, changed_histories, continued, for_every
 from tests.support.runtime import MODEL, SmallModels, Stage, collect, of_kind
@@ -184,21 +192,51 @@ def test_a_file_that_a_line_points_to_is_shown(
         request = request_of(case.path, case.target, counter, wants_summary=True)
         outcome = outcome_of(request, strategy, counter)
         if outcome is not None and outcome.summary is not None:
-            assert_pointers_hold(outcome)
+            assert_pointers_hold(case.path, outcome)
 
     for_every(CASES, examples, check)
 
 
-def assert_pointers_hold(outcome: Outcome) -> None:
+def assert_pointers_hold(path: Sequence[Entry], outcome: Outcome) -> None:
+    """What a line stands for is shown in files-now, as far as the file still has it."""
     assert outcome.summary is not None
-    said = [edit.replacement for edit in outcome.edits if isinstance(edit.replacement, str)]
-    for path in (match[1] for text in said if (match := re.match(_STANDS, text))):
-        heading = rf"^### {re.escape(path)} \("
-        shown = re.search(heading, outcome.summary.summary, re.M)
-        assert shown is not None
+    texts = {e.id: e.message.text for e in path if isinstance(e, MessageEntry)}
+    files = {file.path: file for file in FileReader(["/project"]).read(read_history(path))}
+    for edit in outcome.edits:
+        pointed = re.match(_STANDS, str(edit.replacement))
+        if pointed is None:
+            continue
+        name = pointed[1]
+        block = re.search(
+            rf"^### {re.escape(name)} \(([^\n]*)\)\n(.*?)(?=^### |^</files-now>)",
+            f"{outcome.summary.summary}\n",
+            re.M | re.S,
+        )
+        assert block is not None, name
+        if "whole in the newest messages" in block[1]:
+            continue
+        now = set(files[name].text.split("\n"))
+        gone = {plain for _, plain in plain_lines(texts[edit.target_id])} & now - {""}
+        assert gone <= set(block[2].split("\n")), name
 
 
 _STANDS = r"\((.*) is in files-now\)"
+
+
+def test_a_line_that_points_to_a_file_is_true_where_a_model_kept_parts_of_it(
+    counter: TokenCounter,
+) -> None:
+    keep = "\n".join(f"#{number} 1-4" for number in range(1, 30))
+    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{keep}\n</keep>"
+    path, pointed = changed_files(20).path, 0
+    for target in range(3_000, 12_000, 500):
+        request = request_of(path, target, counter, wants_summary=True, window=64_000)
+        result = asyncio.run(compact(Writer([answer]), counter, request))
+        for edit in result.edits:
+            if found := re.match(_STANDS, str(edit.replacement)):
+                pointed += 1
+                assert f"### {found[1]} (" in result.summary
+    assert pointed
 
 
 def test_edits_of_messages_that_stay_are_made_and_taken_back_with_the_compaction(
@@ -209,7 +247,7 @@ def test_edits_of_messages_that_stay_are_made_and_taken_back_with_the_compaction
     assert outcome is not None
     assert outcome.summary is not None
     assert any("is in files-now" in str(edit.replacement) for edit in outcome.edits)
-    assert_pointers_hold(outcome)
+    assert_pointers_hold(path, outcome)
     after = in_place(path, outcome)
     kinds = [type(entry) for entry in after[len(path) :]]
     assert kinds == [*[ContextEditEntry] * len(outcome.edits), CompactionEntry]

@@ -239,8 +239,8 @@ async def test_a_fault_that_passes_is_waited_out(
         writer, counter, request(work(Talk()).path), models=models, sleep=sleep, phases=phases
     )
     assert waited == [4.0, 4.0]
-    assert result.summarised_by == "scripted/cheap"
-    assert "scripted/cheap" not in result.note
+    left_out = "3 of your messages have no room in the context; the recall tool finds them."
+    assert (result.summarised_by, result.note) == ("scripted/cheap", left_out)
     assert phases[-1] == "summarising"
 
 

@@ -294,7 +294,7 @@ def handover_of(
 
 
 def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _state_lines(state: WorkState, room: int, counter: TokenCounter) -> list[str]:
