@@ -360,8 +360,11 @@ class CompactionService:
 def _left_out(messages: int) -> str:
     if not messages:
         return ""
-    what = "message has" if messages == 1 else "messages have"
-    return f"{messages:,} of your {what} no room in the context; the recall tool finds them."
+    if messages == 1:
+        return "One of your messages is no longer in the context; the recall tool finds it."
+    return (
+        f"{messages:,} of your messages are no longer in the context; the recall tool finds them."
+    )
 
 
 def shortening_does(tiers: TierPlan, target_tokens: int) -> bool:

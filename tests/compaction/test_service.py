@@ -239,7 +239,7 @@ async def test_a_fault_that_passes_is_waited_out(
         writer, counter, request(work(Talk()).path), models=models, sleep=sleep, phases=phases
     )
     assert waited == [4.0, 4.0]
-    left_out = "3 of your messages have no room in the context; the recall tool finds them."
+    left_out = "3 of your messages are no longer in the context; the recall tool finds them."
     assert (result.summarised_by, result.note) == ("scripted/cheap", left_out)
     assert phases[-1] == "summarising"
 
