@@ -1,6 +1,7 @@
 """The lines of a session file, as values. See `Entry` for the closed set."""
 
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -25,6 +26,19 @@ FORMAT_VERSION = 3
 def timestamp_now() -> str:
     """The present time as ISO 8601 in UTC with milliseconds, as pi writes it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def timestamp_after(timestamps: Iterable[str]) -> str:
+    """The present time, or a millisecond after the newest of `timestamps` where that is later.
+
+    What was copied into a session is told by its time: it is before the session's own.
+    """
+    newest = max(map(milliseconds, timestamps), default=0)
+    try:
+        after = datetime.fromtimestamp((newest + 1) / 1_000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return timestamp_now()
+    return max(timestamp_now(), after.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
 def milliseconds(timestamp: str) -> int:

@@ -27,6 +27,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.status import session_status
 from agent_tui.sessions.lineage.forking import fork_session, labels_of, path_to
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.own_usage import was_copied
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, result, user
 
@@ -114,6 +115,14 @@ def test_a_fork_before_the_beginning_has_no_file_until_something_is_said(
     assert not fork.path.exists()
     fork.append(entry(user("anew")))
     assert SessionLog.open(fork.path, read_only=True).header.parent_session == str(log.path)
+
+
+def test_a_fork_is_later_than_what_was_copied_whatever_the_clock_says(store: SessionStore) -> None:
+    source = written(store, user("one"))
+    source.append(entry(reply("two")).model_copy(update={"timestamp": "2999-01-01T00:00:00.000Z"}))
+    with fork_session(source, source.leaf_id, store, cwd=NOW) as fork:
+        assert fork.header.timestamp == "2999-01-01T00:00:00.001Z"
+        assert all(was_copied(fork.header, copied) for copied in fork.entries)
 
 
 def test_without_a_store_the_fork_lives_in_memory(store: SessionStore) -> None:
