@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -23,9 +23,13 @@ from agent_tui.messages import (
 FORMAT_VERSION = 3
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
 def timestamp_now() -> str:
     """The present time as ISO 8601 in UTC with milliseconds, as pi writes it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return _iso(datetime.now(UTC))
 
 
 def timestamp_after(timestamps: Iterable[str]) -> str:
@@ -35,18 +39,21 @@ def timestamp_after(timestamps: Iterable[str]) -> str:
     """
     newest = max(map(milliseconds, timestamps), default=0)
     try:
-        after = datetime.fromtimestamp((newest + 1) / 1_000, UTC)
-    except (OverflowError, ValueError, OSError):
+        return max(timestamp_now(), _iso(_EPOCH + (newest + 1) * _MILLISECOND))
+    except OverflowError:
         return timestamp_now()
-    return max(timestamp_now(), after.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
 def milliseconds(timestamp: str) -> int:
     """An ISO 8601 timestamp as milliseconds since 1970; 0 where it cannot be read."""
     try:
-        return int(datetime.fromisoformat(timestamp).timestamp() * 1000)
+        return (datetime.fromisoformat(timestamp).astimezone(UTC) - _EPOCH) // _MILLISECOND
     except (ValueError, OverflowError):
         return 0
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _THINKING_LEVELS: dict[str, ThinkingLevel] = {
