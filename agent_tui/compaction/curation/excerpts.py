@@ -18,6 +18,7 @@ _LEAST_SHARED = 0.5
 
 _NOW, _OLD = "as it is now", "as it was then; the file has changed since"
 _UNSEEN = "as it was then; a command has changed the file since"
+_OLD_OUTPUT = "as it was then; files that it names have changed since"
 _EXCERPT = re.compile(
     r'<excerpt(?: of="(?P<label>[^"\n]*)")?(?: file="(?P<path>[^"\n]*)")?'
     r'(?: lines="(?P<first>\d{1,9})-\d+")?(?P<marks>[^>\n]*)>\n(?P<text>.*?)\n?</excerpt>',
@@ -214,7 +215,8 @@ class _Filler:
         for a, b in pick.spans or ((piece.first, last),):
             lines = piece.lines[a - piece.first : b - piece.first + 1]
             if not piece.path:
-                yield Excerpt(piece.label, "", a if pick.spans else 0, lines)
+                state = _OLD_OUTPUT if piece.is_outdated else ""
+                yield Excerpt(piece.label, "", a if pick.spans else 0, lines, state)
                 continue
             now = lines_now(piece, a, b, self._known(piece.path))
             if self._is_changed_unseen(piece.path):

@@ -23,6 +23,7 @@ _LEAST_SAID_TOKENS = 400
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
 _OUTDATED = "edited since"
+_NAMES_OUTDATED = f"files in it {_OUTDATED}"
 
 
 Kind: TypeAlias = Literal["said", "reply", "call", "result", "kept"]
@@ -68,8 +69,8 @@ class Piece:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the file was changed after this view of it."""
-        return self.remark == _OUTDATED
+        """Whether the file, or one that an output names, was changed after this."""
+        return _OUTDATED in self.remark
 
     @property
     def line(self) -> str:
@@ -102,9 +103,12 @@ def read_pieces(
     def remark(number: int, at: int, piece: Piece) -> str:
         if changed.get(piece.path, -1) > at:
             return _OUTDATED
-        again = newest.get(piece.label, 0) if _is_output(piece) else 0
+        if not _is_output(piece):
+            return piece.remark
+        again, text = newest.get(piece.label, 0), "\n".join(piece.lines)
         rerun = f"run again in #{again}" if again > number else ""
-        return ", ".join(filter(None, (piece.remark, rerun)))
+        is_old = any(last > at and path in text for path, last in changed.items())
+        return ", ".join(filter(None, (piece.remark, rerun, _NAMES_OUTDATED if is_old else "")))
 
     return tuple(
         replace(piece, number=number, remark=remark(number, at, piece))

@@ -42,6 +42,12 @@ class Run:
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
 
+    def with_targets(self, other: "Run") -> "Run":
+        """This on the targets of `other`, too; one on all there are stays that."""
+        if not self.targets or not other.targets:
+            return self if not self.targets else other
+        return Run(self.words, self.targets | other.targets, self.values | other.values)
+
     def covers(self, other: "Run") -> bool:
         """Whether a success of this says that what failed in `other` works now.
 
@@ -75,8 +81,16 @@ def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
-    """Whether the success of `done` says that all of `failed` works now."""
-    return all(any(run.covers(other) for run in done) for other in failed)
+    """Whether the success of `done` says that all of `failed` works now.
+
+    The same program on several targets may have run once or once for each.
+    """
+    together: dict[tuple[str, ...], Run] = {}
+    for run in done:
+        before = together.get(run.words)
+        together[run.words] = run if before is None else before.with_targets(run)
+    runs = (*done, *together.values())
+    return all(any(run.covers(other) for run in runs) for other in failed)
 
 
 def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> Run:

@@ -27,6 +27,7 @@ from agent_tui.compaction.sections.state import (
     check_lines,
     done_lines,
     in_progress_lines,
+    items_begun,
     pending_lines,
 )
 from agent_tui.compaction.sections.task import task_blocks, task_texts
@@ -62,6 +63,7 @@ there, and the way so far."""
 
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
+_MOST_UNCOMMITTED = 8
 TAIL_SHARE = 0.20
 """What the newest messages have in any case; they get what the sections leave, too."""
 
@@ -120,7 +122,7 @@ def read_work(
     return WorkRecord(
         said=tuple((entry_id, text) for text, entry_id in said.items()),
         events=events,
-        tasks=task_texts(new, earlier.tasks, said),
+        tasks=task_texts(new, earlier.tasks, said, items_begun(earlier.state)),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         errors=open_errors(new, earlier.errors),
@@ -201,7 +203,7 @@ def make_sections(
     task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter, chosen)
     unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
     spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
-    state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
+    state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     newest = [text for _, text in record.said[-2:]]
     findings = findings_that_fit(
@@ -297,13 +299,24 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _state_lines(state: WorkState, room: int, counter: TokenCounter) -> list[str]:
+def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[str]:
     """What is open comes first in worth, what was done last before what was done long ago."""
+    state = record.state
     open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
-    checks = check_lines(state)
+    checks = check_lines(state) + _uncommitted(record)
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
     done = _newest_that_fit(done_lines(state), max(room, 0), counter)
     return [*done, *open_lines, *checks]
+
+
+def _uncommitted(record: WorkRecord) -> list[str]:
+    """One line with the files changed since the last commit, where there has been one."""
+    changed = [file.path for file in record.files if file.is_changed and not file.is_committed]
+    if not changed or not record.state.commits:
+        return []
+    more = len(changed) - _MOST_UNCOMMITTED
+    paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")
+    return [f"- changed since the last commit: {paths}"]
 
 
 def _at_least(tokens: int, share: float, room: int) -> int:

@@ -115,11 +115,17 @@ def done_lines(state: WorkState) -> list[str]:
     return lines + [f"- [x] commit {commit}: {text}" for commit, text in state.commits.items()]
 
 
+def items_begun(state: WorkState | None) -> list[str]:
+    """Items of a tracker in progress."""
+    items = state.items.items() if state is not None else ()
+    return [item for item, status in items if status == "in progress"]
+
+
 def in_progress_lines(state: WorkState) -> list[str]:
     """What is being worked on, one line each."""
     lines = [f"- [ ] {step}" for step, status in state.plan.items() if status == "in_progress"]
-    items = (i for i, status in state.items.items() if status == "in progress")
-    return lines + [f"- [ ] {_item(item, state)} (in progress)" for item in items]
+    begun = items_begun(state)
+    return lines + [f"- [ ] {_item(item, state)} (in progress)" for item in begun]
 
 
 def pending_lines(state: WorkState) -> list[str]:

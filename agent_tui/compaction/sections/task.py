@@ -108,19 +108,25 @@ def _known_state(word: str) -> str:
 
 
 def task_texts(
-    events: Sequence[Event], earlier: Iterable[TaskText] = (), said: Iterable[str] = ()
+    events: Sequence[Event],
+    earlier: Iterable[TaskText] = (),
+    said: Iterable[str] = (),
+    begun: Sequence[str] = (),
 ) -> tuple[TaskText, ...]:
     """The newest text of each open item, the one shown last at the end.
 
     A program is a tracker where it changes the state of items, or is told what kind of item to
     show; of others, items and documents count that the user named. One output that shows several
-    items is the text of all of them until each is closed or shown again.
+    items is the text of all of them until each is closed or shown again. A plan that was handed
+    over is that of the item in progress, if there is one, until it is closed.
 
     Args:
         events: The conversation.
         earlier: What a parent session handed on.
         said: What the user said in earlier sessions.
+        begun: Items that were in progress when they ended.
     """
+    begun = list(begun)
     found = {task.item: task for task in earlier}
     named = "\n".join((*said, *(event.text for event in events if isinstance(event, Said))))
     actions = [event.output.action for event in events if isinstance(event, Done)]
@@ -129,15 +135,20 @@ def task_texts(
     }
     for event in events:
         if isinstance(event, Said) and approved_plan(event.text):
-            found.pop(_PLAN, None)  # it stands among what the person said, as they changed it
+            found = _without_plan(found)  # it stands among what the person said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
         action = event.output.action
         for order in tracker_orders(action):
+            begun = [item for item in begun if item not in order.items]
             if order.state == "done":
-                found = _without(found, order.items)
+                found = _without_plan(_without(found, order.items), order.items)
+            elif order.state == "in progress":
+                begun += order.items
         plan = plan_in(action)
-        items = (_PLAN,) if plan else _items_shown(event.output, trackers, named, tuple(found))
+        items = _items_shown(event.output, trackers, named, tuple(found))
+        if plan:
+            found, items = _without_plan(found), (" for ".join((_PLAN, *begun[-1:])),)
         text = plan or event.output.text.strip()
         if items and len(text) >= _LEAST_CHARS:
             found = _without(found, items)
@@ -155,6 +166,18 @@ def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, Task
             label = _BETWEEN.join(others)
             left[label] = task.model_copy(update={"item": label})
     return left
+
+
+def _without_plan(
+    tasks: dict[str, TaskText], items: Sequence[str] | None = None
+) -> dict[str, TaskText]:
+    """`tasks` without the plan that was handed over; with `items`, only if it is for one."""
+    plans = None if items is None else {f"{_PLAN} for {item}" for item in items}
+    return {
+        label: task
+        for label, task in tasks.items()
+        if not label.startswith(_PLAN) or (plans is not None and label not in plans)
+    }
 
 
 def plan_in(action: Action) -> str:

@@ -81,6 +81,20 @@ def test_an_output_that_came_again_says_where(talk: Talk, counter: TokenCounter)
     assert lines[2].endswith("tokens")
 
 
+def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    hits = "\n".join(f"a.py:{number}: value_{number} = {number}" for number in range(1, 30))
+    talk.tool("bash", {"command": "grep -rn value ."}, hits)
+    talk.tool("bash", {"command": "grep -rn value b"}, hits.replace("a.py", "b.py"))
+    made: JsonObject = {"oldText": "value_9 = 9", "newText": "value_9 = 10"}
+    talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
+    pieces = pieces_of(talk, counter)
+    assert [piece.is_outdated for piece in pieces] == [True, False]
+    text = kept(talk, counter, *map(Pick, pieces)).text
+    assert text.count("files that it names have changed since") == 1
+
+
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
     read, _ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((8, 12), (40, 41))))

@@ -49,6 +49,7 @@ def test_a_run_is_told_by_its_words_and_targets(
         ("python3 a.py", "python a.py"),
         ("npm run test", "npm test"),
         ("git commit -m 'another text'", "git commit -m 'some text'"),
+        ("git add -f ./b.css && git add ./a.py ./c.py", "git add ./a.py ./b.css"),
     ],
 )
 def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) -> None:
@@ -61,6 +62,7 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
         ("pytest a.py", "pytest"),
         ("pytest a.py", "pytest b.py"),
         ("pytest a.py", "pytest a.py b.py"),
+        ("pytest a.py && ruff check b.py", "pytest a.py b.py"),
         ("pytest -k one", "pytest -k two"),
         ("ruff check a.py", "pytest a.py"),
         ("npm run build", "npm test"),

@@ -198,6 +198,17 @@ def test_every_section_keeps_to_its_share_and_uses_most_of_it(
     assert lines
 
 
+def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) -> None:
+    talk = work()
+    edit(talk, "src/c.py", "x", "y")
+    state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
+    assert "since the last commit" not in state  # who never commits need not be told
+    run(talk, "git commit -am one", "[main 1234567] one")
+    edit(talk, "src/b.py", "x", "y")
+    state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
+    assert "- changed since the last commit: src/b.py" in state.split("\n")
+
+
 def test_what_the_task_does_not_need_is_the_persons(counter: TokenCounter) -> None:
     talk = begun("word " * 5_000)
     talk.reply("ok")

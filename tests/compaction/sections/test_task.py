@@ -278,3 +278,16 @@ def test_an_approved_plan_stands_where_the_person_said_it_and_only_there():
     approved = Said("u1", approving_message(TEXT.replace("a", "o")))
     assert task_texts((*handed_over, approved)) == ()
     assert len(task_texts((*handed_over, Said("u1", "Go on.")))) == 1
+
+
+def test_a_plan_is_done_with_the_item_it_was_made_for() -> None:
+    claimed = {"command": "bd update bd-1 --status in_progress"}
+    planned = (("bash", claimed, "ok"), ("plan", {"plan": TEXT}, "Approved."))
+    (plan,) = task_texts(called(*planned))
+    assert plan.item == "the plan that was handed over for bd-1"
+    closing = called(("bash", {"command": "bd close bd-1"}, "ok"))
+    other = called(("bash", {"command": "bd close bd-2"}, "ok"))
+    assert task_texts(closing, [plan]) == ()
+    assert task_texts(other, [plan]) == (plan,)
+    (later,) = task_texts(called(planned[1]), [plan], begun=["bd-7"])
+    assert later.item == "the plan that was handed over for bd-7"
