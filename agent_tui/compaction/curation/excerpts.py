@@ -18,7 +18,7 @@ _LEAST_SHARED = 0.5
 
 _NOW, _OLD = "as it is now", "as it was then; the file has changed since"
 _UNSEEN = "as it was then; a command has changed the file since"
-_OLD_OUTPUT = "as it was then; files that it names have changed since"
+_OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
 _EXCERPT = re.compile(
     r'<excerpt(?: of="(?P<label>[^"\n]*)")?(?: file="(?P<path>[^"\n]*)")?'
     r'(?: lines="(?P<first>\d{1,9})-\d+")?(?P<marks>[^>\n]*)>\n(?P<text>.*?)\n?</excerpt>',

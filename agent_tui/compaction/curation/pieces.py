@@ -1,5 +1,6 @@
 """What can be kept of a conversation, numbered: texts that were said, written or shown."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -23,7 +24,7 @@ _LEAST_SAID_TOKENS = 400
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
 _OUTDATED = "edited since"
-_NAMES_OUTDATED = f"files in it {_OUTDATED}"
+_NAMES_OUTDATED = f"lines of files {_OUTDATED}"
 
 
 Kind: TypeAlias = Literal["said", "reply", "call", "result", "kept"]
@@ -69,7 +70,7 @@ class Piece:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the file, or one that an output names, was changed after this."""
+        """Whether the file, or one of which an output names lines, was changed after this."""
         return _OUTDATED in self.remark
 
     @property
@@ -107,7 +108,7 @@ def read_pieces(
             return piece.remark
         again, text = newest.get(piece.label, 0), "\n".join(piece.lines)
         rerun = f"run again in #{again}" if again > number else ""
-        is_old = any(last > at and path in text for path, last in changed.items())
+        is_old = any(last > at and _names_line(text, path) for path, last in changed.items())
         return ", ".join(filter(None, (piece.remark, rerun, _NAMES_OUTDATED if is_old else "")))
 
     return tuple(
@@ -119,6 +120,11 @@ def read_pieces(
 def _is_output(piece: Piece) -> bool:
     """Whether `piece` is what a command or a tool gave, not a view of a file."""
     return piece.kind == "result" and not piece.path
+
+
+def _names_line(text: str, path: str) -> bool:
+    """Whether `text` names a line of the file at `path`, as searches and compilers do."""
+    return path in text and re.search(rf"{re.escape(path)}:\d", text) is not None
 
 
 def _is_superseded(at: int, found: Sequence[Piece]) -> bool:

@@ -87,12 +87,13 @@ def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) 
     hits = "\n".join(f"a.py:{number}: value_{number} = {number}" for number in range(1, 30))
     talk.tool("bash", {"command": "grep -rn value ."}, hits)
     talk.tool("bash", {"command": "grep -rn value b"}, hits.replace("a.py", "b.py"))
+    talk.tool("bash", {"command": "bd show 1"}, "Please look at a.py: " + "it is wrong. " * 20)
     made: JsonObject = {"oldText": "value_9 = 9", "newText": "value_9 = 10"}
     talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
     pieces = pieces_of(talk, counter)
-    assert [piece.is_outdated for piece in pieces] == [True, False]
+    assert [piece.is_outdated for piece in pieces] == [True, False, False]
     text = kept(talk, counter, *map(Pick, pieces)).text
-    assert text.count("files that it names have changed since") == 1
+    assert text.count("files have changed since, and their line numbers") == 1
 
 
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
