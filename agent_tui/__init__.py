@@ -1,6 +1,7 @@
 """A terminal coding agent whose context never runs out and never forgets.
 
-For other programs: `Agent` and `tool`; `compact` and `acompact` for their lists of messages.
+For other programs: `Agent`, `tool` and `Session`; for their lists of messages, `compact` and
+`acompact`.
 """
 
 from typing import TYPE_CHECKING
@@ -8,12 +9,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_tui.api.agent import Agent
     from agent_tui.api.compacting import acompact, compact
+    from agent_tui.api.session import Session
     from agent_tui.api.tools import tool
 
-__all__ = ["Agent", "__version__", "acompact", "compact", "tool"]
+__all__ = ["Agent", "Session", "__version__", "acompact", "compact", "tool"]
 __version__ = "0.1.0"
 
-_HOMES = {"Agent": "agent", "acompact": "compacting", "compact": "compacting", "tool": "tools"}
+_HOMES = {
+    "Agent": "agent",
+    "Session": "session",
+    "acompact": "compacting",
+    "compact": "compacting",
+    "tool": "tools",
+}
 
 
 def __getattr__(name: str) -> object:

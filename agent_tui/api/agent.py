@@ -1,4 +1,4 @@
-"""An agent in a program of one's own: a conversation without a screen, settings or files."""
+"""An agent in a program of one's own: a conversation without a screen and without settings."""
 
 import inspect
 import os
@@ -12,11 +12,12 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.api.session import Session
 from agent_tui.api.tools import FunctionTool
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, PermissionSettings, Settings
-from agent_tui.errors import AgentTuiError, CompactionError, UsageError
+from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequest,
@@ -74,13 +75,14 @@ class Agent:
         model: Its name with the provider's. The key comes from the provider's environment variable.
         base_url: Address of a server of your own.
         tools: What the model may use beside its own tools: functions under `agent_tui.tool`.
-        cwd: The folder it works in.
+        cwd: The folder it works in; by default that of `session`, or the present one.
         permissions: Asked before each call that changes something or goes to the network. Without
             it the agent only reads.
+        session: A `Session` to continue in its file, or a folder in which a new one is kept.
+            Without it the conversation is in memory alone.
 
-    Nothing is read from a person's settings, and nothing is written to their folders: the
-    conversation is kept in memory. Commands run without a sandbox, after `permissions` allowed
-    them.
+    Nothing is read from a person's settings, and nothing but `session` is written to their
+    folders. Commands run without a sandbox, after `permissions` allowed them.
 
     Raises:
         UsageError: There is no model of that name, or the folder does not exist.
@@ -93,20 +95,28 @@ class Agent:
         *,
         base_url: str | None = None,
         tools: Sequence[FunctionTool[..., object]] = (),
-        cwd: str | Path = ".",
+        cwd: str | Path | None = None,
         permissions: Permissions | None = None,
+        session: Session | str | Path | None = None,
     ) -> None:
-        folder = Path(cwd).resolve()
+        self._unopened = session if isinstance(session, Session) else None
+        folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).resolve()
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
         self._permissions = permissions
         given = {"model": model, "base_url": base_url}
-        settings = Settings.model_validate({key: value for key, value in given.items() if value})
+        settings = Settings.model_validate(
+            {
+                **{key: value for key, value in given.items() if value},
+                "recall_other_sessions": False,
+                "hint_earlier_work": False,
+            }
+        )
         self._models = open_models(settings, os.environ)
         ref, _ = first_model(self._models.catalog, is_named=True)
         self._scratch = TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True)
         try:
-            services = self._services(settings, [one.offered() for one in tools])
+            services = self._services(settings, [one.offered() for one in tools], session)
         except ValueError:
             self._scratch.cleanup()
             raise
@@ -133,12 +143,26 @@ class Agent:
             raise AgentTuiError(self._problem)
         return self._result
 
+    @property
+    def session(self) -> Session | None:
+        """Where the conversation is kept; None where it is in memory, or nothing was said yet."""
+        if self._unopened is not None:
+            return self._unopened
+        log = self._runtime.conversation.log
+        if log.path is None or not log.path.exists():
+            return None
+        return Session.open(log.path, folder=self._runtime.services.store.root)
+
     async def run(self, prompt: str) -> AsyncGenerator[Event, None]:
         """Send `prompt` and yield what happens, until the model is done.
 
         The last event is a `TurnFinished`. To stop early, close the generator, as
         `contextlib.aclosing` does: leaving the loop alone does not end the run at once.
+
+        Raises:
+            SessionError: The session cannot be continued, as another program has it open, say.
         """
+        await self._open()
         self._result, self._problem = "", "The run has not ended."
         async with aclosing(self._runtime.submit(prompt)) as events:
             async for event in events:
@@ -172,7 +196,9 @@ class Agent:
 
         Raises:
             CompactionError: There is nothing to compact.
+            SessionError: The session cannot be continued.
         """
+        await self._open()
         failure: AgentEvent | None = None
         async with aclosing(self._runtime.compact_here("tiered", focus)) as events:
             async for event in events:
@@ -186,6 +212,16 @@ class Agent:
         await self._models.provider.aclose()
         self._scratch.cleanup()
 
+    async def _open(self) -> None:
+        """Open the session to continue, the first time."""
+        if self._unopened is None:
+            return
+        path = self._unopened.path
+        await self._runtime.sessions.open(str(path), keep_model=True, here=True)
+        if self._runtime.conversation.log.path != path:
+            raise SessionError(f"The session {path} cannot be written.")
+        self._unopened = None
+
     async def _answer(self, request: ApprovalRequest) -> None:
         may = self._permissions(request) if self._permissions is not None else False
         if inspect.isawaitable(may):
@@ -195,9 +231,15 @@ class Agent:
         )
         self._runtime.pending_approvals.answer(request.id, answer)
 
-    def _services(self, settings: Settings, tools: Sequence[OfferedTool]) -> RuntimeServices:
-        """What a conversation needs, all of it in a folder that is removed afterwards."""
+    def _services(
+        self,
+        settings: Settings,
+        tools: Sequence[OfferedTool],
+        session: Session | str | Path | None,
+    ) -> RuntimeServices:
+        """What a conversation needs, but for `session` in a folder that is removed afterwards."""
         folder, models = Path(self._scratch.name), self._models
+        kept = session.folder if isinstance(session, Session) else session
         keeper, counter, client = ProcessKeeper(), TokenCounter(), ModelClient(models.provider)
         keys = models.catalog.secret_env_names()
         passed = settings.permissions.pass_environment
@@ -217,7 +259,7 @@ class Agent:
         return RuntimeServices(
             provider=models.provider,
             client=client,
-            store=SessionStore(folder / "sessions"),
+            store=SessionStore(Path(kept).resolve() if kept else folder / "sessions"),
             toolbox=default_toolbox(keeper, is_trusted=trust.may_run_git, more=tools),
             counter=counter,
             ratios=TokenRatios(),
@@ -233,5 +275,7 @@ class Agent:
             environ=model_environ(os.environ, own_keys=keys, passed=passed),
             person_environ=person_environ(os.environ, own_keys=keys, passed=passed),
             secrets=key_values(os.environ, keys),
-            keeps_sessions=False,
+            keeps_sessions=kept is not None,
+            keeps_mode=True,
+            origin="library",
         )

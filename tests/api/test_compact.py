@@ -252,9 +252,14 @@ def test_the_public_names_and_their_signatures():
         "Agent": (
             "(model: str, *, base_url: str | None = None, "
             "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
-            "cwd: str | pathlib.Path = '.', permissions: collections.abc.Callable["
+            "cwd: str | pathlib.Path | None = None, permissions: collections.abc.Callable["
             "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
-            "= None) -> None"
+            "= None, session: agent_tui.api.session.Session | str | pathlib.Path | None = None"
+            ") -> None"
+        ),
+        "Session": (
+            "(id: str, path: pathlib.Path, folder: pathlib.Path, cwd: pathlib.Path, name: str, "
+            "first_prompt: str, modified: datetime.datetime) -> None"
         ),
         "tool": (
             "(function: collections.abc.Callable[~ParametersT, ~ResultT]) -> "
@@ -277,7 +282,7 @@ def test_the_public_names_and_their_signatures():
 def test_the_examples_of_the_page_run():
     page = Path(__file__).parents[2] / "docs/pages/library.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 5
+    assert len(examples) == 6
     for example in examples:
         exec(compile(example, str(page), "exec"), {})
 

@@ -1,0 +1,121 @@
+"""Conversations that are kept in files, for programs of one's own."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from agent_tui import paths
+from agent_tui.errors import SessionError
+from agent_tui.messages import JsonObject
+from agent_tui.providers.wires.chat.messages import openai_messages
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.listing.summary import SessionSummary, read_summary
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.context_notes import sent_messages
+from agent_tui.sessions.store import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation in a file: those of the program, and those of an `Agent` that was given one.
+
+        for session in Session.list("my-project"):
+            print(session.id, session.name or session.first_prompt)
+        async with Agent("openai/gpt-5.5", session=Session.open("fix-parser")) as agent: ...
+
+    Nothing of it changes later; open it again to see what was written since.
+
+    Args:
+        id: It stays the same for the whole session.
+        path: The file.
+        folder: Where sessions are kept: this one is below it.
+        cwd: The folder it works in.
+        name: Empty where it has none.
+        first_prompt: One line of what was asked first.
+        modified: When something was written last.
+    """
+
+    id: str
+    path: Path
+    folder: Path
+    cwd: Path
+    name: str
+    first_prompt: str
+    modified: datetime
+
+    @classmethod
+    def list(
+        cls, cwd: str | Path | None = None, *, folder: str | Path | None = None
+    ) -> tuple[Self, ...]:
+        """The sessions that work in `cwd`, or all, the one written last first.
+
+        Args:
+            cwd: A folder that sessions work in.
+            folder: Where sessions are kept; by default where the program keeps them.
+        """
+        store = _store(folder)
+        found = store.list(Path(cwd).resolve() if cwd is not None else None)
+        return tuple(cls._of(summary, store) for summary in found)
+
+    @classmethod
+    def open(cls, ref: str | Path, *, folder: str | Path | None = None) -> Self:
+        """The session that `ref` means: a file, an id or the beginning of one, or a name.
+
+        Args:
+            ref: Of several sessions with one name, the one written last counts.
+            folder: As for `list`.
+
+        Raises:
+            SessionError: There is none, or there are several; the text names the nearest ones.
+        """
+        store = _store(folder)
+        return cls._at(store.find(str(ref), Path.cwd()), store)
+
+    @classmethod
+    def resume(cls, cwd: str | Path = ".", *, folder: str | Path | None = None) -> Self:
+        """The session that a person left last in `cwd`, as ``agent-tui -c`` opens it.
+
+        Where nobody has, it is the one written last.
+
+        Raises:
+            SessionError: There is none.
+        """
+        store, here = _store(folder), Path(cwd).resolve()
+        newest = store.newest(here)
+        path = store.left_last(here) or (newest.path if newest is not None else None)
+        if path is None:
+            raise SessionError(f"There is no session in {here}.")
+        return cls._at(path, store)
+
+    def messages(self) -> tuple[JsonObject, ...]:
+        """What a model sees of it now, after its compactions: OpenAI's chat messages.
+
+        Raises:
+            SessionError: The file is gone or cannot be read.
+        """
+        with SessionLog.open(self.path, read_only=True) as log:
+            context = build_context(log.path_entries(), carryover=log.header.compaction)
+        return tuple(openai_messages("", sent_messages(context)))
+
+    @classmethod
+    def _at(cls, path: Path, store: SessionStore) -> Self:
+        if (summary := read_summary(path)) is None:
+            raise SessionError(f"The file {path} cannot be read as a session.")
+        return cls._of(summary, store)
+
+    @classmethod
+    def _of(cls, summary: SessionSummary, store: SessionStore) -> Self:
+        return cls(
+            id=summary.id,
+            path=summary.path,
+            folder=store.root,
+            cwd=summary.cwd,
+            name=summary.name,
+            first_prompt=summary.first_prompt,
+            modified=summary.modified,
+        )
+
+
+def _store(folder: str | Path | None) -> SessionStore:
+    return SessionStore(Path(folder).resolve() if folder else paths.default_session_dir())
