@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
 from pydantic import create_model
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import Access, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.registry import OfferedTool, offered
 from agent_tui.tools.shorten import keep_ends
 
@@ -46,9 +46,13 @@ class FunctionTool(Generic[ParametersT, ResultT]):
         """Call the function."""
         return self._function(*args, **kwargs)
 
-    def offered(self) -> OfferedTool:
-        """The tool as a conversation offers it."""
-        return offered(_Run(self), self.description)
+    def offered(self, access: Access = "none") -> OfferedTool:
+        """The tool as a conversation offers it.
+
+        Args:
+            access: What a call of it counts as; for ``none``, nobody is asked.
+        """
+        return offered(_Run(self, access), self.description)
 
 
 def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, ResultT]:
@@ -67,9 +71,10 @@ def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A `Tool` around a function. It is the program's own code, so nobody is asked."""
+    """A `Tool` around a function."""
 
     of: FunctionTool[..., Any]
+    access: Access
 
     @property
     def name(self) -> str:
@@ -82,7 +87,8 @@ class _Run:
     def intent(self, arguments: ToolArguments, context: ToolContext) -> Intent:
         given = ", ".join(f"{name}={value!r}" for name, value in arguments)
         title = f"{self.name} {given}".strip()
-        return Intent(title[:_MOST_TITLE_CHARS], access="none")
+        body = "\n".join(f"{name} = {value!r}" for name, value in arguments)
+        return Intent(title[:_MOST_TITLE_CHARS], self.access, body=body)
 
     async def run(self, arguments: ToolArguments, context: ToolContext) -> ToolOutput:
         values = dict(arguments)

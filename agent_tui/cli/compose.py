@@ -21,6 +21,7 @@ from agent_tui.cli.folders import (
     launch_folder,
 )
 from agent_tui.cli.login.keys import use_kept_keys
+from agent_tui.cli.plugins import Plugins, load_plugins
 from agent_tui.cli.settings import (
     session_root,
     settings_editor,
@@ -76,6 +77,7 @@ class Program:
         runtime: The conversation.
         models: The way to every model.
         servers: The MCP servers.
+        plugins: Tools and commands of other packages.
         sandbox: Of the model's commands.
         keeper: Starts processes.
         loaded: The settings, and what of them could not be used.
@@ -88,6 +90,7 @@ class Program:
     runtime: AgentRuntime
     models: ModelAccess
     servers: McpHub
+    plugins: Plugins
     sandbox: Sandbox
     keeper: ProcessKeeper
     loaded: LoadedSettings
@@ -181,7 +184,6 @@ def compose(
         )
     if model != NO_MODEL and (why := budget.refusal(model, models.catalog.info(model))):
         raise UsageError(why, "Choose another model, or start without --max-cost.")
-    run_rules = _rules_of_run(arguments)
     own_keys = models.catalog.secret_env_names()
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
@@ -198,11 +200,13 @@ def compose(
         cwd=cwd,
         of_editor=of_editor,
     )
+    plugins = load_plugins(() if arguments.is_demo else settings.plugins, (cwd, *added))
     own_tools = default_toolbox(
         keeper,
         sandbox=sandbox,
         is_trusted=trust.may_run_git,
         may_fetch_private=settings.fetch_private,
+        more=plugins.tools,
     )
 
     def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
@@ -216,7 +220,7 @@ def compose(
             git_risk=trust.git_risk,
         )
         permissions.work_in(added, unseen_by_commands(sandbox, workspace))
-        permissions.book.add_run_rules(run_rules)
+        permissions.book.add_run_rules(_rules_of_run(arguments))
         return permissions
 
     counter, client = TokenCounter(), ModelClient(models.provider)
@@ -277,6 +281,7 @@ def compose(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),
         models=models,
         servers=servers,
+        plugins=plugins,
         sandbox=sandbox,
         keeper=keeper,
         loaded=loaded,
@@ -291,6 +296,7 @@ def compose(
                     sandbox.notice(cwd),
                     "" if arguments.is_demo else sandbox_news(loaded),
                     *unread_keys,
+                    *plugins.problems,
                     *instructions_not_obeyed(added, trust),
                 ),
             )
@@ -311,6 +317,7 @@ def command_services(arguments: Arguments, program: Program) -> CommandServices:
             runtime.services.trust,
             lambda: None if arguments.is_demo else runtime.conversation.cwd,
         ),
+        program.plugins.commands,
     )
 
 

@@ -374,6 +374,10 @@ class Settings(SettingsSection):
         description="When a session file is synced to disk: after each entry, after each turn, or "
         "never (none)",
     )
+    plugins: tuple[str, ...] = Field(
+        default=(),
+        description="Installed packages whose tools and commands agent-tui loads",
+    )
     recall_other_sessions: bool = Field(
         default=True,
         description="Let recall also search the folder's other sessions",

@@ -158,7 +158,7 @@ async def print_command(
     Returns:
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
     """
-    registry = built_in_commands()
+    registry = built_in_commands(services.plugin_commands)
     library = PromptLibrary(
         runtime.services.user_config_dir, runtime.services.trust, registry.own_names
     )

@@ -75,7 +75,11 @@ class ScreenFront:
         """What else commands work on."""
         options = self._options
         return CommandServices(
-            options.models, options.known_models, options.servers, options.settings_editor
+            options.models,
+            options.known_models,
+            options.servers,
+            options.settings_editor,
+            options.plugin_commands,
         )
 
     @property

@@ -247,6 +247,8 @@ def test_calls_thinking_and_pictures_go_through_both_shapes():
 
 def test_the_public_names_and_their_signatures():
     names = {name: getattr(agent_tui, name) for name in agent_tui.__all__}
+    given = inspect.signature(names.pop("command")).parameters
+    assert [*given][:2] == ["argument", "aliases"]
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
     assert signatures == {
         "Agent": (
@@ -282,7 +284,7 @@ def test_the_public_names_and_their_signatures():
 def test_the_examples_of_the_page_run():
     page = Path(__file__).parents[2] / "docs/pages/library.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 6
+    assert len(examples) == 7
     for example in examples:
         exec(compile(example, str(page), "exec"), {})
 

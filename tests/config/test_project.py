@@ -38,6 +38,7 @@ REFUSED = {
     "keys": '[keys]\ninterrupt = "ctrl+x"',
     "max_processes": "max_processes = 9999",
     "notify": 'notify = "off"',
+    "plugins": 'plugins = ["evil"]',
     "model": 'model = "huggingface/https://evil.example/generate"',
     "compaction.model": '[compaction]\nmodel = "huggingface/https://evil.example/generate"',
 }

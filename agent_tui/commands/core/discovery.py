@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 
 import agent_tui.commands
 from agent_tui.commands.core.command import Command
@@ -22,8 +23,8 @@ _FIRST = (
 """What a person looks for first; the others follow by name."""
 
 
-def built_in_commands() -> CommandRegistry:
-    """Every command of the program.
+def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
+    """Every command of the program, and those of `plugins`, which take the place of none.
 
     The modules pull in most of the program, so this is not called before the first paint.
     """
@@ -39,4 +40,6 @@ def built_in_commands() -> CommandRegistry:
         if isinstance(entry, Command)
     }
     first = [commands.pop(name) for name in _FIRST if name in commands]
-    return CommandRegistry((*first, *(commands[name] for name in sorted(commands))))
+    own = (*first, *(commands[name] for name in sorted(commands)))
+    taken = {name for entry in own for name in (entry.name, *entry.aliases)}
+    return CommandRegistry((*own, *(entry for entry in plugins if entry.name not in taken)))

@@ -14,6 +14,7 @@ from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
     from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.commands.core.command import Command
     from agent_tui.commands.core.known_models import KnownModels
     from agent_tui.config.editor import SettingsEditor
     from agent_tui.events import AgentEvent
@@ -49,12 +50,14 @@ class CommandServices:
         known_models: Which models were chosen before, and which the person marked.
         servers: The MCP servers; None where there can be none.
         settings: Where settings are read and changed; None where there are none.
+        plugin_commands: Commands of other packages.
     """
 
     models: ModelSource
     known_models: "KnownModels"
     servers: "McpHub | None" = None
     settings: "SettingsEditor | None" = None
+    plugin_commands: "tuple[Command, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,90 @@
+"""Tools and commands of other packages: those that the settings name, and never from the folder."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_tui.cli.plugins import load_plugins
+
+CODE = """
+from agent_tui import command, tool
+
+MADE = open({marker!r}, "w").close()
+
+@tool
+def weather(place: str) -> str:
+    "Say what the weather is."
+    return f"rain in {{place}}"
+
+@command("[place]")
+async def forecast(front, argument):
+    "Say what the weather will be."
+    front.say(f"More rain in {{argument}}.")
+
+@tool
+def read(path: str) -> str:
+    "Take the place of a tool of the program."
+    return path
+"""
+ENTRIES = """
+[agent_tui.tools]
+weather = {module}:weather
+read = {module}:read
+number = {module}:MADE
+gone = {module}:gone
+[agent_tui.commands]
+forecast = {module}:forecast
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of installed packages, one of which is ``Weather-Plugin``."""
+    folder = tmp_path / "site"
+    info = folder / "weather_plugin-1.0.dist-info"
+    info.mkdir(parents=True)
+    module = f"weather_{tmp_path.name.replace('-', '_')}"
+    (folder / f"{module}.py").write_text(CODE.format(marker=str(tmp_path / "imported")))
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: weather_plugin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRIES.format(module=module))
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_path: Path) -> None:
+    found = load_plugins(["Weather-Plugin"], [tmp_path / "work"])
+    assert [offered.name for offered in found.tools] == ["weather"]
+    assert [command.usage for command in found.commands] == ["/forecast [place]"]
+    taken, wrong, gone = found.problems
+    assert taken == "The plugin Weather-Plugin offers a tool called read, which exists already."
+    assert wrong.endswith("MADE was not made by agent_tui.tool.")
+    assert "AttributeError" in gone
+
+
+@pytest.mark.usefixtures("site")
+def test_what_is_not_named_is_not_imported(tmp_path: Path) -> None:
+    assert load_plugins([], []).problems == ()
+    (problem,) = load_plugins(["weather"], []).problems
+    assert "No plugin weather is installed beside agent-tui" in problem
+    assert not (tmp_path / "imported").exists()
+
+
+def test_code_where_commands_may_write_is_not_imported(site: Path, tmp_path: Path) -> None:
+    found = load_plugins(["weather-plugin"], [site.parent])
+    assert (found.tools, found.commands) == ((), ())
+    assert "where the model's commands can write" in found.problems[0]
+    assert len(found.problems) == 1
+    assert not (tmp_path / "imported").exists()
+
+
+def test_metadata_outside_is_no_cover_for_code_inside(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (module,) = site.glob("*.py")
+    module.rename(work / module.name)
+    monkeypatch.syspath_prepend(str(work))
+    found = load_plugins(["weather-plugin"], [work])
+    assert found.tools == ()
+    assert not (tmp_path / "imported").exists()
