@@ -82,7 +82,7 @@ class Ask:
     @property
     def _newest(self) -> str:
         if not self.staying_from:
-            return " (nothing of the list below is among them)"
+            return " (they hold nothing of the list below, so all of it can be chosen)"
         return f" (everything after #{self.staying_from - 1})"
 
 

@@ -97,7 +97,7 @@ def keep_excerpts(
         room_tokens: Bound of the block.
         counter: Measures it.
     """
-    states = {file.path: file for file in files}
+    states = {name: file for file in files for name in (*file.old_paths, file.path)}
     filler = _Filler(states, on_disk, room_tokens, counter)
     for pick in picks:
         if pick.is_lasting or pick.piece.entry_id not in staying:
@@ -218,18 +218,16 @@ class _Filler:
                 state = _OLD_OUTPUT if piece.is_outdated else ""
                 yield Excerpt(piece.label, "", a if pick.spans else 0, lines, state)
                 continue
-            now = lines_now(piece, a, b, self._known(piece.path))
-            if self._is_changed_unseen(piece.path):
-                yield Excerpt(piece.label, piece.path, a, lines, _UNSEEN)
+            file = self._states.get(piece.path)
+            path = file.path if file is not None else piece.path
+            now = lines_now(piece, a, b, self._known(path))
+            if file is not None and file.unseen:
+                yield Excerpt(piece.label, path, a, lines, _UNSEEN)
             elif now is not None:
-                yield Excerpt(f"file {piece.path}", piece.path, *now, _NOW)
+                yield Excerpt(f"file {path}", path, *now, _NOW)
             else:
                 state = _OLD if piece.is_outdated else ""
-                yield Excerpt(piece.label, piece.path, a, lines, state)
-
-    def _is_changed_unseen(self, path: str) -> bool:
-        file = self._states.get(path)
-        return file is not None and bool(file.unseen)
+                yield Excerpt(piece.label, path, a, lines, state)
 
     def _known(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
         file = self._states.get(path)

@@ -99,12 +99,12 @@ def read_pieces(
     changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
     kept = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
     listed = [(number, at, piece) for number, (at, piece) in enumerate(kept, start=1)]
-    newest = {piece.label: number for number, _, piece in listed if _is_output(piece)}
+    newest = {piece.label: number for number, _, piece in listed if _is_run(piece)}
 
     def remark(number: int, at: int, piece: Piece) -> str:
         if changed.get(piece.path, -1) > at:
             return _OUTDATED
-        if not _is_output(piece):
+        if not _is_run(piece):
             return piece.remark
         again, text = newest.get(piece.label, 0), "\n".join(piece.lines)
         rerun = f"run again in #{again}" if again > number else ""
@@ -117,9 +117,9 @@ def read_pieces(
     )
 
 
-def _is_output(piece: Piece) -> bool:
-    """Whether `piece` is what a command or a tool gave, not a view of a file."""
-    return piece.kind == "result" and not piece.path
+def _is_run(piece: Piece) -> bool:
+    """Whether `piece` is a command or another call, or what it gave, and not a view of a file."""
+    return piece.kind in ("call", "result") and not piece.path
 
 
 def _names_line(text: str, path: str) -> bool:

@@ -88,7 +88,7 @@ class FileState:
     `runs` are (number of the first line or 0 where unknown, lines); `edits` the new texts of
     edits, newest last; `unseen` the commands that changed it in a way the log does not show;
     `written_at` the entry that answers the call which wrote all of it as it is now, if one did;
-    `is_committed`: git took it as it is.
+    `is_committed`: git took it as it is; `old_paths`: what it was called before it moved.
     """
 
     path: str
@@ -101,6 +101,7 @@ class FileState:
     unseen: list[str] = field(default_factory=list[str])
     written_at: str = ""
     is_committed: bool = False
+    old_paths: list[str] = field(default_factory=list[str])
 
     def write(self, text: str, entry_id: str = "") -> None:
         """The whole file as `text`, by the call that `entry_id` answers."""
@@ -302,7 +303,8 @@ class FileReader:
             return
         changes = shell_changes(command)
         known = set(self._follow_patch(command))
-        known.update(self._move(old, new) for old, new in changes.moved)
+        for old, new in changes.moved:
+            known.update(self._move(old, new))
         for path in changes.removed:
             self._remove(path)
         if written := written_by_command(command):
@@ -332,14 +334,21 @@ class FileReader:
         for known in [name for name in self._files if name == gone or name.startswith(f"{gone}/")]:
             del self._files[known]
 
-    def _move(self, old: str, new: str) -> str:
-        """The file `old` is called `new` from now on; its new path in one form."""
-        state = self._files.pop(normalise_path(old, self._folders), None)
-        path = normalise_path(new, self._folders)
-        if state is not None and path:
-            state.path, state.last, state.is_changed = path, self._clock, True
-            self._files[path] = state
-        return path
+    def _move(self, old: str, new: str) -> list[str]:
+        """The file `old`, or what is known of that folder, is called `new` from now on.
+
+        Returns:
+            The new paths in one form.
+        """
+        before, after = normalise_path(old, self._folders), normalise_path(new, self._folders)
+        inside = [path for path in self._files if path.startswith(f"{before}/")]
+        for path in [path for path in (before, *inside) if path in self._files and after]:
+            state = self._files.pop(path)
+            state.old_paths.append(path)
+            state.path, state.last = f"{after}{path[len(before) :]}", self._clock
+            state.is_changed, state.is_committed = True, False
+            self._files[state.path] = state
+        return [after, *(f"{after}{path[len(before) :]}" for path in inside)]
 
     def _follow_patch(self, text: str) -> list[str]:
         """Apply the patch in `text`; the paths it changed."""
@@ -363,7 +372,7 @@ class FileReader:
                     old = "\n".join(line[1:] for line in lines if line[0] in " -")
                     file.edit(old, "\n".join(line[1:] for line in lines if line[0] in " +"))
             if moved := _MOVED_TO.search(body):
-                return self._move(file.path, moved[1].strip())
+                return self._move(file.path, moved[1].strip())[0]
         return file.path
 
 

@@ -135,6 +135,25 @@ def test_what_was_named_first_has_the_room(talk: Talk, counter: TokenCounter) ->
     assert (none.text, none.left_out) == ("", 1)
 
 
+@pytest.mark.parametrize(
+    ("command", "path"), [("git mv src/a.py b.py", "b.py"), ("mv src lib", "lib/a.py")]
+)
+def test_a_file_that_has_moved_stands_under_its_new_name(
+    command: str, path: str, counter: TokenCounter
+) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("read", {"path": "src/a.py"}, numbered(LINES))
+    talk.tool("bash", {"command": command}, "")
+    (piece,) = pieces_of(talk, counter)
+    found = kept(talk, counter, Pick(piece, ((3, 5),)))
+    assert found.paths == {path}
+    assert f'<excerpt file="{path}" lines="3-5" state="as it is now">' in found.text
+    talk.tool("bash", {"command": f"sed -i s/5/6/ {path}"}, "")
+    text = kept(talk, counter, Pick(piece, ((3, 5),))).text
+    assert "a command has changed the file since" in text
+
+
 def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend it.")
