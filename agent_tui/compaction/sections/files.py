@@ -53,14 +53,17 @@ _CUT_NOTE = re.compile(
 _LAST_LINES = 4
 
 _PATH = r"(?P<path>'[^'\n]+'|\"[^\"\n]+\"|[\w./~@+-]+)"
+_ALONE = r"^\s*(?:cd\s+[^\s&;|]+\s*(?:&&|;|\n)\s*)*"
+"""Before a command that shows a file: with others, its output would be more than that file."""
+
 _SHOWN = re.compile(
-    rf"(?:^|&&|;|\n)\s*(?:cat(?:\s+-n)?|nl(?:\s+-\S+)*|less)\s+{_PATH}"
+    rf"{_ALONE}(?:cat(?:\s+-n)?|nl(?:\s+-\S+)*|less)\s+{_PATH}"
     r"(?:\s*\|\s*sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?|\s*\|\s*head\s+-n?\s*(?P<h>\d+))?\s*$"
 )
 _SED_SHOWN = re.compile(
-    rf"(?:^|&&|;|\n)\s*sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?\s+{_PATH}\s*$"
+    rf"{_ALONE}sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?\s+{_PATH}\s*$"
 )
-_HEAD_SHOWN = re.compile(rf"(?:^|&&|;|\n)\s*head\s+(?:-n\s*|-)(?P<h>\d+)\s+{_PATH}\s*$")
+_HEAD_SHOWN = re.compile(rf"{_ALONE}head\s+(?:-n\s*|-)(?P<h>\d+)\s+{_PATH}\s*$")
 _HEREDOC = re.compile(
     rf"\bcat\s*(?:>\s*{_PATH}\s*<<-?\s*['\"]?(?P<end>\w+)['\"]?"
     rf"|<<-?\s*['\"]?(?P<end2>\w+)['\"]?\s*>\s*(?P<path2>[\w./~@+-]+))[^\n]*\n(?P<body>.*?)\n(?:(?P=end)|(?P=end2))\s*(?:\n|$)",

@@ -76,6 +76,19 @@ def test_a_part_that_was_read_stands_at_its_lines(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "git log -3; cat a.py",
+        "ls && sed -n '11,15p' a.py",
+        "wc -l a.py\nhead -n 3 a.py",
+        "sed -n '1,2p' b.py; cat -n a.py",
+    ],
+)
+def test_an_output_of_several_commands_is_no_view_of_a_file(command: str) -> None:
+    assert files_after(bash(command, WHOLE)) == []
+
+
+@pytest.mark.parametrize(
     "note",
     ["[lines 1-5 of 40; use offset=6 for more]", "<system>truncated</system>", "(35 more lines)"],
 )
