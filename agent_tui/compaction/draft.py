@@ -469,8 +469,11 @@ class _Planner:
         )
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
+        needed = tail.needed(entries)
+        whole = {file.path for file in files or () if file.is_whole and file.path in needed}
         wanted = (*self._lasting, *request.marked, *chosen)
-        if picks := [pick for pick in wanted if pick.piece.entry_id not in self._dropped]:
+        picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
+        if picks := [pick for pick in picks if pick.is_lasting or pick.piece.path not in whole]:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
             self.kept = keep_excerpts(
                 picks,
@@ -490,7 +493,6 @@ class _Planner:
             files = tuple(
                 shown_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
             )
-        needed = tail.needed(self._live.entries[cut:])
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
         )

@@ -107,7 +107,7 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
         raise ToolError(f"{shown} is not a text file.")
     unseen = why_unseen(path, before, context.files)
     places, remarks = _places(file.text, arguments.edits, shown, unseen)
-    if unseen:
+    if unseen and path in context.files.seen:  # else a command has shown it: the text is there
         remarks = (f"({shown} {unseen}; the text around it may not be what you expect.)",)
     raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
     after = file.encoded(raw_text)

@@ -236,6 +236,8 @@ def test_a_line_that_points_to_a_file_is_true_where_a_model_kept_parts_of_it(
             if found := re.match(_STANDS, str(edit.replacement)):
                 pointed += 1
                 assert f"### {found[1]} (" in result.summary
+                if f"### {found[1]} (changed; whole)" in result.summary:
+                    assert f'<excerpt file="{found[1]}"' not in result.summary
     assert pointed
 
 

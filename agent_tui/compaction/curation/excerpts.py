@@ -16,6 +16,9 @@ _LEAST_LINES = 3
 _LEAST_SHARED = 0.5
 """A place that shares fewer lines with what was read is another place."""
 
+_MOST_GROWTH, _MOST_ADDED_LINES = 2, 40
+"""Where more lines stand between those that were read, these are not one place any more."""
+
 _NOW, _OLD = "as it is now", "as it was then; the file has changed since"
 _UNSEEN = "as it was then; a command has changed the file since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
@@ -268,7 +271,7 @@ def lines_now(
             continue
         low = _mapped(a, blocks)
         high = _mapped(b - 1, blocks, is_end=True)
-        if low <= high:
+        if low <= high < low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES:
             return start + low, tuple(lines[low : high + 1])
     return None
 

@@ -60,9 +60,7 @@ _SHOWN = re.compile(
     rf"{_ALONE}(?:cat(?:\s+-n)?|nl(?:\s+-\S+)*|less)\s+{_PATH}"
     r"(?:\s*\|\s*sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?|\s*\|\s*head\s+-n?\s*(?P<h>\d+))?\s*$"
 )
-_SED_SHOWN = re.compile(
-    rf"{_ALONE}sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?\s+{_PATH}\s*$"
-)
+_SED_SHOWN = re.compile(rf"{_ALONE}sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?\s+{_PATH}\s*$")
 _HEAD_SHOWN = re.compile(rf"{_ALONE}head\s+(?:-n\s*|-)(?P<h>\d+)\s+{_PATH}\s*$")
 _HEREDOC = re.compile(
     rf"\bcat\s*(?:>\s*{_PATH}\s*<<-?\s*['\"]?(?P<end>\w+)['\"]?"

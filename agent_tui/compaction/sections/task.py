@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from agent_tui.approved_plan import approved_plan
 from agent_tui.compaction.ledger.shell_files import programs_run
+from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, Event, Said
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
@@ -149,7 +150,9 @@ def task_texts(
         items = _items_shown(event.output, trackers, named, tuple(found))
         if plan:
             found, items = _without_plan(found), (" for ".join((_PLAN, *begun[-1:])),)
-        text = plan or event.output.text.strip()
+        view = file_view(event.output)
+        shown = "\n".join(view.lines) if view is not None else event.output.text
+        text = plan or shown.strip()
         if items and len(text) >= _LEAST_CHARS:
             found = _without(found, items)
             label = _BETWEEN.join(items)

@@ -213,6 +213,8 @@ def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:
         ([*LINES[:3], *LINES[5:]], (3, 8), (3, 6)),
         ([*LINES[:5], "a", "b", *LINES[6:]], (5, 7), (5, 8)),
         (["other"] * 60, (5, 7), None),
+        ([*LINES[:5], *["new"] * 40, *LINES[5:]], (5, 7), (5, 47)),
+        ([*LINES[:5], *["new"] * 400, *LINES[5:]], (4, 7), None),
     ],
 )
 def test_lines_are_found_where_they_are_now(

@@ -13,7 +13,7 @@ from agent_tui.compaction.tiers.outputs import run_action
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
-from tests.compaction.sections.scene import begun, called, ran, run
+from tests.compaction.sections.scene import begun, called, numbered, ran, run
 
 TEXT = "The parser drops the last token of a line.\nExpected: it is kept.\nSeen: it is gone.\n"
 
@@ -128,9 +128,9 @@ def test_tools_that_show_no_single_item_are_passed_over(tool: str, arguments: Js
 )
 def test_a_document_that_the_user_named_is_a_task(path: str, said: str, is_task: bool) -> None:
     talk = begun(said)
-    talk.tool("read", {"path": path}, TEXT)
-    found = [task.item for task in task_texts(read_history(talk.path))]
-    assert found == ([path] if is_task else [])
+    talk.tool("read", {"path": path}, numbered(TEXT.split("\n")))
+    found = [(task.item, task.text) for task in task_texts(read_history(talk.path))]
+    assert found == ([(path, TEXT.strip())] if is_task else [])
 
 
 def test_an_item_that_could_not_be_shown_or_says_nothing_is_no_task() -> None:
