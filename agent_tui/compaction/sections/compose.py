@@ -50,6 +50,9 @@ ERRORS_LEAST_TOKENS = 300
 """In a small context a share holds not even a few sentences; twice the share is the most."""
 
 COMMANDS_SHARE = 0.07
+NOTED_COMMANDS_SHARE = 0.03
+"""Where a model's notes name the commands that matter."""
+
 FILES_SHARE = 0.50
 """At most; the newest messages keep theirs."""
 
@@ -217,7 +220,8 @@ def make_sections(
     errors = _newest_that_fit(record.errors, errors_room, counter)
     tested = record.state.tests if state else {}
     unsaid = [command for command in record.commands if command not in tested]
-    commands = _newest_that_fit(unsaid, int(room_tokens * COMMANDS_SHARE), counter)
+    share = NOTED_COMMANDS_SHARE if has_notes else COMMANDS_SHARE
+    commands = _newest_that_fit(unsaid, int(room_tokens * share), counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)

@@ -88,7 +88,18 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
     return sections.with_files(shown_files(record.files, int(FILES_SHARE * room), counter))
 
 
-def test_notes_of_a_model_take_the_place_of_findings(counter: TokenCounter) -> None:
+def test_notes_of_a_model_take_the_place_of_findings_and_most_commands(
+    counter: TokenCounter,
+) -> None:
+    record = record_of(long_work().path)
+    commands = [
+        blocks(make_sections(record, 4_000, counter, has_notes=has_notes).after_prose)[
+            "commands-run"
+        ].split("\n")
+        for has_notes in (False, True)
+    ]
+    assert commands[0][-len(commands[1]) :] == commands[1]
+    assert len(commands[1]) < len(commands[0]) / 2
     record = record_of(work().path)
     with_notes = make_sections(record, 10_000, counter, has_notes=True)
     assert "<findings>" in make_sections(record, 10_000, counter).after_prose
