@@ -6,7 +6,7 @@ from typing import cast
 
 from argcomplete.shell_integration import shellcode
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.output import write_text
 from agent_tui.installation import COMMAND
 
@@ -25,13 +25,7 @@ this machine as you type."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui completion``."""
-    parser = CommandParser(
-        prog="agent-tui completion",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = subcommand_parser("completion", _DESCRIPTION, _EPILOG)
     parser.add_argument("shell", choices=_SHELLS, help="shell to print the script for")
     return parser
 

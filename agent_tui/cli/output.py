@@ -25,8 +25,8 @@ def write_json(value: JsonValue) -> None:
 
 
 def ask(question: str, *, is_yes_usual: bool) -> bool:
-    """Ask on the terminal; without one the command line itself is the answer: yes."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Ask on the terminal. Where nobody can type, the command itself is the answer: yes."""
+    if not sys.stdin.isatty():
         return True
     print(question, "[Y/n]" if is_yes_usual else "[y/N]", end=" ", file=sys.stderr, flush=True)
     answer = sys.stdin.readline()

@@ -12,7 +12,7 @@ from typing import cast, get_args
 from pydantic import JsonValue
 
 from agent_tui import paths
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
@@ -44,9 +44,7 @@ _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui permissions``."""
-    parser = CommandParser(
-        prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = subcommand_parser("permissions", _DESCRIPTION)
     add = parser.verb_adder()
     _add_check_options(
         add("check", "check a command or a list of calls without running it", _CHECK_EPILOG)
@@ -56,7 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     removing.add_argument("rule", metavar="RULE", help="rule, as permissions list shows it")
     for each in (listing, removing):
         each.add_argument("--cwd", type=Path, metavar="DIR", help="folder of the project")
-    listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    listing.add_json()
     return parser
 
 
@@ -77,7 +75,7 @@ def run_command(argv: Sequence[str]) -> int:
             return _remove(arguments)
 
 
-def _add_check_options(check: argparse.ArgumentParser) -> None:
+def _add_check_options(check: CommandParser) -> None:
     check.add_argument(
         "--mode", choices=_MODES, help="permission mode (default: from the settings)"
     )
@@ -104,7 +102,7 @@ def _add_check_options(check: argparse.ArgumentParser) -> None:
         dest="has_wall",
         help="judge as on a machine without a sandbox",
     )
-    check.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    check.add_json()
     check.add_argument(
         "--stdin", action="store_true", dest="reads_stdin", help="read calls from standard input"
     )

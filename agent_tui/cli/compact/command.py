@@ -12,7 +12,7 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.session.opening import last_model_name
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
@@ -39,17 +39,15 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 
 _DESCRIPTION = """\
-Compact a session into a new session and print its path. The original file does not change.
-Sizes are estimates without the system prompt and the tools."""
-
-_MOST_DIGITS = 12
+Compact a session into a new session and print its path. The original file does
+not change. Sizes are estimates without the system prompt and the tools."""
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
 _FEWER_WORDS = "fewer words"
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui compact``."""
-    parser = CommandParser(prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False)
+    parser = subcommand_parser("compact", _DESCRIPTION)
     add = parser.add_argument
     add("session", metavar="FILE", help="session file, id, start of an id, or name")
     add("--focus", metavar="TEXT", default="", help="what the summary should focus on")
@@ -67,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--window",
-        type=_tokens,
+        type=whole_number("tokens"),
         metavar="TOKENS",
         help="size of the context window (default: that of the session's model)",
     )
@@ -84,7 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
         dest="is_dry_run",
         help="print the summary and write nothing",
     )
-    add("--json", action="store_true", dest="is_json", help="print JSON")
+    parser.add_json()
     add(
         "--from",
         choices=FORMAT_NAMES,
@@ -125,12 +123,6 @@ def _strategy(text: str) -> CompactionStrategy:
         return strategy
     names = ", ".join(STRATEGY_NAMES)
     raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; choose from {names}")
-
-
-def _tokens(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens")
-    return int(text)
 
 
 def _fraction(text: str) -> float:

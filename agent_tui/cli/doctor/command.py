@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.doctor import folders, machine, models, settings
 from agent_tui.cli.doctor.check import Check, Environment, Probe, read_environment, run_probes
 from agent_tui.cli.doctor.report import as_json, as_text, fit_to_show, is_healthy
 from agent_tui.cli.output import write_json, write_text
 
-_DESCRIPTION = (
-    "Check versions, keys, settings, model servers, local models, tools, sandbox and folders, "
-    "and suggest fixes. Keys are never shown or tried. Only servers on this machine and the "
-    "base_url in your settings are contacted. The exit code is 1 if something does not work."
-)
+_DESCRIPTION = """\
+Check versions, keys, settings, model servers, local models, tools, sandbox and
+folders, and suggest fixes. Keys are never shown or tried. Only servers on this
+machine and the base_url in your settings are contacted. The exit code is 1 if
+something does not work."""
 _CheckFunction: TypeAlias = Callable[[Environment], Iterable[Check]]
 _CHECKS: tuple[tuple[str, str, _CheckFunction], ...] = (
     ("versions", "program", machine.check_program),
@@ -47,8 +47,8 @@ _CHECKS: tuple[tuple[str, str, _CheckFunction], ...] = (
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui doctor``."""
-    parser = CommandParser(prog="agent-tui doctor", description=_DESCRIPTION, allow_abbrev=False)
-    parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    parser = subcommand_parser("doctor", _DESCRIPTION)
+    parser.add_json()
     return parser
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from agent_tui.cli.browser import show_page
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.login.keys import keep, kept_keys, typed_key
 from agent_tui.cli.login.openrouter import openrouter_key
 from agent_tui.cli.output import complain, write_text
@@ -38,12 +38,7 @@ NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui login``."""
-    parser = CommandParser(
-        prog="agent-tui login",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = subcommand_parser("login", _DESCRIPTION)
     parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument(
         "--keyring",
