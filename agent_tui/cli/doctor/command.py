@@ -15,7 +15,7 @@ from agent_tui.cli.doctor.report import as_json, as_text, fit_to_show, is_health
 from agent_tui.cli.output import write_json, write_text
 
 _DESCRIPTION = """\
-Check versions, keys, settings, model servers, local models, tools, sandbox and
+Check versions, settings, keys, models, servers, tools, sandbox, hooks and
 folders, and suggest fixes. Keys are never shown or tried. Only servers on this
 machine and the base_url in your settings are contacted. The exit code is 1 if
 something does not work."""
@@ -30,13 +30,11 @@ _CHECKS: tuple[tuple[str, str, _CheckFunction], ...] = (
     ("model", "default", models.check_model),
     ("model", "for summaries", models.check_summary_model),
     ("model", "with --local", models.check_local_model),
+    ("model", "llama.cpp", models.check_server_package),
     ("servers", "on this machine", models.check_servers),
     ("servers", "base_url", models.check_base_urls),
-    ("local models", "llama.cpp", models.check_server_package),
-    ("local models", "library", models.check_library),
     ("tools", "programs", machine.check_tools),
     ("tools", "sandbox", machine.check_sandbox),
-    ("mcp", "servers", settings.check_servers),
     ("hooks", "hooks", settings.check_hooks),
     ("folders", "folders", folders.check_folders),
     ("folders", "sessions", folders.check_sessions),

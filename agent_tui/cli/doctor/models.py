@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
-from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, shown_path
+from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted
 from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback, shown_address
-from agent_tui.local_models.model import OFFERS, size_text
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.local.local_catalog import LOCAL
@@ -213,22 +212,3 @@ def check_server_package(env: Environment) -> Iterator[Check]:
     if answer.returncode < 0:
         why = f"crashes with {signal.Signals(-answer.returncode).name}"
     yield Check("llama.cpp", "bad", f"{package} cannot be imported: {why}", advice)
-
-
-def check_library(env: Environment) -> Iterator[Check]:
-    """Every model that is known, and whether its file is there."""
-    listing = env.library.listing()
-    for problem in listing.problems:
-        yield Check("library", "bad", problem, "If a model is missing, add or pull it again.")
-    if not listing.models:
-        offer = OFFERS[0]
-        advice = f"agent-tui models pull {offer.name} ({size_text(offer.download_bytes)})"
-        yield Check("library", "info", "no models yet", f"To download one: {advice}")
-    for model in listing.models:
-        path = shown_path(model.path, env)
-        if model.is_there:
-            window = f", window {model.trained_window:,} tokens" if model.trained_window else ""
-            yield Check(model.name, "ok", f"{size_text(model.size_bytes)}{window}, {path}")
-        else:
-            advice = f"Restore it, pull it again, or run agent-tui models remove {model.name}"
-            yield Check(model.name, "warning", f"{path} is gone", advice)

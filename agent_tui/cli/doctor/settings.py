@@ -1,17 +1,15 @@
-"""What the user has set: the settings, the keys, the MCP servers, the hooks."""
+"""What the user has set: the settings, the keys, the hooks."""
 
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, shown_path
 from agent_tui.cli.folders import kept_trust
 from agent_tui.cli.settings import is_unusable_address, user_config_path
-from agent_tui.cli.tool_services import hook_sources, server_files
+from agent_tui.cli.tool_services import hook_sources
 from agent_tui.config import SettingProblem, setting_variables
-from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.accounts.table import ACCOUNTS
@@ -143,27 +141,6 @@ def _named_check(env: Environment, setting: str, variable: str, base_url: str) -
         f"{variable} is not set",
         f"export {variable}=... before you start agent-tui, or remove {setting} from config.toml.",
     )
-
-
-def check_servers(env: Environment) -> Iterator[Check]:
-    """Whether each MCP server could be started; ``/mcp`` shows whether it was."""
-    if env.cwd is None:
-        return
-    found = server_files(env.loaded.settings, kept_trust()).find(env.cwd)
-    for problem in found.problems:
-        yield Check("ignored", "warning", problem, _FIX)
-    for one in found.servers:
-        spec = one.spec
-        if not (spec.is_enabled and one.is_allowed):
-            yield Check(spec.name, "info", f"off, or not approved yet: {spec.command_line}")
-        elif spec.url and find_spec("mcp") is None:
-            why = f"{spec.url} requires the package mcp"
-            yield Check(spec.name, "warning", why, install_command("mcp"))
-        elif spec.argv and _is_missing(env, spec.argv[0]):
-            advice = "Install it, or write its full path."
-            yield Check(spec.name, "warning", f"{spec.argv[0]} not found on PATH", advice)
-        else:
-            yield Check(spec.name, "ok", printable_line(spec.command_line, _MAX_SHOWN_CHARS))
 
 
 def check_hooks(env: Environment) -> Iterator[Check]:

@@ -20,7 +20,6 @@ SECTIONS = [
     "keys",
     "model",
     "servers",
-    "local models",
     "tools",
     "folders",
     "working folder",

@@ -6,51 +6,10 @@ import pytest
 
 from agent_tui.cli.doctor import models
 from agent_tui.installation import install_command
-from agent_tui.local_models.library import LibraryListing, ModelLibrary
-from agent_tui.local_models.model import LocalModel
 
 
 def not_installed(name: str) -> NoReturn:
     raise PackageNotFoundError(name)
-
-
-@pytest.fixture
-def one_model(home, monkeypatch):
-    """A library with one pulled model of ten bytes."""
-    file = home / "data" / "models" / "files" / "smollm2.gguf"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"GGUF567890")
-    model = LocalModel("smollm2", file, 10, trained_window=8_192, is_ours=True)
-    monkeypatch.setattr(ModelLibrary, "listing", lambda self: LibraryListing((model,), ()))
-    return file
-
-
-def test_without_models_the_way_to_one_is_told_with_its_size(environment, find):
-    check = find(models.check_library(environment()))["library"]
-    assert check.state == "info"
-    assert "agent-tui models pull smollm2 (92.9 MB)" in check.advice
-
-
-def test_a_model_is_told_with_size_and_window(environment, find, one_model):
-    check = find(models.check_library(environment()))["smollm2"]
-    assert check.state == "ok"
-    assert check.found == "10 bytes, window 8,192 tokens, ~/data/models/files/smollm2.gguf"
-
-
-def test_a_model_whose_file_is_gone_says_how_to_get_it_back(environment, find, one_model):
-    one_model.unlink()
-    check = find(models.check_library(environment()))["smollm2"]
-    assert (check.state, check.found) == ("warning", "~/data/models/files/smollm2.gguf is gone")
-    assert "pull it again" in check.advice
-
-
-def test_a_damaged_description_is_bad_and_says_how_to_be_rid_of_it(environment, home):
-    root = home / "data" / "models"
-    root.mkdir(parents=True)
-    (root / "odd.json").write_text("{")
-    problem = next(iter(models.check_library(environment())))
-    assert problem.state == "bad"
-    assert "odd.json" in problem.found
 
 
 def test_without_the_extra_the_way_to_it_is_told(environment, find, monkeypatch):
@@ -96,8 +55,3 @@ def test_a_module_of_the_project_is_not_taken_for_the_wheel(environment, find, h
     monkeypatch.setattr(models, "version", lambda name: "1.2")
     check = find(models.check_server_package(environment()))["llama.cpp"]
     assert "the project ran" not in str(check)
-
-
-def test_nothing_is_made_by_looking(environment, home):
-    list(models.check_library(environment()))
-    assert not (home / "data").exists()
