@@ -206,16 +206,13 @@ def _given_rules(arguments: argparse.Namespace) -> Iterator[Rule]:
 
 def _calls_from(text: bytes) -> list[JsonValue]:
     try:
-        calls = cast(JsonValue, json.loads(text))
+        calls, why = cast(JsonValue, json.loads(text)), "a list of calls"
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"Standard input is not JSON: {error}.", 'Give it [{"tool": ..., "arguments": {...}}].'
-        ) from error
-    if not isinstance(calls, list):
-        raise UsageError(
-            "Standard input is not a list of calls.", 'Give it [{"tool": ..., "arguments": {...}}].'
-        )
-    return calls
+        calls, why = None, f"JSON: {error}"
+    if isinstance(calls, list):
+        return calls
+    hint = 'Give it [{"tool": ..., "arguments": {...}}].'
+    raise UsageError(f"Standard input is not {why}.", hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,6 @@ from typing import cast
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole_number
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import ask, write_json, write_text
-from agent_tui.cli.sessions.listing import (
-    LIST_JSON,
-    print_foreign_sessions,
-    print_search,
-    print_sessions,
-)
-from agent_tui.cli.sessions.show import SHOW_JSON, print_session
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
@@ -31,6 +24,22 @@ from agent_tui.sessions.store import SessionStore
 _DESCRIPTION = """\
 List, show, export, rename and delete sessions, and import those of other
 agents."""
+_LIST_JSON = """\
+With --json, a list, newest first:
+  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
+    "model", "parentSession", "sizeBytes", "contextTokens"}]
+With --search, the best match is first. Each session also has the number of
+matching entries and one of them:
+  "matches", "snippet"
+With --from:
+  [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
+"modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
+null if there is no parent. "contextTokens" is 0 if it is unknown."""
+_SHOW_JSON = """\
+With --json:
+  {"path", "header", "entries", "warnings"}
+"header" and "entries" are the lines of the file, with every branch.
+"warnings" lists problems with their lines."""
 _EXPORT_NOTE = """\
 What looks like a key, a token or a password is removed, except from the
 session format (jsonl), which is exact."""
@@ -60,8 +69,8 @@ def build_parser() -> argparse.ArgumentParser:
         add_session_dir(made)
         return made
 
-    listing = add("list", _list, "list the sessions in this folder, newest first", LIST_JSON)
-    show = add("show", _show, "show the entries of a session and problems in its file", SHOW_JSON)
+    listing = add("list", _list, "list the sessions in this folder, newest first", _LIST_JSON)
+    show = add("show", _show, "show the entries of a session and problems in its file", _SHOW_JSON)
     export = add("export", _export, "print or save a session as a document", _EXPORT_NOTE)
     importing = add("import", _import, "import another agent's session as a new one", _IMPORT_JSON)
     rename = add("rename", _rename, "rename a session")
@@ -142,18 +151,22 @@ def _add_import(importing: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
+    from agent_tui.cli.sessions import listing
+
     cwd = None if arguments.is_all else present_folder()
     agent = cast("str | None", arguments.agent)
     if agent is not None:
-        print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
+        listing.print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
     elif arguments.search is not None:
-        print_search(store, arguments.search, cwd, is_json=arguments.is_json)
+        listing.print_search(store, arguments.search, cwd, is_json=arguments.is_json)
     else:
-        print_sessions(store, cwd, is_json=arguments.is_json)
+        listing.print_sessions(store, cwd, is_json=arguments.is_json)
     return 0
 
 
 def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
+    from agent_tui.cli.sessions.show import print_session
+
     with store.open(arguments.session, present_folder(), read_only=True) as log:
         print_session(log, is_json=arguments.is_json)
     return 0

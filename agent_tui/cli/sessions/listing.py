@@ -23,18 +23,6 @@ _WIDTH = 120
 _LEAST_TITLE = 20
 _INDENT = " " * 10
 
-LIST_JSON = """\
-With --json, a list, newest first:
-  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
-    "model", "parentSession", "sizeBytes", "contextTokens"}]
-With --search, the best match is first. Each session also has the number of
-matching entries and one of them:
-  "matches", "snippet"
-With --from:
-  [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
-"modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
-null if there is no parent. "contextTokens" is 0 if it is unknown."""
-
 
 def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
     """Print the sessions of `cwd`, or of every folder, each below the one it goes on from."""

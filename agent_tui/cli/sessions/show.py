@@ -34,12 +34,6 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
 from agent_tui.sessions.replay.turn_facts import turn_facts_in
 
-SHOW_JSON = """\
-With --json:
-  {"path", "header", "entries", "warnings"}
-"header" and "entries" are the lines of the file, with every branch.
-"warnings" lists problems with their lines."""
-
 _LINE_CHARS = 100
 _READ_CHARS = 400
 """Read of a text: the signs of Markdown are not among those that a line shows."""
