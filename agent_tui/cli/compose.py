@@ -30,7 +30,6 @@ from agent_tui.cli.settings import (
 from agent_tui.cli.tool_services import (
     command_sandbox,
     conversation_hooks,
-    sandbox_news,
     tool_servers,
     unseen_by_commands,
     was_killed_in,
@@ -289,7 +288,6 @@ def compose(
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),
-                    "" if arguments.is_demo else sandbox_news(loaded),
                     *unread_keys,
                     *instructions_not_obeyed(added, trust),
                 ),

@@ -27,7 +27,6 @@ _SOURCES: Final[dict[Literal["setting", "server", "table", "guess"], str]] = {
 }
 _ANSWER_WITHIN_S = 2.0
 _MAX_NAMES = 3
-_MAX_NAME_CHARS = 32
 _SERVER_PACKAGE = "xllamacpp"
 _IMPORT_WITHIN_S = 2.5
 
@@ -175,14 +174,10 @@ def _address_check(setting: str, base_url: str, api_key: str) -> Check:
 
 
 def _models(server: RunningServer) -> str:
-    """How many models `server` has, and the first; paths of files by their ends."""
+    """How many models `server` has, and the first."""
     names = [model.id for model in server.models]
-    shown = [
-        name if len(name) <= _MAX_NAME_CHARS else f"...{name[-_MAX_NAME_CHARS + 3 :]}"
-        for name in names[:_MAX_NAMES]
-    ]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"{counted(len(names), 'model')}: {', '.join(shown)}{more}"
+    return f"{counted(len(names), 'model')}: {', '.join(names[:_MAX_NAMES])}{more}"
 
 
 def check_server_package(env: Environment) -> Iterator[Check]:
