@@ -164,7 +164,8 @@ def _address_check(setting: str, base_url: str, api_key: str) -> Check:
         )
         return Check(setting, "warning", f"{shown} lists no models", advice)
     if server is not None:
-        return Check(setting, "warning", f"{shown} {server.problem}", f"Check {setting}.")
+        advice = "Name the variable with its key as api_key_env, or wait until it has loaded."
+        return Check(setting, "warning", f"{shown} {server.problem}", advice)
     command = f" ({started})" if (started := start_command(base_url)) else ""
     advice = (
         f"Start the server{command} and load a model, or change the address in config.toml, "
