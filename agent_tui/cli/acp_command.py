@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.login.login import NAMES
 from agent_tui.cli.login.login import run_command as log_in
 from agent_tui.errors import AgentTuiError
@@ -44,12 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui acp``."""
     from agent_tui.config import PermissionMode
 
-    parser = CommandParser(
-        prog="agent-tui acp",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = subcommand_parser("acp", _DESCRIPTION)
     add = parser.add_argument
     add("-m", "--model", metavar="NAME", help="model to start with")
     add("--base-url", metavar="URL", help="use the OpenAI-compatible server at this URL")

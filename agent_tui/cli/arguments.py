@@ -5,10 +5,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from agent_tui import __version__
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import CommandParser, whole_number
 from agent_tui.cli.subcommands import subcommand_help
 from agent_tui.durations import seconds_of
 
@@ -47,6 +47,7 @@ class Arguments:
     prompt: str
     print_prompt: str | None
     output_format: Literal["text", "json", "stream-json"]
+    input_format: Literal["text", "stream-json"]
     continues: bool
     resume: str | None
     model: str | None
@@ -69,10 +70,14 @@ class Arguments:
     allowed_net: tuple[str, ...] = ()
     fallback_model: str | None = None
     json_schema: str | None = None
-    reads_messages: bool = False
     max_time_s: float | None = None
     fails_on_refusal: bool = False
     sandbox: "SandboxMode | None" = None
+
+    @property
+    def reads_messages(self) -> bool:
+        """Whether standard input holds messages, each a turn."""
+        return self.input_format == "stream-json"
 
     @property
     def is_headless(self) -> bool:
@@ -91,56 +96,22 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
         parser.error("--local cannot be combined with -m, --base-url or --demo")
-    reads_messages = values.input_format == "stream-json"
-    if reads_messages and (values.print_prompt is None or values.output_format != "stream-json"):
+    is_stream = values.output_format == "stream-json" and values.print_prompt is not None
+    if values.input_format == "stream-json" and not is_stream:
         parser.error("--input-format stream-json requires -p and --output-format stream-json")
     if values.json_schema is not None and values.print_prompt is None:
         parser.error("--json-schema requires -p")
     if values.print_prompt is None and (values.max_time_s or values.fails_on_refusal):
         option = "--max-time" if values.max_time_s else "--fail-on-refusal"
         parser.error(f"{option} requires -p")
-    return Arguments(
-        prompt=" ".join(cast("list[str]", values.prompt)),
-        print_prompt=values.print_prompt,
-        output_format=values.output_format,
-        continues=values.continues,
-        resume=values.resume,
-        model=values.model,
-        base_url=values.base_url,
-        api_key_env=values.api_key_env,
-        thinking=values.thinking,
-        permission_mode=values.permission_mode,
-        cwd=values.cwd,
-        session_dir=values.session_dir,
-        is_demo=values.is_demo,
-        is_local=values.is_local,
-        keeps_session=not values.no_session,
-        trusts_folder=values.trusts_folder,
-        is_plain=values.is_plain,
-        added_folders=tuple(values.added_folders),
-        max_turns=values.max_turns,
-        max_cost_usd=values.max_cost_usd,
-        allowed=tuple(values.allowed),
-        denied=tuple(values.denied),
-        allowed_net=tuple(values.allowed_net),
-        fallback_model=values.fallback_model,
-        json_schema=values.json_schema,
-        reads_messages=reads_messages,
-        max_time_s=values.max_time_s,
-        fails_on_refusal=values.fails_on_refusal,
-        sandbox=values.sandbox,
-    )
+    values.prompt = " ".join(values.prompt)
+    for name in ("added_folders", "allowed", "denied", "allowed_net"):
+        setattr(values, name, tuple(getattr(values, name)))
+    return Arguments(**vars(values))
 
 
 _RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}
 _RULE_NOTES = {"allow": "; repeatable, and deny rules still win", "deny": "; repeatable"}
-
-
-def _count(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return number
 
 
 def _duration_s(text: str) -> float:
@@ -262,7 +233,9 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="resume a session by id, name or file; without ID, choose from a list",
     )
-    which.add_argument("--no-session", action="store_true", help="do not save the session")
+    which.add_argument(
+        "--no-session", action="store_false", dest="keeps_session", help="do not save the session"
+    )
     where.add_argument("--session-dir", metavar="DIR", help="folder for session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
     where.add_argument(
@@ -314,7 +287,7 @@ def build_parser() -> argparse.ArgumentParser:
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
         "--max-turns",
-        type=_count,
+        type=whole_number("replies"),
         default=0,
         metavar="N",
         help="end a turn after N model replies",

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -13,15 +13,19 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 class CommandParser(argparse.ArgumentParser):
     """An `ArgumentParser` that ends with one line and exit code 2 where it cannot read a line."""
 
+    verbs: Collection[str] = ()
+    """The names of its commands."""
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, what may have been meant, and where all options are shown."""
         self.exit(2, f"{self.prog}: {message}. {self._nearest(message)}See {self.prog} --help.\n")
 
-    def verb_adder(self) -> "Callable[..., argparse.ArgumentParser]":
+    def verb_adder(self) -> "Callable[..., CommandParser]":
         """What adds a verb: its name, what it does in a line, and text below its options."""
         verbs = self.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+        self.verbs = verbs.choices
 
-        def add(name: str, summary: str, more: str = "") -> argparse.ArgumentParser:
+        def add(name: str, summary: str, more: str = "") -> CommandParser:
             return verbs.add_parser(
                 name,
                 help=summary,
@@ -33,8 +37,35 @@ class CommandParser(argparse.ArgumentParser):
 
         return add
 
+    def add_json(self) -> None:
+        """Add ``--json``, as `is_json`."""
+        self.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+
     def _nearest(self, message: str) -> str:
         unknown = _UNKNOWN.search(message)
         options = dict.fromkeys(_OPTION.findall(self.format_help()))
         near = get_close_matches(unknown[1], options, n=1) if unknown else []
         return f"Did you mean {near[0]}? " if near else ""
+
+
+def subcommand_parser(name: str, description: str, epilog: str = "") -> CommandParser:
+    """The parser of ``agent-tui NAME``; both texts keep their line breaks."""
+    return CommandParser(
+        prog=f"agent-tui {name}",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def whole_number(what: str) -> Callable[[str], int]:
+    """The type of an argument that is a whole number above 0; `what` says of what."""
+
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 13 else 0
+        if number < 1:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what}, 1 or more")
+        return number
+
+    return read

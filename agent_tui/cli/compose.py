@@ -31,7 +31,6 @@ from agent_tui.cli.settings import (
 from agent_tui.cli.tool_services import (
     command_sandbox,
     conversation_hooks,
-    sandbox_news,
     tool_servers,
     unseen_by_commands,
     was_killed_in,
@@ -294,7 +293,6 @@ def compose(
                     model_problem,
                     unkept,
                     sandbox.notice(cwd),
-                    "" if arguments.is_demo else sandbox_news(loaded),
                     *unread_keys,
                     *plugins.problems,
                     *instructions_not_obeyed(added, trust),

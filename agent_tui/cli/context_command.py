@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
@@ -25,16 +25,32 @@ from agent_tui.sessions.replay.context_notes import sent_messages
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter
 
-_DESCRIPTION = (
-    "Print the messages that a session would send to the model now, after compaction. "
-    "The system prompt and the tools are not part of a session and are not shown."
-)
+_DESCRIPTION = """\
+Print the messages that a session would send to the model now, after
+compaction. The system prompt and the tools are not part of a session and are
+not shown."""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui context``."""
-    parser = CommandParser(prog="agent-tui context", description=_DESCRIPTION, allow_abbrev=False)
-    _add_arguments(parser)
+    parser = subcommand_parser("context", _DESCRIPTION)
+    parser.add_argument(
+        "session", metavar="FILE_OR_ID", help="session file, id, start of an id, or name"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("openai", "anthropic"),
+        default="openai",
+        help="message format (default: openai)",
+    )
+    parser.add_argument(
+        "--window",
+        type=whole_number("tokens"),
+        metavar="TOKENS",
+        help="size of the context window (default: that of the session's model)",
+    )
+    parser.add_json()
+    add_session_dir(parser)
     return parser
 
 
@@ -72,32 +88,6 @@ def run_command(argv: Sequence[str]) -> int:
     for warning in warnings:
         print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
     return 0
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "session", metavar="FILE_OR_ID", help="session file, id, start of an id, or name"
-    )
-    parser.add_argument(
-        "--format",
-        choices=("openai", "anthropic"),
-        default="openai",
-        help="message format (default: openai)",
-    )
-    parser.add_argument(
-        "--window",
-        type=_positive,
-        metavar="TOKENS",
-        help="size of the context window (default: that of the session's model)",
-    )
-    parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    add_session_dir(parser)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens")
-    return int(text)
 
 
 def _model_of(log: SessionLog, context: Context) -> str:

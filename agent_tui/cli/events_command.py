@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.output import write_json
 from agent_tui.headless.event_schema import event_schema
 from agent_tui.headless.input_lines import input_schema
@@ -16,12 +16,7 @@ stable: later versions add types and fields, but never remove any."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui events``."""
-    parser = CommandParser(
-        prog="agent-tui events",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = subcommand_parser("events", _DESCRIPTION)
     schema = parser.verb_adder()("schema", "print the JSON Schema of one output line")
     schema.add_argument(
         "--input",

@@ -18,6 +18,10 @@ def run(argv: Sequence[str]) -> int:
     _repair_standard_streams()
     ensure_home()
     try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what completes its line
+            from agent_tui.cli.completions import answer_shell
+
+            answer_shell()
         if argv and (subcommand := SUBCOMMANDS.get(argv[0])) is not None:
             return subcommand.load().run_command(argv[1:])
         return _run_agent(argv)

@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from agent_tui.cli.browser import show_page
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.mcp_login import log_in
 from agent_tui.cli.output import complain, write_json, write_text
@@ -39,15 +39,10 @@ examples:
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui mcp``."""
-    parser = CommandParser(
-        prog="agent-tui mcp",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = subcommand_parser("mcp", _DESCRIPTION)
     add = parser.verb_adder()
     listing = add("list", "list the servers for the current folder")
-    listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    listing.add_json()
     adding = add("add", "add a server to config.toml", _ADD)
     adding.add_argument(
         "--env",

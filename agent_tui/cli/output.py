@@ -4,12 +4,14 @@ import json
 import os
 import sys
 import traceback
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_json, strip_control_characters
 from agent_tui.secret_text import mask_secrets
+
+if TYPE_CHECKING:  # pydantic would double the time of a shell's completion
+    from pydantic import JsonValue
 
 
 def write_text(text: str) -> None:
@@ -19,14 +21,14 @@ def write_text(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def write_json(value: JsonValue) -> None:
+def write_json(value: "JsonValue") -> None:
     """Write `value` to standard output as indented JSON."""
     write_text(safe_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
 
 
 def ask(question: str, *, is_yes_usual: bool) -> bool:
-    """Ask on the terminal; without one the command line itself is the answer: yes."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Ask on the terminal. Where nobody can type, the command itself is the answer: yes."""
+    if not sys.stdin.isatty():
         return True
     print(question, "[Y/n]" if is_yes_usual else "[y/N]", end=" ", file=sys.stderr, flush=True)
     answer = sys.stdin.readline()

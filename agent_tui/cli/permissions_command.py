@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
@@ -12,17 +12,18 @@ from typing import cast, get_args
 from pydantic import JsonValue
 
 from agent_tui import paths
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands
-from agent_tui.config import PermissionMode, PermissionSettings, Settings
+from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.project_files import config_files
-from agent_tui.permissions.rules import parse_rule
+from agent_tui.permissions.rule_book import RUN_SOURCE
+from agent_tui.permissions.rules import Decision, Rule, parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.base import FileMemory, Intent, Toolbox, ToolContext
 from agent_tui.tools.mcp.remote_tools import is_remote
@@ -44,9 +45,7 @@ _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui permissions``."""
-    parser = CommandParser(
-        prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
-    )
+    parser = subcommand_parser("permissions", _DESCRIPTION)
     add = parser.verb_adder()
     _add_check_options(
         add("check", "check a command or a list of calls without running it", _CHECK_EPILOG)
@@ -56,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     removing.add_argument("rule", metavar="RULE", help="rule, as permissions list shows it")
     for each in (listing, removing):
         each.add_argument("--cwd", type=Path, metavar="DIR", help="folder of the project")
-    listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    listing.add_json()
     return parser
 
 
@@ -77,21 +76,19 @@ def run_command(argv: Sequence[str]) -> int:
             return _remove(arguments)
 
 
-def _add_check_options(check: argparse.ArgumentParser) -> None:
+def _add_check_options(check: CommandParser) -> None:
     check.add_argument(
         "--mode", choices=_MODES, help="permission mode (default: from the settings)"
     )
-    check.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="RULE",
-        help="add an allow rule, such as 'bash(git status)'",
-    )
-    check.add_argument(
-        "--deny", action="append", default=[], metavar="RULE", help="add a deny rule"
-    )
-    check.add_argument("--ask", action="append", default=[], metavar="RULE", help="add an ask rule")
+    for kind, example in (("allow", ", such as 'bash(git status)'"), ("deny", ""), ("ask", "")):
+        article = "a" if kind == "deny" else "an"
+        check.add_argument(
+            f"--{kind}",
+            action="append",
+            default=[],
+            metavar="RULE",
+            help=f"add {article} {kind} rule{example}",
+        )
     check.add_argument("--cwd", type=Path, metavar="DIR", help="folder to work in")
     check.add_argument(
         "--outside",
@@ -104,7 +101,7 @@ def _add_check_options(check: argparse.ArgumentParser) -> None:
         dest="has_wall",
         help="judge as on a machine without a sandbox",
     )
-    check.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    check.add_json()
     check.add_argument(
         "--stdin", action="store_true", dest="reads_stdin", help="read calls from standard input"
     )
@@ -178,51 +175,44 @@ def _settings(workspace: Path) -> Settings:
 def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
     """The engine as the program would build it here, with the rules of the command line added."""
     settings = _settings(workspace)
-    given = {
-        kind: tuple(cast("list[str]", getattr(arguments, kind, [])))
-        for kind in ("allow", "ask", "deny")
-    }
-    for kind, texts in given.items():
-        for text in texts:
-            _refuse_broken_rule(text, kind)
-    kept = settings.permissions
     permissions = PermissionEngine(
         mode=cast("PermissionMode | None", getattr(arguments, "mode", None))
         or settings.permission_mode,
-        rules=PermissionSettings(
-            allow=(*kept.allow, *given["allow"]),
-            ask=(*kept.ask, *given["ask"]),
-            deny=(*kept.deny, *given["deny"]),
-        ),
+        rules=settings.permissions,
         workspace=workspace,
         project_rules_file=paths.project_dir(workspace) / "permissions.toml",
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
         git_risk=kept_trust().git_risk,
     )
+    permissions.book.add_run_rules(tuple(_given_rules(arguments)))
     for problem in permissions.book.problems:
         complain(problem)
     return permissions
 
 
-def _refuse_broken_rule(text: str, kind: str) -> None:
-    try:
-        parse_rule(text, "deny")
-    except ConfigError as error:
-        raise UsageError(f"--{kind}: {error.message}", error.hint) from error
+def _given_rules(arguments: argparse.Namespace) -> Iterator[Rule]:
+    """The rules of ``--deny``, ``--ask`` and ``--allow``.
+
+    Raises:
+        UsageError: One is no rule.
+    """
+    for kind in get_args(Decision):
+        for text in cast("list[str]", getattr(arguments, kind, [])):
+            try:
+                yield parse_rule(text, kind, RUN_SOURCE)
+            except ConfigError as error:
+                raise UsageError(f"--{kind}: {error.message}", error.hint) from error
 
 
 def _calls_from(text: bytes) -> list[JsonValue]:
     try:
-        calls = cast(JsonValue, json.loads(text))
+        calls, why = cast(JsonValue, json.loads(text)), "a list of calls"
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"Standard input is not JSON: {error}.", 'Give it [{"tool": ..., "arguments": {...}}].'
-        ) from error
-    if not isinstance(calls, list):
-        raise UsageError(
-            "Standard input is not a list of calls.", 'Give it [{"tool": ..., "arguments": {...}}].'
-        )
-    return calls
+        calls, why = None, f"JSON: {error}"
+    if isinstance(calls, list):
+        return calls
+    hint = 'Give it [{"tool": ..., "arguments": {...}}].'
+    raise UsageError(f"Standard input is not {why}.", hint)
 
 
 @dataclass(frozen=True, slots=True)

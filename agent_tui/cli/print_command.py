@@ -165,42 +165,35 @@ async def _until_stopped(
 
     So does the end of the time, and what cannot be stopped in an orderly way is then cancelled.
     """
-    if time_limit is None:
-        return await _until_signal(printing, stop)
+    loop = asyncio.get_running_loop()
+    caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in caught:
+        loop.add_signal_handler(number, stop)
     stopping = asyncio.create_task(_stop_in_time(stop, time_limit, ends_at))
     try:
-        async with asyncio.timeout_at(ends_at + _STOP_WITHIN_S):
-            return await _until_signal(printing, stop)
+        async with asyncio.timeout_at(ends_at + _STOP_WITHIN_S if time_limit else None):
+            return await printing
     except TimeoutError:
-        if not time_limit.is_over:
+        if time_limit is None or not time_limit.is_over:
             raise
         complain(time_limit.words)
         return ExitCode.TIMEOUT
     finally:
         stopping.cancel()
+        for number in caught:
+            loop.remove_signal_handler(number)
 
 
-async def _stop_in_time(stop: Callable[[], None], time_limit: TimeLimit, ends_at: float) -> None:
+async def _stop_in_time(
+    stop: Callable[[], None], time_limit: TimeLimit | None, ends_at: float
+) -> None:
+    if time_limit is None:
+        return
     await asyncio.sleep(ends_at - asyncio.get_running_loop().time())
     time_limit.is_over = True
     while True:  # what had not begun yet is stopped when it has
         stop()
         await asyncio.sleep(_STOP_AGAIN_S)
-
-
-async def _until_signal(
-    printing: Coroutine[None, None, ExitCode], stop: Callable[[], None]
-) -> ExitCode:
-    """Wait for `printing`; a signal that would end us stops it so that what came is kept."""
-    loop = asyncio.get_running_loop()
-    caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    for number in caught:
-        loop.add_signal_handler(number, stop)
-    try:
-        return await printing
-    finally:
-        for number in caught:
-            loop.remove_signal_handler(number)
 
 
 def _joined(*parts: str) -> str:

@@ -61,7 +61,7 @@ _ROWS = (
     Subcommand("login", "sign in to an account or store a provider's key", "login.login"),
     Subcommand("logout", "sign out of an account or delete a stored key", "login.logout"),
     Subcommand("acp", "run as an agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
-    Subcommand("completion", "print the completion script for your shell", "completion.command"),
+    Subcommand("completion", "print the completion script for your shell", "completion_command"),
     Subcommand("events", "print the JSON Schema of stream-json", "events_command"),
     Subcommand("doctor", "check the setup and suggest fixes", "doctor.command"),
 )

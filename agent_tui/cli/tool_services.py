@@ -9,7 +9,7 @@ from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.mcp.server_files import ServerFiles
 from agent_tui.cli.settings import session_root, user_config_path
-from agent_tui.config import LoadedSettings, Settings
+from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.tools.mcp.hub import McpHub
@@ -59,20 +59,6 @@ def command_sandbox(
     gate = NetworkGate(may_be_private=settings.fetch_private)
     parts = WallParts(watch=watch, gate=gate, gate_program=Path(gate_process.__file__))
     return Sandbox(settings.sandbox, around, parts, most_processes=settings.max_processes)
-
-
-def sandbox_news(loaded: LoadedSettings) -> str:
-    """What people with settings of before the sandbox are told, once: what these mean with it."""
-    settings = loaded.settings
-    is_chosen = any(origin.layer == "own file" for origin in loaded.origins_of(("sandbox",)))
-    if settings.sandbox == "off" and is_chosen:
-        news = 'sandbox = "off" in your settings keeps commands out of the sandbox.'
-    elif any(rule.startswith("bash") for rule in settings.permissions.allow):
-        news = "Commands now run in a sandbox. Your allow rules decide what may run outside it."
-    else:
-        return ""
-    is_new = paths.is_first_time("told-of-sandbox")
-    return f"{news} The docs have a page on it: The sandbox." if is_new else ""
 
 
 def was_killed_in(cwd: Path) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.errors import ConfigError
@@ -21,12 +21,7 @@ folder, or to the current folder if there is none."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui trust``."""
-    parser = CommandParser(
-        prog="agent-tui trust",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = subcommand_parser("trust", _DESCRIPTION)
     add = parser.verb_adder()
     listing = add("list", "list your trust decisions")
     adding = add("add", "trust a folder")
@@ -34,7 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     for each in (adding, removing):
         each.add_argument("folder", nargs="?", type=Path, metavar="PATH", help="folder")
     for each in (listing, adding, removing):
-        each.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+        each.add_json()
     return parser
 
 

@@ -102,7 +102,8 @@ def test_show_prints_one_line_for_each_entry_and_no_control_characters(
 ) -> None:
     text = printed(capsys, "show", "1111")
     assert "Here !" in text
-    assert "assistant: Reading. [read] [read]" in text
+    assert "assistant: Reading." in text
+    assert "  read: " in text
     assert "\x1b" not in text
     assert "\u2028" not in text
 

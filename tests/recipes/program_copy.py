@@ -114,6 +114,20 @@ class ProgramCopy:
             check=False,
         )
 
+    def completions(self, line: str) -> list[str]:
+        """What a shell offers at Tab after `line`: each word, a tab and what it means."""
+        answer = self.work / "answer"
+        self.run(
+            _ARGCOMPLETE="1",
+            _ARGCOMPLETE_STDOUT_FILENAME=str(answer),
+            _ARGCOMPLETE_IFS="\n",
+            _ARGCOMPLETE_DFS="\t",
+            _ARGCOMPLETE_SUPPRESS_SPACE="1",
+            COMP_LINE=line,
+            COMP_POINT=str(len(line)),
+        )
+        return answer.read_text("utf-8").splitlines()
+
     def type_errors(self, importing: str) -> set[str]:
         """The files in which pyright finds an error, of those that import `importing`."""
         files = self._root.rglob("*.py")

@@ -42,8 +42,8 @@ def test_it_is_shown_set_refused_and_overruled_in_the_shell(copy):
 
 @pytest.mark.thorough
 def test_a_shell_completes_its_name_and_doctor_knows_its_variable(copy):
-    offered = copy.run("completion", "--list", "setting", "--", "config", "set").stdout
-    assert "lines_kept\tLines that are kept of a page" in offered.splitlines()
+    offered = copy.completions("agent-tui config set lin")
+    assert offered == ["lines_kept\tLines that are kept of a page"]
     report = json.loads(copy.run("doctor", "--json", AGENT_TUI_LINES_KEPT="20").stdout)
     found = {check["name"]: check for check in report["checks"] if check["section"] == "settings"}
     assert "AGENT_TUI_LINES_KEPT" in found["environment"]["found"]

@@ -1,7 +1,5 @@
 """New subcommand: a module with ``build_parser`` and ``run_command``, and a row in the table."""
 
-import subprocess
-
 import pytest
 
 from tests.recipes.program_copy import ProgramCopy
@@ -29,12 +27,6 @@ def run_command(argv: Sequence[str]) -> int:
     return 0
 '''
 ROW = '    Subcommand("greet", "greet somebody", "greet_command"),\n'
-COMPLETED = """
-compopt() { :; }
-COMP_WORDS=(agent-tui %s) COMP_CWORD=%d
-_agent_tui
-echo "${COMPREPLY[*]}"
-"""
 
 
 @pytest.fixture
@@ -56,18 +48,12 @@ def test_it_runs_and_the_help_names_it(copy):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("words", "offered"),
-    [(["gre"], "greet"), (["greet", "--l"], "--loudly"), (["greet", ""], "Ada Grace")],
+    ("line", "offered"),
+    [
+        ("agent-tui gre", ["greet\tgreet somebody"]),
+        ("agent-tui greet --l", ["--loudly\tin capitals"]),
+        ("agent-tui greet ", ["Ada\twhom", "Grace\twhom"]),
+    ],
 )
-def test_a_shell_completes_it(copy, words, offered):
-    script = copy.run("completion", "bash").stdout
-    typed = " ".join(word or "''" for word in words)
-    done = subprocess.run(
-        ["bash", "-c", script + COMPLETED % (typed, len(words))],
-        capture_output=True,
-        text=True,
-        env=copy.environ,
-        cwd=copy.work,
-        check=True,
-    )
-    assert done.stdout.strip() == offered
+def test_a_shell_completes_it(copy, line, offered):
+    assert copy.completions(line) == offered

@@ -4,52 +4,65 @@ import argparse
 import asyncio
 import os
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.session.opening import last_model_name
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser, whole_number
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
-from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
-from agent_tui.cli.compact.session_file import open_input
-from agent_tui.cli.folders import present_folder
+from agent_tui.cli.folders import kept_trust, present_folder
+from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.output import complain, write_json, write_text
-from agent_tui.cli.settings import add_session_dir, read_settings, session_root
+from agent_tui.cli.settings import (
+    add_session_dir,
+    read_settings,
+    session_root,
+    trusted_config_files,
+    usable_settings,
+    user_config_path,
+)
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
 from agent_tui.config import (
     STRATEGY_NAMES,
-    CompactionSettings,
     CompactionStrategy,
     Settings,
+    load_settings,
     strategy_named,
 )
-from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.catalog import UNKNOWN_WINDOW
+from agent_tui.errors import SessionError
+from agent_tui.providers.access import NO_MODEL, first_model, open_models
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
+from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.importers.formats import FORMAT_NAMES
+from agent_tui.sessions.format.parse import ParsedSession
+from agent_tui.sessions.importers.builder import ForeignSession
+from agent_tui.sessions.importers.formats import FORMAT_NAMES, detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 
 _DESCRIPTION = """\
-Compact a session into a new session and print its path. The original file does not change.
-Sizes are estimates without the system prompt and the tools."""
-
-_MOST_DIGITS = 12
+Compact a session into a new session and print its path. The original file does
+not change. Sizes are estimates without the system prompt and the tools."""
+_BY_CODE = "none"
+"""The name that stands for no model at all: offline, at once."""
+_NO_MODEL_NOTICE = "No model chosen and no key found. The summary is written without a model."
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
 _FEWER_WORDS = "fewer words"
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui compact``."""
-    parser = CommandParser(prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False)
+    parser = subcommand_parser("compact", _DESCRIPTION)
     add = parser.add_argument
     add("session", metavar="FILE", help="session file, id, start of an id, or name")
     add("--focus", metavar="TEXT", default="", help="what the summary should focus on")
@@ -62,12 +75,12 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--model",
         metavar="NAME",
-        help=f"model that writes the summary, or {BY_CODE} to use no model "
+        help=f"model that writes the summary, or {_BY_CODE} to use no model "
         "(default: from the settings)",
     )
     add(
         "--window",
-        type=_tokens,
+        type=whole_number("tokens"),
         metavar="TOKENS",
         help="size of the context window (default: that of the session's model)",
     )
@@ -84,7 +97,7 @@ def build_parser() -> argparse.ArgumentParser:
         dest="is_dry_run",
         help="print the summary and write nothing",
     )
-    add("--json", action="store_true", dest="is_json", help="print JSON")
+    parser.add_json()
     add(
         "--from",
         choices=FORMAT_NAMES,
@@ -107,7 +120,7 @@ def run_command(argv: Sequence[str]) -> int:
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings), settings.durability)
     written_by = cast("str | None", arguments.written_by)
-    log = open_input(cast(str, arguments.session), written_by, store, present_folder())
+    log = _open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
         complain(f"warning: {warning}")
     report = asyncio.run(_compact(arguments, settings, store, log))
@@ -127,12 +140,6 @@ def _strategy(text: str) -> CompactionStrategy:
     raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; choose from {names}")
 
 
-def _tokens(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens")
-    return int(text)
-
-
 def _fraction(text: str) -> float:
     try:
         fraction = float(text)
@@ -147,45 +154,31 @@ async def _compact(
     arguments: argparse.Namespace, settings: Settings, store: SessionStore, log: SessionLog
 ) -> CompactionReport:
     wanted = cast("str | None", arguments.model)
-    compaction = settings.compaction
-    if wanted not in (None, BY_CODE):
-        compaction = compaction.model_copy(update={"model": wanted})
-    async with summary_models(wanted, settings, cast("str | None", arguments.session_dir)) as who:
+    async with _summary_models(wanted, settings, cast("str | None", arguments.session_dir)) as who:
         for notice in who.notices:
             complain(notice)
         used = last_model_name(log)
         info = who.catalog.info(ModelRef(used) if used else who.default)
-        started_s = time.monotonic()
-        report = await _compact_file(arguments, compaction, who, info, store, log)
-        return replace(report, seconds=round(time.monotonic() - started_s, 3))
-
-
-async def _compact_file(
-    arguments: argparse.Namespace,
-    settings: CompactionSettings,
-    who: SummaryModels,
-    info: ModelInfo,
-    store: SessionStore,
-    log: SessionLog,
-) -> CompactionReport:
-    counter = TokenCounter()
-    window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
-    share = cast("float | None", arguments.target)
-    reserve = output_reserve_tokens(window, info.max_output)
-    settings = settings.model_copy(update={"target": share or settings.target})
-    target = context_limits(window, reserve, settings).target
-    log_of_decisions = context_debug_log(os.environ, paths.log_file())
-    planner = CompactionPlanner(who.client, counter, who.catalog, on_decisions=log_of_decisions)
-    job = FileCompaction(planner, counter, settings, window=window, target_tokens=max(target, 1))
-    return await job.run(
-        log,
-        strategy=cast("CompactionStrategy | None", arguments.strategy) or settings.strategy,
-        model=who.default,
-        focus=cast(str, arguments.focus),
-        cwd=Path(log.header.cwd) if log.header.cwd else present_folder(),
-        store=None if arguments.is_dry_run else store,
-        on_progress=_PhaseLines(),
-    )
+        window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
+        compaction = settings.compaction
+        given = {"target": arguments.target, "model": None if wanted == _BY_CODE else wanted}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        compaction = compaction.model_copy(update=chosen)
+        reserve = output_reserve_tokens(window, info.max_output)
+        target = max(context_limits(window, reserve, compaction).target, 1)
+        counter = TokenCounter()
+        on_decisions = context_debug_log(os.environ, paths.log_file())
+        planner = CompactionPlanner(who.client, counter, who.catalog, on_decisions=on_decisions)
+        job = FileCompaction(planner, counter, compaction, window=window, target_tokens=target)
+        return await job.run(
+            log,
+            strategy=cast("CompactionStrategy | None", arguments.strategy) or compaction.strategy,
+            model=who.default,
+            focus=cast(str, arguments.focus),
+            cwd=Path(log.header.cwd) if log.header.cwd else present_folder(),
+            store=None if arguments.is_dry_run else store,
+            on_progress=_PhaseLines(),
+        )
 
 
 class _PhaseLines:
@@ -220,3 +213,102 @@ def _print_report(report: CompactionReport) -> None:
         write_text(strip_control_characters(report.carryover.summary) + "\n")
     else:
         write_text(f"{report.path}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _SummaryModels:
+    """Who can summarise. Without a `client` it is done by code.
+
+    `default` is asked when no setting names another and its provider has no cheap model.
+    `notices` are for the person, one line each.
+    """
+
+    client: ModelClient | None
+    catalog: ModelCatalog
+    default: ModelRef
+    notices: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def _summary_models(
+    wanted: str | None, settings: Settings, session_dir: str | None
+) -> AsyncGenerator[_SummaryModels]:
+    """Who can summarise, for as long as it is needed.
+
+    Args:
+        wanted: A model, `_BY_CODE`, or None for what the settings say.
+        settings: Of file and environment.
+        session_dir: ``--session-dir``.
+
+    Raises:
+        UsageError: `wanted` names no model.
+    """
+    if wanted == _BY_CODE:
+        yield _SummaryModels(None, ModelCatalog(settings, os.environ), NO_MODEL)
+        return
+    flags = {"model": wanted, "session_dir": session_dir}
+    project_files = trusted_config_files(present_folder(), kept_trust())
+    loaded = load_settings(user_config_path(), os.environ, flags, project_files)
+    unread_keys = use_kept_keys().problems
+    models = open_models(usable_settings(loaded), os.environ)
+    default, problem = first_model(models.catalog, is_named=wanted is not None)
+    notices = [one.notice for one in loaded.problems]
+    notices += [*unread_keys, *filter(None, [problem])]
+    try:
+        if default != NO_MODEL:
+            await models.catalog.learn(default)
+        if default != NO_MODEL or settings.compaction.model:
+            yield _SummaryModels(
+                ModelClient(models.provider), models.catalog, default, tuple(notices)
+            )
+        else:
+            notices.append(_NO_MODEL_NOTICE)
+            yield _SummaryModels(None, models.catalog, default, tuple(notices))
+    finally:
+        await models.provider.aclose()
+
+
+def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path) -> SessionLog:
+    """The session `ref` means, read-only: it may be open elsewhere, and is not written to.
+
+    Args:
+        ref: A file, from `cwd`; or id, start of an id or name of one of our sessions.
+        written_by: The program that wrote the file; None finds out.
+        store: Our sessions.
+        cwd: Where the person is.
+
+    Raises:
+        SessionError: There is none, it cannot be read, or it is of no known format.
+    """
+    path = _named_path(ref, cwd)
+    if path is None:
+        return store.open(ref, cwd, read_only=True)
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "not a file"
+        raise SessionError(f"{path} is {what}.", "Name a session file or the id of a session.")
+    found = written_by or detect_format(path)
+    if found == "pi":
+        return SessionLog.open(path, read_only=True)
+    return _as_log(path, read_foreign(path, found))
+
+
+def _named_path(ref: str, cwd: Path) -> Path | None:
+    """What `ref` names on the disk; None where nothing is there: it may be an id or a name."""
+    try:
+        path = cwd / Path(ref).expanduser()
+    except RuntimeError:  # ~ of nobody known
+        return None
+    return Path(os.path.normpath(path)) if path_exists(path) else None
+
+
+def _as_log(path: Path, session: ForeignSession) -> SessionLog:
+    """A log without a writer, so that a child can name `path` as its parent."""
+    parsed = ParsedSession(
+        header=session.header,
+        entries=session.entries,
+        warnings=session.warnings,
+        has_header=True,
+        ends_clean=True,
+        looks_like_session=True,
+    )
+    return SessionLog(path, session.header, None, parsed, is_read_only=True)

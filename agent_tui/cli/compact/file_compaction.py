@@ -1,6 +1,7 @@
 """One compaction of a session file: the outcome is written as a new session, its child."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class CompactionReport:
         note: One line for the person when something did not go as planned; else empty.
         strategy: What made it.
         statistics: What it did to how many messages; empty for the tiers.
-        seconds: Of the whole command, from the opened file to the end.
+        seconds: From the opened file to the end.
     """
 
     path: Path | None
@@ -71,6 +72,7 @@ class CompactionReport:
         }
 
 
+@dataclass(frozen=True, slots=True)
 class FileCompaction:
     """Compacts one session that lies on the disk, and never changes its file.
 
@@ -82,20 +84,11 @@ class FileCompaction:
         target_tokens: What to come down to.
     """
 
-    def __init__(
-        self,
-        planner: CompactionPlanner,
-        counter: TokenCounter,
-        settings: CompactionSettings,
-        *,
-        window: int,
-        target_tokens: int,
-    ) -> None:
-        self._planner = planner
-        self._counter = counter
-        self._settings = settings
-        self._window = window
-        self._target_tokens = target_tokens
+    planner: CompactionPlanner
+    counter: TokenCounter
+    settings: CompactionSettings
+    window: int
+    target_tokens: int
 
     async def run(
         self,
@@ -123,22 +116,23 @@ class FileCompaction:
             CompactionError: There is nothing to compact; nothing was written.
             SessionError: The child cannot be written.
         """
+        started_s = time.monotonic()
         on_progress("reading the conversation", 0)
         used = await asyncio.to_thread(self._tokens_of, log.path_entries(), log.header.compaction)
         request = CompactionRequest(
             path=log.path_entries(),
             previous=log.header.compaction,
             model=model,
-            window=self._window,
+            window=self.window,
             cwd=cwd,
-            settings=self._settings,
+            settings=self.settings,
             tokens_before=used,
-            target_tokens=self._target_tokens,
+            target_tokens=self.target_tokens,
             focus=focus,
             wants_summary=True,
             is_asked=True,
         )
-        outcome = await self._planner.outcome(request, strategy, on_progress)
+        outcome = await self.planner.outcome(request, strategy, on_progress)
         summary = outcome.summary
         carryover = summary.carryover if summary else log.header.compaction
         entries = outcome.child_entries(request.path, "manual", used)
@@ -156,21 +150,22 @@ class FileCompaction:
             tokens_before=used,
             tokens_after=after,
             freed=tuple(by_tier.get(tier, 0) for tier in _TIERS),
-            target_tokens=self._target_tokens,
+            target_tokens=self.target_tokens,
             carryover=summary.carryover if summary else _known(request),
             is_fallback=summary.is_fallback if summary else False,
             note=outcome.note,
             strategy=outcome.strategy,
             statistics=outcome.statistics,
+            seconds=round(time.monotonic() - started_s, 3),
         )
 
     def _tokens_of(self, path: Sequence[Entry], carryover: Carryover | None) -> int:
         """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
-        role = self._settings.summary_role
+        role = self.settings.summary_role
         context = build_context(path, summary_role=role, carryover=carryover)
-        tokens = self._counter.count_messages(item.message for item in context.messages)
+        tokens = self.counter.count_messages(item.message for item in context.messages)
         if role == "system" and context.summary:
-            tokens += self._counter.count_text(wrap_summary(context.summary))
+            tokens += self.counter.count_text(wrap_summary(context.summary))
         return tokens
 
 

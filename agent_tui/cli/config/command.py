@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.config.show import (
     SHOW_JSON,
     setting_text,
@@ -54,12 +54,10 @@ _EXIT_CODES = "\nExit codes: 0 done, 1 failed or a problem in the settings, 2 us
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui config``."""
-    parser = CommandParser(
-        prog="agent-tui config", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
-    )
+    parser = subcommand_parser("config", _DESCRIPTION, _EXIT_CODES)
     add_verb = parser.verb_adder()
 
-    def add(name: str, summary: str, more: str = "") -> argparse.ArgumentParser:
+    def add(name: str, summary: str, more: str = "") -> CommandParser:
         return add_verb(name, summary, more + _EXIT_CODES)
 
     add("path", "print the paths of your settings file and the project's", _PATH_NOTE)
@@ -67,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     show.add_argument(
         "key", nargs="?", default="", metavar="KEY", help="setting or section to show"
     )
-    show.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    show.add_json()
     add("edit", "edit your settings in $VISUAL or $EDITOR, then check them")
     setting = add("set", "set a value in your settings", _SET_NOTE)
     setting.add_argument("key", metavar="KEY", help="setting, such as theme or compaction.auto")

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 from types import MappingProxyType
@@ -15,15 +15,11 @@ from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets, mask_values
 from agent_tui.text import repair_text
 
-_MARKS: Final[Mapping[State, str]] = MappingProxyType(
-    {"ok": "✓", "info": "·", "warning": "!", "bad": "✗"}
+_MARKS: Final[Mapping[State, tuple[str, int]]] = MappingProxyType(
+    {"ok": ("✓", 32), "info": ("·", 2), "warning": ("!", 33), "bad": ("✗", 31)}
 )
-_WORDS: Final[Mapping[State, str]] = MappingProxyType(
-    {"ok": "ok", "info": "-", "warning": "warn", "bad": "BAD"}
-)
-_COLOURS: Final[Mapping[State, int]] = MappingProxyType(
-    {"ok": 32, "info": 2, "warning": 33, "bad": 31}
-)
+"""The mark of each state and its colour."""
+_INDENT = " " * 4
 _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@]*@")
 _MIN_COLUMNS, _MAX_COLUMNS = 40, 100
 _USUAL_COLUMNS = 80
@@ -63,15 +59,12 @@ def as_json(checks: Sequence[Check]) -> JsonObject:
     }
 
 
-def as_text(
-    checks: Sequence[Check], *, columns: int = 0, is_utf8: bool = True, is_coloured: bool = False
-) -> str:
+def as_text(checks: Sequence[Check], *, columns: int = 0, is_coloured: bool = False) -> str:
     """The report for a person.
 
     Args:
         checks: Those of one section together.
         columns: Width of the terminal; 0 where unknown.
-        is_utf8: Marks instead of words.
         is_coloured: Marks in colours.
     """
     width = min(columns, _MAX_COLUMNS) if columns >= _MIN_COLUMNS else _USUAL_COLUMNS
@@ -81,30 +74,20 @@ def as_text(
         listed = list(members)
         name_width = min(max(len(check.name) for check in listed), _MAX_NAME_CHARS)
         for check in listed:
-            mark = _mark(check.state, is_utf8=is_utf8, is_coloured=is_coloured)
-            lines += _check_lines(check, mark, 1 if is_utf8 else 4, name_width, width)
+            mark, colour = _MARKS[check.state]
+            mark = f"\x1b[{colour}m{mark}\x1b[0m" if is_coloured else mark
+            lines += _check_lines(check, mark, name_width, width - len(_INDENT))
         lines.append("")
     return "\n".join([*lines, *_closing(checks, width)]) + "\n"
 
 
-def _mark(state: State, *, is_utf8: bool, is_coloured: bool) -> str:
-    mark = _MARKS[state] if is_utf8 else f"{_WORDS[state]:<4}"
-    return f"\x1b[{_COLOURS[state]}m{mark}\x1b[0m" if is_coloured else mark
-
-
-def _check_lines(
-    check: Check, mark: str, mark_width: int, name_width: int, width: int
-) -> Iterator[str]:
+def _check_lines(check: Check, mark: str, name_width: int, width: int) -> list[str]:
     """The line with what was found, wrapped below itself, and the advice below that."""
-    indent = " " * (2 + mark_width + 1)
-    label = f"{check.name:<{name_width}}  "
-    found = _wrapped(label + check.found, width - len(indent), " " * (name_width + 2))
-    yield f"  {mark} {found[0]}".rstrip()
-    yield from (indent + line for line in found[1:])
-    for line in _wrapped(
-        f"-> {check.advice}" if check.advice else "", width - len(indent) - 2, "   "
-    ):
-        yield f"{indent}  {line}"
+    text = f"{check.name:<{name_width}}  {check.found}"
+    first, *more = _wrapped(text, width, " " * (name_width + 2))
+    if check.advice:
+        more += [f"  {line}" for line in _wrapped(f"-> {check.advice}", width - 2, "   ")]
+    return [f"  {mark} {first}".rstrip(), *(_INDENT + line for line in more)]
 
 
 def _closing(checks: Sequence[Check], width: int) -> list[str]:
@@ -119,10 +102,5 @@ def _closing(checks: Sequence[Check], width: int) -> list[str]:
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        text,
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

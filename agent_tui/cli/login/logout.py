@@ -4,20 +4,20 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.login.keys import kept_keys
 from agent_tui.cli.login.login import NAMES, account_called
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.keyring import KeyringError
 
+_DESCRIPTION = "Sign out of an account or delete a stored key, on this machine only."
+
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui logout``."""
-    parser = CommandParser(
-        prog="agent-tui logout",
-        description="Sign out of an account or delete a stored key, on this machine only.",
-        allow_abbrev=False,
+    parser = subcommand_parser(
+        "logout", "Sign out of an account or delete a stored key, on this machine only."
     )
     parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     return parser

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from agent_tui import paths
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import CommandParser, subcommand_parser
 from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
 from agent_tui.cli.models.pull import fetch
@@ -26,34 +26,12 @@ _Command: TypeAlias = Callable[[argparse.Namespace, ModelLibrary], int]
 _DESCRIPTION = "List models, and download, add or remove local ones."
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> CommandParser:
     """The command line of ``agent-tui models``."""
-    return _parser_and_commands()[0]
+    parser = subcommand_parser("models", _DESCRIPTION)
+    add_verb = parser.verb_adder()
 
-
-def run_command(argv: Sequence[str]) -> int:
-    """Run ``agent-tui models`` with the arguments after that word; returns the exit code.
-
-    Raises:
-        ModelFileError: A model cannot be had, read, named or removed.
-        ConfigError: The settings cannot be used.
-    """
-    parser, names = _parser_and_commands()
-    given = list(argv)
-    if not given or given[0] not in (*names, "-h", "--help"):
-        given.insert(0, "list")
-    arguments = parser.parse_args(given)
-    command = cast(_Command, arguments.command)
-    return command(arguments, ModelLibrary(paths.models_dir()))
-
-
-def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
-    """The parser, and the names of its commands."""
-    parser = CommandParser(prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False)
-    add_verb, names = parser.verb_adder(), list[str]()
-
-    def verb(name: str, summary: str, command: _Command) -> argparse.ArgumentParser:
-        names.append(name)
+    def verb(name: str, summary: str, command: _Command) -> CommandParser:
         made = add_verb(name, summary)
         made.set_defaults(command=command)
         return made
@@ -80,8 +58,24 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
     for one in (pull, remove):
         one.add_argument("--yes", "-y", action="store_true", dest="is_sure", help="do not ask")
     for one in (listing, pull, add):
-        one.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    return parser, tuple(names)
+        one.add_json()
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui models`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        ModelFileError: A model cannot be had, read, named or removed.
+        ConfigError: The settings cannot be used.
+    """
+    parser = build_parser()
+    given = list(argv)
+    if not given or given[0] not in (*parser.verbs, "-h", "--help"):
+        given.insert(0, "list")
+    arguments = parser.parse_args(given)
+    command = cast(_Command, arguments.command)
+    return command(arguments, ModelLibrary(paths.models_dir()))
 
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:

@@ -1,7 +1,7 @@
 """The models at hand as a table and as JSON: here, to be had, on servers, behind keys."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Self
 
 from pydantic import JsonValue
@@ -64,20 +64,10 @@ class ModelOverview:
 def model_json(model: LocalModel) -> dict[str, JsonValue]:
     """A model on this machine: size in bytes, window in tokens."""
     return {
-        "name": model.name,
+        **asdict(model),
         "model": f"local/{model.name}",
         "path": str(model.path).encode("utf-8", "replace").decode(),
-        "size_bytes": model.size_bytes,
         "is_there": model.is_there,
-        "is_ours": model.is_ours,
-        "title": model.title,
-        "licence": model.licence,
-        "source": model.source,
-        "architecture": model.architecture,
-        "trained_window": model.trained_window,
-        "has_chat_template": model.has_chat_template,
-        "knows_tools": model.knows_tools,
-        "sha256": model.sha256,
     }
 
 
@@ -164,17 +154,9 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 
 
 def _offer_json(offer: Offer) -> dict[str, JsonValue]:
-    return {
-        "name": offer.name,
-        "title": offer.title,
-        "summary": offer.summary,
-        "licence": offer.licence,
-        "source": f"pypi:{offer.requirement}",
-        "download_bytes": offer.download_bytes,
-        "size_bytes": offer.size_bytes,
-        "sha256": offer.sha256,
-        "trained_window": offer.trained_window,
-    }
+    of_wheel = ("requirement", "member", "wheel_sha256")
+    shown = {name: value for name, value in asdict(offer).items() if name not in of_wheel}
+    return {**shown, "source": f"pypi:{offer.requirement}"}
 
 
 def _found_json(model: FoundModel) -> dict[str, JsonValue]:

@@ -2,49 +2,90 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from agent_tui.cli.command_parser import CommandParser
+from agent_tui.cli.command_parser import CommandParser, subcommand_parser, whole_number
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import write_text
-from agent_tui.cli.sessions.change import (
-    DELETE_JSON,
-    IMPORT_JSON,
-    delete_session,
-    import_file,
-    rename_session,
-)
-from agent_tui.cli.sessions.listing import (
-    LIST_JSON,
-    print_foreign_sessions,
-    print_search,
-    print_sessions,
-)
-from agent_tui.cli.sessions.show import SHOW_JSON, print_session
+from agent_tui.cli.output import ask, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.errors import UsageError
+from agent_tui.errors import SessionError, UsageError
 from agent_tui.providers.keys import secret_values
-from agent_tui.safe_text import safe_json
+from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.sessions.export.formats import EXPORT_FORMATS, exported, kind_of
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
+from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
-List, show, export, rename and delete sessions, and import those of other agents."""
-_MOST_DIGITS = 12
+List, show, export, rename and delete sessions, and import those of other
+agents."""
+_LIST_JSON = """\
+With --json, a list, newest first:
+  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
+    "model", "parentSession", "sizeBytes", "contextTokens"}]
+With --search, the best match is first. Each session also has the number of
+matching entries and one of them:
+  "matches", "snippet"
+With --from:
+  [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
+"modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
+null if there is no parent. "contextTokens" is 0 if it is unknown."""
+_SHOW_JSON = """\
+With --json:
+  {"path", "header", "entries", "warnings"}
+"header" and "entries" are the lines of the file, with every branch.
+"warnings" lists problems with their lines."""
 _EXPORT_NOTE = """\
 What looks like a key, a token or a password is removed, except from the
 session format (jsonl), which is exact."""
+_IMPORT_JSON = """\
+FILE does not change. With --json:
+  {"id", "path", "entries", "warnings"}
+"id" and "path" are those of the new session. "entries" is the number of
+imported entries, and "warnings" says what could not be imported."""
+_DELETE_JSON = """\
+The file moves to the folder "trash" next to the sessions. With --json:
+  {"id", "path", "trashedTo"}"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line of ``agent-tui sessions``."""
-    parser = CommandParser(prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False)
-    _add_commands(parser)
+    parser = subcommand_parser("sessions", _DESCRIPTION)
+    add_verb = parser.verb_adder()
+
+    def add(
+        name: str,
+        command: Callable[[argparse.Namespace, SessionStore], int],
+        summary: str,
+        more: str = "",
+    ) -> CommandParser:
+        made = add_verb(name, summary, more)
+        made.set_defaults(command=command)
+        add_session_dir(made)
+        return made
+
+    listing = add("list", _list, "list the sessions in this folder, newest first", _LIST_JSON)
+    show = add("show", _show, "show the entries of a session and problems in its file", _SHOW_JSON)
+    export = add("export", _export, "print or save a session as a document", _EXPORT_NOTE)
+    importing = add("import", _import, "import another agent's session as a new one", _IMPORT_JSON)
+    rename = add("rename", _rename, "rename a session")
+    delete = add("delete", _delete, "move a session to the trash", _DELETE_JSON)
+    for one in (show, export, rename, delete):
+        one.add_argument(
+            "session", metavar="SESSION", help="session file, id, start of an id, or name"
+        )
+    rename.add_argument("name", metavar="NAME", help="new name")
+    delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
+    _add_listing(listing)
+    _add_export(export)
+    _add_import(importing)
+    for one in (listing, show, importing, delete):
+        one.add_json()
     return parser
 
 
@@ -61,26 +102,7 @@ def run_command(argv: Sequence[str]) -> int:
     return command(arguments, SessionStore(session_root(settings), settings.durability))
 
 
-def _add_commands(parser: CommandParser) -> None:
-    add_verb = parser.verb_adder()
-
-    def add(
-        name: str,
-        command: Callable[[argparse.Namespace, SessionStore], int],
-        summary: str,
-        more: str = "",
-    ) -> argparse.ArgumentParser:
-        made = add_verb(name, summary, more)
-        made.set_defaults(command=command)
-        add_session_dir(made)
-        return made
-
-    _add_reading(add)
-    _add_changing(add)
-
-
-def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
-    listing = add("list", _list, "list the sessions in this folder, newest first", LIST_JSON)
+def _add_listing(listing: argparse.ArgumentParser) -> None:
     listing.add_argument(
         "--all", action="store_true", dest="is_all", help="list the sessions of every folder"
     )
@@ -94,8 +116,9 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
         dest="agent",
         help="list the sessions of another agent on this machine",
     )
-    show = add("show", _show, "show the entries of a session and problems in its file", SHOW_JSON)
-    export = add("export", _export, "print or save a session as a document", _EXPORT_NOTE)
+
+
+def _add_export(export: argparse.ArgumentParser) -> None:
     export.add_argument(
         "--format",
         choices=tuple(EXPORT_FORMATS),
@@ -107,14 +130,9 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
     export.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output"
     )
-    for one in (show, export):
-        _add_session(one)
-    for one in (listing, show):
-        _add_json(one)
 
 
-def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
-    importing = add("import", _import, "import another agent's session as a new one", IMPORT_JSON)
+def _add_import(importing: argparse.ArgumentParser) -> None:
     importing.add_argument(
         "file", type=Path, metavar="FILE", help="session file of the other agent"
     )
@@ -125,76 +143,46 @@ def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="program that wrote FILE (default: detected)",
     )
     importing.add_argument(
-        "--until", type=_count, metavar="N", help="import only the first N entries"
+        "--until",
+        type=whole_number("entries"),
+        metavar="N",
+        help="import only the first N entries",
     )
-    rename = add("rename", _rename, "rename a session")
-    _add_session(rename)
-    rename.add_argument("name", metavar="NAME", help="new name")
-    delete = add("delete", _delete, "move a session to the trash", DELETE_JSON)
-    _add_session(delete)
-    delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
-    for one in (importing, delete):
-        _add_json(one)
-
-
-def _add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "session", metavar="SESSION", help="session file, id, start of an id, or name"
-    )
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries, 1 or more")
-    return int(text)
 
 
 def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
+    from agent_tui.cli.sessions import listing
+
     cwd = None if arguments.is_all else present_folder()
     agent = cast("str | None", arguments.agent)
     if agent is not None:
-        print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
+        listing.print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
     elif arguments.search is not None:
-        print_search(store, arguments.search, cwd, is_json=arguments.is_json)
+        listing.print_search(store, arguments.search, cwd, is_json=arguments.is_json)
     else:
-        print_sessions(store, cwd, is_json=arguments.is_json)
+        listing.print_sessions(store, cwd, is_json=arguments.is_json)
     return 0
 
 
 def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
+    from agent_tui.cli.sessions.show import print_session
+
     with store.open(arguments.session, present_folder(), read_only=True) as log:
         print_session(log, is_json=arguments.is_json)
     return 0
 
 
 def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
+    """Print a session as a document, or write it to a file that does not exist yet."""
+    output = cast("Path | None", arguments.output)
+    kind = cast("str | None", arguments.kind) or (kind_of(output) if output else "md")
     with store.open(arguments.session, present_folder(), read_only=True) as log:
-        _export_session(log, arguments.kind, arguments.output)
-    return 0
-
-
-def _export_session(log: SessionLog, kind: str | None, output: Path | None) -> None:
-    """Print `log` as a document, or write it to `output`.
-
-    Args:
-        log: The session.
-        kind: One of `EXPORT_FORMATS`; None: by the suffix of `output`, else Markdown.
-        output: A file that does not exist yet.
-
-    Raises:
-        UsageError: It exists, or cannot be written.
-    """
-    kind = kind or (kind_of(output) if output else "md")
-    text = exported(log, kind, secret_values(os.environ))
+        text = exported(log, kind, secret_values(os.environ))
     if kind == "jsonl":
         text = safe_json(text)  # the same values; the other formats are harmless already
     if output is None:
         write_text(text)
-        return
+        return 0
     try:
         with output.open("x", encoding="utf-8", errors="replace") as file:
             file.write(text)
@@ -203,30 +191,68 @@ def _export_session(log: SessionLog, kind: str | None, output: Path | None) -> N
     except OSError as error:
         raise UsageError(f"Cannot write {output}: {error.strerror}.") from error
     print(f"Written to {output}")
+    return 0
 
 
 def _import(arguments: argparse.Namespace, store: SessionStore) -> int:
-    import_file(
-        store,
-        arguments.file,
-        present_folder(),
-        written_by=cast("str | None", arguments.written_by),
-        until=arguments.until,
-        is_json=arguments.is_json,
-    )
+    """Take over a session; the present folder is its folder if the file names none."""
+    cwd, named = present_folder(), cast(Path, arguments.file)
+    try:
+        file = cwd / named.expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{named}: no such home folder.", "Write the full path.") from error
+    written_by, until = cast("str | None", arguments.written_by), arguments.until
+    imported = import_session(store, file, cwd=cwd, format_name=written_by, until=until)
+    if arguments.is_json:
+        write_json(
+            {
+                "id": imported.id,
+                "path": str(imported.path),
+                "entries": imported.entries,
+                "warnings": list(imported.warnings),
+            }
+        )
+        return 0
+    for warning in imported.warnings:
+        print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
+    print(f"Imported {imported.entries:,} entries as {imported.id}")
+    print(f"  {strip_control_characters(str(imported.path))}")
+    print(f"To continue it: agent-tui --resume {imported.id[:8]}")
     return 0
 
 
 def _rename(arguments: argparse.Namespace, store: SessionStore) -> int:
-    rename_session(store, arguments.session, arguments.name, present_folder())
+    name = printable_line(cast(str, arguments.name))
+    if not name:
+        raise UsageError("The name is empty.", "Write the name in quotes.")
+    store.rename(_own_file(store, arguments.session), name)
+    print(f"Renamed to {name}")
     return 0
 
 
 def _delete(arguments: argparse.Namespace, store: SessionStore) -> int:
-    return delete_session(
-        store,
-        arguments.session,
-        present_folder(),
-        is_sure=arguments.is_sure,
-        is_json=arguments.is_json,
-    )
+    """Put a session in the trash; at a terminal, ask first."""
+    path = _own_file(store, arguments.session)
+    with SessionLog.open(path, read_only=True) as log:
+        session_id, name = log.header.id, printable_line(log.name, 60)
+    if not arguments.is_sure and not ask(f"Delete {name or session_id}?", is_yes_usual=False):
+        print("Nothing deleted.", file=sys.stderr)
+        return 1
+    trashed = store.delete(path)
+    if arguments.is_json:
+        write_json({"id": session_id, "path": str(path), "trashedTo": str(trashed)})
+    else:
+        print(f"Moved to {strip_control_characters(str(trashed))}")
+    return 0
+
+
+def _own_file(store: SessionStore, ref: str) -> Path:
+    """The file of the session `ref` means, which must be one of the store's."""
+    path = store.find(ref, present_folder()).resolve()
+    root = store.root.resolve()
+    if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":
+        raise SessionError(
+            f"{path} is not one of the sessions in {root}.",
+            "Other programs' files are never changed. Use --session-dir for another folder.",
+        )
+    return path

@@ -1,10 +1,9 @@
 """``agent-tui sessions list``: our sessions, or those of other agents on this machine."""
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 from agent_tui.cli.output import write_json
@@ -16,25 +15,13 @@ from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
-from agent_tui.text_search import SmartCaseText, split_query
+from agent_tui.text_search import split_query
 
 _MOST_HITS = 1_000
 _WIDTH = 120
 """Columns of a line where there is no terminal."""
 _LEAST_TITLE = 20
 _INDENT = " " * 10
-
-LIST_JSON = """\
-With --json, a list, newest first:
-  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified",
-    "model", "parentSession", "sizeBytes", "contextTokens"}]
-With --search, the best match is first. Each session also has the number of
-matching entries and one of them:
-  "matches", "snippet"
-With --from:
-  [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
-"modified" is ISO 8601 in UTC and "model" is provider/model. "parentSession" is
-null if there is no parent. "contextTokens" is 0 if it is unknown."""
 
 
 def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
@@ -59,16 +46,8 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
     sessions = {found.path: found for found in store.list(cwd)}
     hits = [hit for hit in store.search(query, _MOST_HITS) if hit.path in sessions]
     if is_json:
-        write_json(
-            [
-                {
-                    **_summary_json(sessions[hit.path]),
-                    "matches": hit.matches,
-                    "snippet": hit.snippet,
-                }
-                for hit in hits
-            ]
-        )
+        rows = ((_summary_json(sessions[hit.path]), hit) for hit in hits)
+        write_json([{**row, "matches": hit.matches, "snippet": hit.snippet} for row, hit in rows])
         return
     if not hits:
         print(f"No session contains {printable_line(query)!r}{_of(cwd)}.")
@@ -88,14 +67,9 @@ def _is_styled() -> bool:
 
 def _marked(line: str, query: str) -> str:
     """`line` with each word of `query` in bold."""
-    bold: set[int] = set()
-    for word, _ in split_query(query):
-        wanted = SmartCaseText.of(word.lower())
-        for place in wanted.places(line) if word else ():
-            bold.update(range(place, place + len(word)))
-    runs = groupby(enumerate(line), key=lambda each: each[0] in bold)
-    texts = ((is_bold, "".join(letter for _, letter in run)) for is_bold, run in runs)
-    return "".join(f"\x1b[1m{text}\x1b[0m" if is_bold else text for is_bold, text in texts)
+    words = sorted((word for word, _ in split_query(query) if word), key=len, reverse=True)
+    pattern = "|".join(map(re.escape, words))
+    return re.sub(pattern, "\x1b[1m\\g<0>\x1b[0m", line, flags=re.IGNORECASE) if words else line
 
 
 def _show_progress(done: int, total: int) -> None:
@@ -127,18 +101,15 @@ def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> No
     if is_json:
         write_json([_foreign_json(file) for file in files])
         return
-    _print_foreign(files, agent, cwd)
-
-
-def _print_foreign(files: Sequence[ForeignFile], agent: str, cwd: Path | None) -> None:
-    if not files:
-        print(f"No {agent} sessions{_of(cwd)}.")
     for file in files:
         when = file.modified.astimezone().strftime("%Y-%m-%d %H:%M")
         print(f"{when}  {printable_line(file.title or '(no message yet)', 60)}")
         print(f"{_INDENT}{strip_control_characters(str(file.path))}")
-    if files:
-        print("\nTo import one: agent-tui sessions import FILE")
+    print(
+        "\nTo import one: agent-tui sessions import FILE"
+        if files
+        else f"No {agent} sessions{_of(cwd)}."
+    )
 
 
 def _of(cwd: Path | None) -> str:

@@ -2,9 +2,8 @@
 
 import json
 import sys
-from typing import assert_never, cast
+from typing import cast
 
-from agent_tui.attachments import without_attachments
 from agent_tui.cli.output import write_json
 from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.markdown_text import markdown_words
@@ -12,7 +11,6 @@ from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
     JsonObject,
-    Message,
     TextContent,
     ToolResultMessage,
     UserMessage,
@@ -31,19 +29,14 @@ from agent_tui.sessions.entries import (
     ThinkingLevelChangeEntry,
 )
 from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.lineage.message_tree import row_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
 from agent_tui.sessions.replay.turn_facts import turn_facts_in
 
-SHOW_JSON = """\
-With --json:
-  {"path", "header", "entries", "warnings"}
-"header" and "entries" are the lines of the file, with every branch.
-"warnings" lists problems with their lines."""
-
 _LINE_CHARS = 100
-_MARKDOWN_CHARS = 400
-"""Read of a text: its signs are not among those that a line shows."""
+_READ_CHARS = 400
+"""Read of a text: the signs of Markdown are not among those that a line shows."""
 
 
 def print_session(log: SessionLog, *, is_json: bool) -> None:
@@ -76,27 +69,36 @@ def print_session(log: SessionLog, *, is_json: bool) -> None:
 def _describe(entry: Entry) -> str:
     match entry:
         case MessageEntry():
-            return _describe_message(entry.message)
-        case CompactionEntry():
-            return (
-                f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens: {_words(entry.summary)}"
-            )
+            return _describe_message(entry)
+        case CompactionEntry(tokens_before=before, tokens_after=after, summary=summary):
+            return f"{before:,} -> {after:,} tokens: {markdown_words(summary[:_READ_CHARS])}"
         case ModelChangeEntry():
             return f"{entry.provider}/{entry.model_id}"
         case ThinkingLevelChangeEntry():
             return entry.thinking_level
         case SessionInfoEntry():
             return entry.name or ""
-        case BranchSummaryEntry():
-            return _words(entry.summary)
-        case CustomMessageEntry():
-            return entry.text
+        case BranchSummaryEntry() | CustomMessageEntry():
+            return markdown_words(row_text(entry, _READ_CHARS))
         case ContextEditEntry():
             return f"tier {entry.tier}: {entry.target_id} as {_describe_replacement(entry)}"
         case CustomEntry():
             return _describe_custom(entry)
         case _:
             return ""
+
+
+def _describe_message(entry: MessageEntry) -> str:
+    text = row_text(entry, _READ_CHARS)
+    match entry.message:
+        case UserMessage():
+            return f"user: {text}"
+        case AssistantMessage():
+            return f"assistant: {markdown_words(text)}"
+        case BashExecutionMessage():
+            return f"! {text}"
+        case ToolResultMessage(is_error=is_error):
+            return f"failed: {text}" if is_error else text
 
 
 def _describe_custom(entry: CustomEntry) -> str:
@@ -117,26 +119,6 @@ def _describe_replacement(edit: ContextEditEntry) -> str:
         case parts:
             texts = (part.text for part in parts if isinstance(part, TextContent))
             return next(texts, f"{len(parts)} shortened parts")
-
-
-def _describe_message(message: Message) -> str:
-    match message:
-        case UserMessage():
-            return f"user: {without_attachments(message.text)}"
-        case AssistantMessage():
-            calls = " ".join(f"[{call.name}]" for call in message.tool_calls)
-            return f"assistant: {_words(message.text)} {calls}".strip()
-        case ToolResultMessage():
-            outcome = "failed" if message.is_error else "result"
-            return f"{message.tool_name} {outcome}: {message.text}"
-        case BashExecutionMessage():
-            return f"! {message.command}"
-        case _:
-            assert_never(message)
-
-
-def _words(markdown: str) -> str:
-    return markdown_words(markdown[:_MARKDOWN_CHARS])
 
 
 def _line_json(line: bytes) -> JsonObject:

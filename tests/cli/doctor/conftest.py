@@ -1,10 +1,10 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.check import Check, Environment, read_environment
+from agent_tui.cli.doctor.check import Check, Environment, Probe, read_environment, run_probes
 
 CANARY = "canary0123456789abcdef"
 """A key without the shape of one, so that only its being a variable's value gives it away."""
@@ -63,6 +63,18 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         file.chmod(0o755)
 
     return put
+
+
+@pytest.fixture
+def probed(environment) -> Callable[..., Check]:
+    """The line of a check that is called `name`, however the check ends."""
+
+    def probed(check: Callable[[Environment], Iterable[Check]], name: str) -> Check:
+        env = environment()
+        checks = run_probes([Probe("section", name, lambda: check(env))], 60)
+        return next(check for check in checks if check.name == name)
+
+    return probed
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import pytest
 from agent_tui.cli.doctor.check import Check, Probe, run_probes
 from agent_tui.errors import ModelFileError
 
-FINE = Check("tools", "git", "ok", "2.39")
+FINE = Check("git", "ok", "2.39", section="tools")
 
 
 @pytest.mark.parametrize("state", ["warning", "bad"])
 def test_what_is_wrong_must_come_with_advice(state):
     with pytest.raises(ValueError, match="no advice"):
-        Check("tools", "git", state, "not found")
+        Check("git", state, "not found")
 
 
 def test_the_order_is_that_of_the_probes_whatever_ends_first():
@@ -20,37 +20,47 @@ def test_the_order_is_that_of_the_probes_whatever_ends_first():
 
     def first() -> Iterator[Check]:
         assert second_is_done.wait(30)
-        yield Check("a", "first", "ok", "")
+        yield Check("first", "ok", "")
 
     def second() -> Iterator[Check]:
-        yield Check("a", "second", "ok", "")
+        yield Check("second", "ok", "")
         second_is_done.set()
 
     checks = run_probes([Probe("a", "first", first), Probe("a", "second", second)], 60)
-    assert [check.name for check in checks] == ["first", "second"]
+    assert [(check.section, check.name) for check in checks] == [("a", "first"), ("a", "second")]
 
 
 @pytest.mark.parametrize(
-    ("error", "said", "advice"),
+    ("error", "state", "said", "advice"),
     [
-        (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug", "report it"),
+        (
+            ZeroDivisionError("a bug"),
+            "warning",
+            "check failed: ZeroDivisionError: a bug",
+            "report it",
+        ),
         (
             PermissionError(13, "Permission denied", "/x/y"),
-            "/x/y: Permission denied",
+            "warning",
+            "check failed: /x/y: Permission denied",
             "Check that path",
         ),
-        (ModelFileError("x.json is damaged.", "Remove it."), "x.json is damaged.", "Remove it."),
+        (
+            ModelFileError("x.json is damaged.", "Remove it."),
+            "bad",
+            "x.json is damaged.",
+            "Remove it.",
+        ),
     ],
 )
-def test_a_check_that_raises_is_a_line_and_hides_no_other(error, said, advice):
+def test_a_check_that_raises_is_a_line_and_hides_no_other(error, state, said, advice):
     def broken() -> Iterator[Check]:
         yield FINE
         raise error
 
     checks = run_probes([Probe("a", "broken", broken), Probe("tools", "git", lambda: (FINE,))], 60)
     assert [check.name for check in checks] == ["broken", "git"]
-    assert checks[0].state == "warning"
-    assert checks[0].found == f"check failed: {said}"
+    assert (checks[0].state, checks[0].found) == (state, said)
     assert advice in checks[0].advice
     assert checks[1] == FINE
 

@@ -1,6 +1,6 @@
 import json
 
-from agent_tui.cli.doctor import configuration
+from agent_tui.cli.doctor import settings
 from agent_tui.cli.folders import kept_trust
 
 
@@ -12,7 +12,7 @@ def test_each_hook_is_looked_for_and_none_is_run(environment, find, config, prog
         '[[hooks.PostToolUse]]\ncommand = "./gone.sh"\n'
         '[[hooks.PreCompact]]\ncommand = "cd docs && cat TICKETS.md"\n'
     )
-    checks = find(configuration.check_hooks(environment()))
+    checks = find(settings.check_hooks(environment()))
     states = {name: check.state for name, check in checks.items()}
     assert states == {
         "Stop": "ok",
@@ -26,7 +26,7 @@ def test_each_hook_is_looked_for_and_none_is_run(environment, find, config, prog
 
 def test_what_cannot_be_used_is_named(environment, find, config):
     config.write_text('[[hooks.Stop]]\ncommand = "true"\nmatcher = "("\n')
-    check = find(configuration.check_hooks(environment()))["ignored"]
+    check = find(settings.check_hooks(environment()))["ignored"]
     assert check.state == "warning"
     assert "not a valid regular expression" in check.found
 
@@ -36,9 +36,9 @@ def test_a_projects_hook_is_named_once_it_is_trusted(environment, find, home):
     hooks = {"Stop": [{"hooks": [{"command": "nowhere"}]}]}
     (home / "work" / ".codex").mkdir()
     (home / "work" / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
-    check = find(configuration.check_hooks(environment()))["Stop"]
+    check = find(settings.check_hooks(environment()))["Stop"]
     assert (check.state, check.found) == ("info", "not approved yet, not run: nowhere")
 
 
-def test_without_hooks_one_line_says_how_to_have_one(environment, find):
-    assert "[[hooks.EVENT]]" in find(configuration.check_hooks(environment()))["hooks"].found
+def test_without_hooks_there_is_nothing_to_say(environment):
+    assert list(settings.check_hooks(environment())) == []

@@ -2,7 +2,7 @@ import keyring
 import pytest
 from keyring.backends import fail
 
-from agent_tui.cli.doctor import configuration
+from agent_tui.cli.doctor import settings
 from agent_tui.providers.accounts.kept_keys import KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
 from tests.cli.doctor.conftest import CANARY
@@ -10,7 +10,7 @@ from tests.cli.doctor.conftest import CANARY
 
 def test_a_key_that_is_set_is_said_and_not_shown(environment, find, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
-    found = find(configuration.check_keys(environment()))
+    found = find(settings.check_keys(environment()))
     assert (found["ANTHROPIC_API_KEY"].state, found["ANTHROPIC_API_KEY"].found) == ("ok", "is set")
     assert "ANTHROPIC_API_KEY" not in found["not set"].found
     assert "OPENAI_API_KEY" in found["not set"].found
@@ -21,7 +21,7 @@ def test_a_kept_key_and_an_account_are_said_and_where_they_are(environment, find
     KeptKeys(data / "keys").keep("openai", CANARY, in_keyring=False)
     copilot.mkdir(parents=True)
     (copilot / "access-token").write_text(CANARY)
-    found = find(configuration.check_keys(environment()))
+    found = find(settings.check_keys(environment()))
     assert found["OPENAI_API_KEY"].found == f"is stored in {data / 'keys' / 'openai.json'}"
     assert found["copilot"].found == "signed in to GitHub Copilot"
     assert CANARY not in str(found)
@@ -33,7 +33,7 @@ def test_a_kept_key_that_cannot_be_read_is_a_warning(environment, find, home):
     before = keyring.get_keyring()
     keyring.set_keyring(fail.Keyring())
     try:
-        check = find(configuration.check_keys(environment()))["stored"]
+        check = find(settings.check_keys(environment()))["stored"]
     finally:
         keyring.set_keyring(before)
     assert check.state == "warning"
@@ -43,10 +43,8 @@ def test_a_kept_key_that_cannot_be_read_is_a_warning(environment, find, home):
 
 def test_every_provider_is_spoken_of(environment, monkeypatch):
     monkeypatch.setenv("TOGETHER_AI_TOKEN", CANARY)
-    said = " ".join(
-        f"{check.name} {check.found}" for check in configuration.check_keys(environment())
-    )
-    for variables in configuration.KEY_VARIABLES.values():
+    said = " ".join(f"{check.name} {check.found}" for check in settings.check_keys(environment()))
+    for variables in settings.KEY_VARIABLES.values():
         assert any(variable in said for variable in variables)
 
 
@@ -68,7 +66,7 @@ def test_every_provider_is_spoken_of(environment, monkeypatch):
 )
 def test_a_broken_key_is_said_and_not_shown(environment, find, monkeypatch, key, said):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    check = find(configuration.check_keys(environment()))["OPENAI_API_KEY"]
+    check = find(settings.check_keys(environment()))["OPENAI_API_KEY"]
     assert check.state == "bad"
     assert said in check.found
     assert "canary" not in str(check)
@@ -82,13 +80,12 @@ def test_a_whole_key_is_not_faulted(key):
 
 def test_the_variable_the_settings_name_is_looked_for(environment, find, config, monkeypatch):
     config.write_text('base_url = "https://example.org/v1"\napi_key_env = "MY_KEY"\n')
-    missing = find(configuration.check_named_variables(environment()))["api_key_env"]
+    missing = find(settings.check_named_variables(environment()))["api_key_env"]
     assert (missing.state, missing.found) == ("bad", "MY_KEY is not set")
     assert "export MY_KEY=" in missing.advice
     monkeypatch.setenv("MY_KEY", CANARY)
     assert (
-        find(configuration.check_named_variables(environment()))["api_key_env"].found
-        == "MY_KEY is set"
+        find(settings.check_named_variables(environment()))["api_key_env"].found == "MY_KEY is set"
     )
 
 
@@ -96,7 +93,7 @@ def test_a_missing_key_is_not_grave_for_a_server_on_this_machine(environment, fi
     config.write_text(
         '[models."mine"]\nbase_url = "http://127.0.0.1:9/v1"\napi_key_env = "MY_KEY"\n'
     )
-    assert find(configuration.check_named_variables(environment()))[
+    assert find(settings.check_named_variables(environment()))[
         'models."mine".api_key_env'
     ].state == ("warning")
 
@@ -104,7 +101,7 @@ def test_a_missing_key_is_not_grave_for_a_server_on_this_machine(environment, fi
 @pytest.mark.parametrize("key", [CANARY, "AKIAIOSFODNN7EXAMPLE", "lowercase_thing"])
 def test_a_key_where_its_variables_name_belongs_is_not_shown(environment, find, config, key):
     config.write_text(f'api_key_env = "{key}"\n')
-    check = find(configuration.check_named_variables(environment()))["api_key_env"]
+    check = find(settings.check_named_variables(environment()))["api_key_env"]
     assert check.state == "bad"
     assert key not in str(check)
     assert "environment variable" in check.advice
@@ -114,6 +111,6 @@ def test_a_variable_that_moves_a_provider_is_named_without_its_address(
     environment, find, monkeypatch
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", "https://me:secret@example.org")
-    check = find(configuration.check_addresses(environment()))["addresses"]
+    check = find(settings.check_keys(environment()))["addresses"]
     assert check.found.startswith("OPENAI_BASE_URL set")
     assert "example.org" not in str(check)

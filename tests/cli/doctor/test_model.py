@@ -30,11 +30,9 @@ def test_a_model_of_the_settings_without_its_key_is_bad(environment, find, confi
     assert "export OPENAI_API_KEY=" in found["key"].advice
 
 
-def test_a_model_that_does_not_exist_is_bad_and_the_nearest_are_named(
-    environment, find, monkeypatch
-):
+def test_a_model_that_does_not_exist_is_bad_and_the_nearest_are_named(probed, monkeypatch):
     monkeypatch.setenv("AGENT_TUI_MODEL", "claud-sonet")
-    check = find(models.check_model(environment()))["default"]
+    check = probed(models.check_model, "default")
     assert check.state == "bad"
     assert "'claud-sonet'" in check.found
     assert "claude" in check.advice
@@ -85,14 +83,14 @@ def test_a_running_server_is_something_to_choose(find):
 @pytest.mark.parametrize(
     ("name", "state"), [("openai/gpt-4o-mini", "ok"), ("no such thing at all", "bad")]
 )
-def test_the_model_for_summaries_is_looked_for(environment, find, config, name, state):
+def test_the_model_for_summaries_is_looked_for(probed, config, name, state):
     config.write_text(f'[compaction]\nmodel = "{name}"\n')
-    assert find(models.check_summary_model(environment()))["for summaries"].state == state
+    assert probed(models.check_summary_model, "for summaries").state == state
 
 
-def test_a_local_model_that_the_settings_name_must_be_there(environment, find, config):
+def test_a_local_model_that_the_settings_name_must_be_there(probed, config):
     config.write_text('[local]\nmodel = "gone"\n')
-    check = find(models.check_local_model(environment()))["with --local"]
+    check = probed(models.check_local_model, "with --local")
     assert check.state == "bad"
     assert "'gone'" in check.found
     assert "models pull" in check.advice

@@ -1,8 +1,9 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.check import listed, shown_path
+from agent_tui.cli.doctor.check import shown_path
 from agent_tui.local_models.addresses import shown_address
 
 
@@ -16,8 +17,9 @@ from agent_tui.local_models.addresses import shown_address
         ("/a", "", "/a"),
     ],
 )
-def test_the_home_folder_is_a_tilde(path, home, shown):
-    assert shown_path(Path(path), {"HOME": home}) == shown
+def test_the_home_folder_is_a_tilde(environment, path, home, shown):
+    env = replace(environment(), environ={"HOME": home})
+    assert shown_path(Path(path), env) == shown
 
 
 @pytest.mark.parametrize(
@@ -31,9 +33,3 @@ def test_the_home_folder_is_a_tilde(path, home, shown):
 )
 def test_an_address_is_shown_without_what_may_be_secret(url, shown):
     assert shown_address(url) == shown
-
-
-def test_a_long_list_ends_in_a_number():
-    assert listed(["a", "b", "c"], limit=2) == "a, b and 1 more"
-    assert listed(["a", "b"], limit=2) == "a, b"
-    assert listed([f"/models/{'x' * 50}/tiny.gguf"]) == f"...{'x' * 19}/tiny.gguf"

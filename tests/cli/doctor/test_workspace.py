@@ -25,10 +25,10 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     (home / "work" / "src").mkdir()
     monkeypatch.chdir(home / "work" / "src")
     (home / "config" / "AGENTS.md").write_text("all")
-    (home / "work" / "AGENTS.md").write_text("x" * 50_000)
+    (home / "work" / "AGENTS.md").write_text("project")
     (home / "work" / "src" / "CLAUDE.md").write_text("here")
     checks = list(folders.check_workspace(environment()))
-    assert find(checks)["repository"].found == "~/work"
+    assert "repository" not in find(checks)
     assert find(checks)["AGENTS.md"].found == "~/config/AGENTS.md"
     withheld = find(checks)["not read"]
     assert withheld.found == "~/work/AGENTS.md, ~/work/src/CLAUDE.md: the folder is not trusted"
@@ -36,12 +36,8 @@ def test_the_repository_and_the_instructions_in_force_are_named(
 
     kept_trust().decide(home / "work", "trusted")
     checks = list(folders.check_workspace(environment()))
-    first, cut = [check for check in checks if check.name == "AGENTS.md"]
-    assert first.found == "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
-    assert (cut.state, cut.found) == (
-        "warning",
-        "~/work/AGENTS.md: too long, only the beginning is used",
-    )
+    expected = "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
+    assert find(checks)["AGENTS.md"].found == expected
     assert "not read" not in find(checks)
 
 

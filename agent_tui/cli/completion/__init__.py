@@ -1,1 +1,0 @@
-"""``agent-tui completion``: scripts for shells, and the words they ask for."""

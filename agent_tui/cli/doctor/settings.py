@@ -1,0 +1,171 @@
+"""What the user has set: the settings, the keys, the hooks."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_tui import paths
+from agent_tui.cli.doctor.check import Check, Environment, ask_program, counted, shown_path
+from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.settings import is_unusable_address, user_config_path
+from agent_tui.cli.tool_services import hook_sources
+from agent_tui.config import SettingProblem, setting_variables
+from agent_tui.local_models.addresses import is_loopback
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
+from agent_tui.safe_text import printable_line
+
+_EXAMPLE = "ANTHROPIC_API_KEY"
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_ADDRESSES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL", "OPENAI_API_BASE", "OPENAI_BASE_URL")
+_FIX = "Fix it, then run agent-tui doctor again."
+_MAX_SHOWN_CHARS = 80
+_WORD = re.compile(r"[\w./+-]+")
+
+
+def check_settings(env: Environment) -> Iterator[Check]:
+    """The settings file, what overrides it, and each setting that is not in force."""
+    path, problems = user_config_path(), env.loaded.problems
+    if not path.exists():
+        found = f"{shown_path(path, env)} does not exist; defaults apply"
+    else:
+        count = counted(len(problems), "problem") if problems else "no problems"
+        found = f"{shown_path(path, env)}, {count}"
+    yield Check("file", "ok" if path.exists() and not problems else "info", found)
+    known = {*setting_variables(), *paths.FOLDER_VARIABLES}
+    if in_force := sorted(known & env.environ.keys()):
+        found = f"{', '.join(in_force)} (overrides the file)"
+        yield Check("environment", "info", found)
+    for problem in problems:
+        yield _problem_check(problem, env)
+
+
+def check_rules(env: Environment) -> Iterator[Check]:
+    """The permission rules of the settings and of this project."""
+    if env.cwd is None:
+        return
+    permissions = PermissionEngine(
+        mode=env.loaded.settings.permission_mode,
+        rules=env.loaded.settings.permissions,
+        workspace=env.cwd,
+        project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
+        is_interactive=False,
+    )
+    rules = counted(len(permissions.book.rules), "rule")
+    found = f"{env.loaded.settings.permission_mode} mode, {rules}"
+    yield Check("permissions", "ok", found)
+    for problem in permissions.book.problems:
+        advice = "Fix the rule. Until then it has no effect."
+        yield Check("permissions", "bad", f"ignored: {problem}", advice)
+
+
+def _problem_check(problem: SettingProblem, env: Environment) -> Check:
+    """A whole file, a permission or an address that is not in force is worse than one odd key."""
+    is_address = is_unusable_address(problem)
+    if not problem.key:
+        advice = "Fix the file. Until then, none of its settings apply."
+    elif is_address:
+        advice = "Write a full URL such as http://127.0.0.1:8080/v1. Until then, no model answers."
+    else:
+        what = "Fix or remove that line" if problem.line else "Fix or unset that variable"
+        advice = f"{what}. Until then, the default applies."
+    is_grave = not problem.key or problem.key.startswith("permissions") or is_address
+    home = env.environ.get("HOME", "").rstrip("/")
+    text = str(problem).replace(f"{home}/", "~/", 1) if home else str(problem)
+    return Check(problem.key or "file", "bad" if is_grave else "warning", text, advice)
+
+
+def check_keys(env: Environment) -> Iterator[Check]:
+    """One line for every key that is set, one for those that are not."""
+    missing: list[str] = []
+    for variables in KEY_VARIABLES.values():
+        present = [name for name in variables if env.environ.get(name)]
+        for name in present:
+            yield _key_check(name, name, env)
+        if not present:
+            missing.append(variables[0])
+    for problem in env.kept.problems:
+        advice = "Store it again with agent-tui login NAME, or set its variable."
+        yield Check("stored", "warning", problem, advice)
+    for account in ACCOUNTS.values():
+        if account.is_signed_in(env.environ):
+            yield Check(account.name, "ok", f"signed in to {account.title}")
+    if missing:
+        advice = (
+            f"To add one: export {_EXAMPLE}=... before you start agent-tui, or agent-tui login NAME"
+        )
+        yield Check("not set", "info", ", ".join(missing), advice)
+    if moved := [name for name in _ADDRESSES if env.environ.get(name)]:
+        found = f"{', '.join(moved)} set: requests and that provider's key go there"
+        yield Check("addresses", "info", found)
+
+
+def check_named_variables(env: Environment) -> Iterator[Check]:
+    """The variables that ``api_key_env`` names in the settings."""
+    settings = env.loaded.settings
+    named = {"api_key_env": (settings.api_key_env, settings.base_url)}
+    for model, own in settings.models.items():
+        base_url = own.base_url or settings.base_url
+        named[f'models."{model}".api_key_env'] = (own.api_key_env or "", base_url)
+    for setting, (variable, base_url) in named.items():
+        if variable:
+            yield _named_check(env, setting, variable, base_url)
+
+
+def _key_check(shown: str, variable: str, env: Environment) -> Check:
+    """The key in `variable`, which is set; `shown` is the name of the line."""
+    label = "" if shown == variable else f"{variable} "
+    if wrong := what_is_wrong_with(env.environ[variable]):
+        advice = f"Set {variable} to the key only, with nothing around it."
+        return Check(shown, "bad", f"{label}is set, but {wrong}", advice)
+    place = env.kept.places.get(variable)
+    return Check(shown, "ok", f"{label}is {f'stored in {place}' if place else 'set'}")
+
+
+def _named_check(env: Environment, setting: str, variable: str, base_url: str) -> Check:
+    if env.environ.get(variable):
+        return _key_check(setting, variable, env)
+    if variable not in env.environ and not _VARIABLE_NAME.fullmatch(variable):
+        # It may be the key itself, written where its variable's name belongs.
+        return Check(
+            setting,
+            "bad",
+            "does not look like a variable name (not shown: it may be a key)",
+            f"Put the key in an environment variable such as {_EXAMPLE}, and write the variable's "
+            "name here.",
+        )
+    return Check(
+        setting,
+        "warning" if base_url and is_loopback(base_url) else "bad",
+        f"{variable} is not set",
+        f"export {variable}=... before you start agent-tui, or remove {setting} from config.toml.",
+    )
+
+
+def check_hooks(env: Environment) -> Iterator[Check]:
+    """Whether each hook could be run: the user's own, and those of a trusted project."""
+    if env.cwd is None:
+        return
+    found = hook_sources(env.loaded.settings, kept_trust()).find(env.cwd)
+    for problem in found.problems:
+        yield Check("ignored", "warning", problem, _FIX)
+    for one in found.hooks:
+        spec = one.spec
+        shown = printable_line(spec.command, _MAX_SHOWN_CHARS)
+        first = spec.command.split()[0]
+        if not one.is_allowed:
+            why = "not approved yet" if one.is_allowed is None else "refused"
+            yield Check(spec.event, "info", f"{why}, not run: {shown}")
+        elif _WORD.fullmatch(first) and _is_missing(env, first):
+            advice = f"Fix the command in {spec.source}."
+            yield Check(spec.event, "warning", f"{first} not found: {shown}", advice)
+        else:
+            yield Check(spec.event, "ok", shown)
+
+
+def _is_missing(env: Environment, program: str) -> bool:
+    """Whether a shell in the working folder knows no such program, built-in command or keyword."""
+    place = str(Path(env.cwd or "/", program)) if "/" in program else program
+    answer = ask_program(env, "/bin/sh", "-c", 'command -v -- "$1"', "sh", place)
+    return answer is not None and answer.returncode != 0
