@@ -4,7 +4,7 @@ import importlib.util
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from agent_tui.api.tools import FunctionTool
@@ -93,8 +93,7 @@ def _entries(names: Collection[str]) -> Iterator[tuple[str, EntryPoint]]:
 
 def _place_in(entry: EntryPoint, folders: Iterable[Path]) -> Path | None:
     """Where in one of `folders` the code or the metadata of `entry` lies; nothing is imported."""
-    assert isinstance(entry.dist, Distribution)
-    places = [Path(str(entry.dist.locate_file("")))]
+    places = [Path(str(entry.dist.locate_file("")))] if entry.dist is not None else []
     spec = importlib.util.find_spec(entry.module.partition(".")[0])
     if spec is not None:
         places += map(
