@@ -18,7 +18,6 @@ from agent_tui.providers.base import (
 from agent_tui.providers.text_tools.grammar import call_grammar
 from agent_tui.providers.text_tools.prompt import as_text, tool_prompt
 from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.stream import filter_calls
 
 _TAKES_NO_TOOLS = re.compile(
     r"""
@@ -101,6 +100,9 @@ class TextToolProvider:
                 async for chunk in chunks:
                     yield chunk
                 return
+            # Only models that write calls need it and the package that it imports.
+            from agent_tui.providers.text_tools.stream import filter_calls
+
             sent = SentTexts(_sent_texts(request))
             async with aclosing(filter_calls(chunks, request.tools, sent)) as filtered:
                 async for chunk in filtered:
