@@ -1,11 +1,70 @@
-"""Signing in to OpenRouter in the browser, here or, with a line to paste, on another machine."""
+"""Signing in to OpenRouter in the browser (OAuth with PKCE), here or on another machine.
+
+The result is a key of the user's account.
+"""
 
 import asyncio
+import base64
+import hashlib
+import secrets
 from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlencode
 
 from agent_tui.cli.browser import WAIT_S, listening_callback
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.accounts.openrouter import OpenRouterSignIn
+from agent_tui.providers.accounts.device import SignInError, answered, unreachable
+from agent_tui.providers.wires.fields import text_at
+
+_HOME: Final = "https://openrouter.ai"
+_REQUEST_TIMEOUT_S: Final = 30.0
+
+
+class OpenRouterSignIn:
+    """One sign-in. Only who began it can make a key of the code that the page gives.
+
+    Args:
+        home: Where OpenRouter is.
+    """
+
+    def __init__(self, home: str = _HOME) -> None:
+        self._home = home
+        self._verifier = secrets.token_urlsafe(48)
+
+    def page(self, callback_url: str) -> str:
+        """The page on which the person allows it, which then brings the code to `callback_url`."""
+        digest = hashlib.sha256(self._verifier.encode("ascii")).digest()
+        challenge = base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")
+        asked = {
+            "callback_url": callback_url,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return f"{self._home}/auth?{urlencode(asked)}"
+
+    async def key(self, code: str) -> str:
+        """The key for `code`.
+
+        Raises:
+            SignInError: OpenRouter gives none.
+        """
+        import httpx
+
+        asked = {
+            "code": code,
+            "code_verifier": self._verifier,
+            "code_challenge_method": "S256",
+        }
+        async with httpx.AsyncClient(timeout=_REQUEST_TIMEOUT_S) as http:
+            try:
+                response = await http.post(f"{self._home}/api/v1/auth/keys", json=asked)
+            except httpx.HTTPError as error:
+                raise unreachable(error) from error
+        if key := text_at(answered(response), "key"):
+            return key
+        raise SignInError(
+            f"OpenRouter returned no key (status {response.status_code}).", "Try again."
+        )
 
 
 async def openrouter_key(

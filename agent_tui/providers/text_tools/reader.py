@@ -110,7 +110,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     `SentTexts` for what was copied. Four rules look at the reply as a whole:
 
     - After a call between tags, which models are trained to write, prose may follow and stays.
-      After one in a fence, in bare JSON or in Python only a remark may ("This lists the files.",
+      After one in a fence or in bare JSON only a remark may ("This lists the files.",
       which is common), or a few words that speak of the call; else it may be an example.
     - A call without tags that may be only an example does not run, and the model is told: one
       that meant it writes it again.
