@@ -238,8 +238,10 @@ class _Puller:
                 model,
                 lambda done: self._steps.tell("unpacking", done, offer.size_bytes),
             )
-            info = self._inspect(model)
-            return self._adopt(model, info, offer.sha256, offer.title, offer.licence)
+            info = await asyncio.to_thread(self._inspect, model)
+            return await asyncio.to_thread(
+                self._adopt, model, info, offer.sha256, offer.title, offer.licence
+            )
         finally:
             _remove_folder(folder)
 
@@ -261,11 +263,11 @@ class _Puller:
         try:
             if sha256:
                 await self._check(part.path, sha256)
-            info = self._inspect(part.path)
+            info = await asyncio.to_thread(self._inspect, part.path)
         except ModelFileError:
             part.clear()
             raise
-        model = self._adopt(part.path, info, sha256)
+        model = await asyncio.to_thread(self._adopt, part.path, info, sha256)
         part.clear()
         return model
 
