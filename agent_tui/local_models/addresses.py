@@ -47,16 +47,11 @@ def check_address(address: str) -> None:
         )
 
 
-def next_address(address: str, location: str, *, is_pinned: bool) -> str:
-    """Where a redirect of `address` to `location` leads.
-
-    Args:
-        address: The one that was asked for.
-        location: The header of the answer; may be relative.
-        is_pinned: The file's hash is known to us, so that plain http may go on as plain http.
+def next_address(address: str, location: str) -> str:
+    """Where a redirect of `address` to `location`, which may be relative, leads.
 
     Raises:
-        ModelFileError: It leads away from https, or to something that is no web address.
+        ModelFileError: It leads to what `check_address` refuses, or from https to plain http.
     """
     try:
         target = urljoin(address, location)
@@ -66,8 +61,8 @@ def next_address(address: str, location: str, *, is_pinned: bool) -> str:
         ) from error
     parts = _split(target)
     was_plain = _split(address).scheme == "http"
-    is_plain = parts.scheme == "http" and was_plain and (is_pinned or _is_plain_loopback(parts))
-    if parts.hostname and (parts.scheme == "https" or is_plain):
+    is_allowed = parts.scheme == "https" or (was_plain and _is_plain_loopback(parts))
+    if parts.hostname and is_allowed:
         return target
     raise ModelFileError(
         f"{shown_address(address)} redirects to {shown_address(target)}, which is not allowed.",

@@ -41,7 +41,7 @@ _BLOCKS: Final = {
 }
 """Tensor type -> values and bytes of one block (ggml/src/ggml-common.h)."""
 _WANTED: Final = re.compile(
-    r"general\.(architecture|name|license|size_label|type|file_type|alignment)"
+    r"general\.(architecture|name|license|type|file_type|alignment)"
     r"|tokenizer\.chat_template(\.tool_use)?|split\.(no|count)"
     r"|[^.]+\.(context_length|pooling_type)"
 )
@@ -63,7 +63,6 @@ class GgufInfo:
     architecture: str = ""
     name: str = ""
     licence: str = ""
-    size_label: str = ""
     quantisation: str = ""
     window: int | None = None
     has_chat_template: bool = False
@@ -171,7 +170,6 @@ def _info(
         architecture=architecture,
         name=_text(fields, "general.name"),
         licence=_text(fields, "general.license"),
-        size_label=_text(fields, "general.size_label"),
         quantisation=_QUANTISATIONS.get(_number(fields, "general.file_type", -1), ""),
         window=window if 0 < window <= _MAX_WINDOW else None,
         has_chat_template=bool(template),

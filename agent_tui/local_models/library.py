@@ -3,23 +3,27 @@
 import contextlib
 import dataclasses
 import json
-import os
 import re
-import tempfile
 import unicodedata
 from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from agent_tui.atomic_files import sync_file
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ModelFileError
 from agent_tui.file_locks import LockHeldError, hold_lock
 from agent_tui.local_models.gguf import GgufInfo, part_paths, read_gguf, refuse_unusable
 from agent_tui.local_models.model import LocalModel
-from agent_tui.local_models.records import decode_model, encode_model
 from agent_tui.paths import make_private_dir
+from agent_tui.regular_files import open_regular_file
 
 _LOCK_PATIENCE_S: Final = 10.0
+_FORMAT: Final = 1
+_MAX_RECORD_BYTES: Final = 256 * 1024
+_RECORD: Final = TypeAdapter(dict[str, object])
+_MODEL: Final = TypeAdapter(LocalModel)
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _PART: Final = re.compile(r"-\d{5}-of-\d{5}$")
 _SAYS_NOTHING: Final = re.compile(r"(sha256[-:])?[0-9a-f]{32,}|model|ggml-model.*|download|resolve")
@@ -66,7 +70,7 @@ class ModelLibrary:
             if not _is_name(path.stem):
                 continue
             try:
-                models.append(decode_model(path, self.files_dir))
+                models.append(_read_record(path, self.files_dir))
             except ModelFileError as error:
                 problems.append(str(error))
         return LibraryListing(tuple(models), tuple(problems))
@@ -80,7 +84,7 @@ class ModelLibrary:
         if not _is_name(name):
             return None
         path = self._record(name)
-        return decode_model(path, self.files_dir) if path.exists() else None
+        return _read_record(path, self.files_dir) if path.exists() else None
 
     def added_at(self, name: str) -> float:
         """When model `name` was last pulled or added, in seconds of the epoch; 0 if it is gone."""
@@ -244,20 +248,65 @@ class ModelLibrary:
 
     def _write(self, model: LocalModel) -> None:
         record = self._record(model.name)
-        text = json.dumps(encode_model(model, self.files_dir), indent=2) + "\n"
+        is_inside = model.is_ours and model.path.parent == self.files_dir
+        content: dict[str, JsonValue] = {
+            **dataclasses.asdict(model),
+            "format": _FORMAT,
+            "path": model.path.name if is_inside else str(model.path),
+            "is_ours": is_inside,
+        }
+        del content["name"]  # the file's own name says it
         try:
-            descriptor, scratch = tempfile.mkstemp(prefix=".new-", dir=self.root)  # mode 0600
-            try:
-                with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                    file.write(text)
-                    file.flush()
-                    sync_file(descriptor)
-                Path(scratch).replace(record)
-            except BaseException:
-                Path(scratch).unlink(missing_ok=True)
-                raise
+            replace_private_file(record, json.dumps(content, indent=2) + "\n")
         except OSError as error:
             raise _failed(record, "write to", error) from error
+
+
+def _read_record(path: Path, files_dir: Path) -> LocalModel:
+    """The model that the file at `path` describes; the path of a pulled one is in `files_dir`.
+
+    Raises:
+        ModelFileError: It cannot be read, or is not such a file.
+    """
+    try:
+        with open_regular_file(path) as file:
+            content = file.read(_MAX_RECORD_BYTES + 1)
+        if len(content) > _MAX_RECORD_BYTES:
+            raise _damaged(path, f"it is larger than {_MAX_RECORD_BYTES:,} bytes")
+        record = _RECORD.validate_python(json.loads(content))
+        if record.get("format") != _FORMAT:
+            raise ModelFileError(f"{path} has an unknown format.", "Update agent-tui.")
+        place = _place(path, record, files_dir)
+        return _MODEL.validate_python({**record, "name": path.stem, "path": place})
+    except OSError as error:
+        raise _damaged(path, error.strerror or type(error).__name__) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise _damaged(path, f"{key}: {first['msg']}" if key else first["msg"]) from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, "not JSON") from error
+
+
+def _place(path: Path, record: dict[str, object], files_dir: Path) -> Path:
+    """Where the model of `record`, the content of `path`, has its file."""
+    written = record.get("path")
+    if not isinstance(written, str) or not written:
+        raise _damaged(path, "path is not a string")
+    place = Path(written)
+    if record.get("is_ours") is not True:
+        if not place.is_absolute():
+            raise _damaged(path, "path is not absolute")
+        return place
+    if place.name != written:
+        raise _damaged(path, "path is not in the library's own folder")
+    return files_dir / place
+
+
+def _damaged(path: Path, what: str) -> ModelFileError:
+    return ModelFileError(
+        f"Cannot read {path}: {what}.", f"To remove it: agent-tui models remove {path.stem}"
+    )
 
 
 def _described(path: Path, info: GgufInfo) -> LocalModel:

@@ -1,7 +1,14 @@
-"""What a model on this machine is, what can be had, how far a download is; sizes for people."""
+"""What a model on this machine is, which can be pulled, how far a pull is, and sizes for people."""
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+_RUNTIME_PACKAGE: Final = "xllamacpp"
+"""Runs models on this machine; the extra ``local`` installs it."""
 
 DEFAULT_WINDOW = 16_384
 """Tokens a model on this machine gets when no setting says more: memory for the window is taken
@@ -23,12 +30,12 @@ class LocalModel:
 
     name: str
     path: Path
-    size_bytes: int
+    size_bytes: Annotated[int, Field(ge=0)]
     title: str = ""
     licence: str = ""
     source: str = ""
     architecture: str = ""
-    trained_window: int | None = None
+    trained_window: Annotated[int, Field(gt=0)] | None = None
     has_chat_template: bool = False
     knows_tools: bool = False
     sha256: str = ""
@@ -90,17 +97,6 @@ class Offer:
     sha256: str
     trained_window: int
 
-    @property
-    def project(self) -> str:
-        """Name of the wheel's project."""
-        return self.requirement.partition("==")[0]
-
-    @property
-    def wheel_name(self) -> str:
-        """File name of the wheel: one for all machines, since it holds no code that matters."""
-        project, _, version = self.requirement.partition("==")
-        return f"{project.replace('-', '_')}-{version}-py3-none-any.whl"
-
 
 DOWNLOADING = "downloading"
 """The phase of a pull that takes long."""
@@ -132,7 +128,9 @@ OFFERS: tuple[Offer, ...] = (
 )
 
 
-"""Sizes of files, for people."""
+def can_run_models() -> bool:
+    """Whether the extra ``local`` is installed."""
+    return importlib.util.find_spec(_RUNTIME_PACKAGE) is not None
 
 
 def size_text(size_bytes: int) -> str:

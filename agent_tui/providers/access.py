@@ -9,17 +9,16 @@ from agent_tui import paths
 from agent_tui.config import Settings
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.budget import Budget, BudgetedProvider
+from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
-from agent_tui.providers.pictures import PictureProvider
 from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.routed import RoutedProvider
 from agent_tui.providers.silence import SilenceLimits
-from agent_tui.providers.text_tools.provider import TextToolProvider
 
 NO_MODEL = ModelRef("")
 """Stands in until the person has chosen a model."""
@@ -36,7 +35,7 @@ class ModelAccess:
         library: The models on this machine.
     """
 
-    provider: TextToolProvider
+    provider: AdaptingProvider
     host: ProviderHost
     catalog: ModelCatalog
     library: ModelLibrary
@@ -62,10 +61,8 @@ def open_models(
     local = LocalProvider(host, servers)
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
     own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
-    routed = RoutedProvider(host, local, own)
-    budgeted = BudgetedProvider(routed, catalog.info, budget or Budget())
-    pictured = PictureProvider(budgeted, catalog.info)
-    return ModelAccess(TextToolProvider(pictured, catalog.info), host, catalog, library)
+    provider = AdaptingProvider(RoutedProvider(host, local, own), catalog.info, budget)
+    return ModelAccess(provider, host, catalog, library)
 
 
 def first_model(

@@ -1,19 +1,8 @@
 """What a run of the program may cost: nothing is asked of a model once that is reached."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 
-from agent_tui.providers.base import (
-    Chunk,
-    ModelInfo,
-    ModelRef,
-    ModelRequest,
-    PrefillingProvider,
-    Provider,
-    ProviderError,
-    UsageChunk,
-)
+from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 
 
 @dataclass(slots=True)
@@ -44,54 +33,3 @@ class BudgetSpent(ProviderError):
 
     def __init__(self, why: str) -> None:
         super().__init__("quota", why, "Start again with a higher --max-cost, or without it.")
-
-
-class BudgetedProvider:
-    """Passes requests on while the budget lasts, and counts what they cost.
-
-    A request that is under way is never broken off: the last one may go beyond the limit.
-
-    Args:
-        inner: Where requests go.
-        info: What is known of a model.
-        budget: What may be spent.
-    """
-
-    def __init__(
-        self, inner: Provider, info: Callable[[ModelRef], ModelInfo], budget: Budget
-    ) -> None:
-        self._inner = inner
-        self._info = info
-        self._budget = budget
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Provider.stream`.
-
-        Raises:
-            BudgetSpent: nothing may be asked any more.
-            ProviderError: the request failed, or the stream broke off.
-        """
-        if why := self._budget.refusal(request.model, self._info(request.model)):
-            raise BudgetSpent(why)
-        cost_usd = 0.0
-        try:
-            async with aclosing(self._inner.stream(request)) as chunks:
-                async for chunk in chunks:
-                    if isinstance(chunk, UsageChunk):
-                        cost_usd = chunk.usage.cost.total
-                    yield chunk
-        finally:
-            self._budget.spent_usd += cost_usd
-
-    async def prefill(self, request: ModelRequest) -> None:
-        """Let a provider that can get ready for `request`; does nothing for others."""
-        if isinstance(self._inner, PrefillingProvider):
-            await self._inner.prefill(request)
-
-    async def warm(self, model: ModelRef) -> None:
-        """See `Provider.warm`."""
-        await self._inner.warm(model)
-
-    async def aclose(self) -> None:
-        """See `Provider.aclose`."""
-        await self._inner.aclose()

@@ -11,9 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agent_tui.cli.login.login import openrouter_key
+from agent_tui.cli.login.openrouter import OpenRouterSignIn, openrouter_key
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.accounts.openrouter import OpenRouterSignIn
 from tests.support.account_server import AccountServer
 
 NO_TERMINAL = -1

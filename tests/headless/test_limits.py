@@ -10,11 +10,11 @@ import pytest
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.headless.terms import NO_TERMS, RunTerms, TimeLimit
 from agent_tui.messages import Cost, Usage
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.budget import Budget, BudgetedProvider
+from agent_tui.providers.budget import Budget
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.silence import Wait
-from agent_tui.providers.text_tools.provider import TextToolProvider
 from tests.support.runtime import Stage, roles
 from tests.support.waiting import WaitingProvider
 
@@ -49,8 +49,7 @@ async def test_an_answer_with_the_last_reply_is_an_answer(stage: Stage):
 
 async def test_no_request_is_made_once_the_budget_is_spent(stage: Stage):
     script = ScriptedProvider([Reply(tool_calls=(LOOK,), usage=SPENT), Reply("never")])
-    budgeted = BudgetedProvider(script, lambda _: PRICED, Budget(0.2))
-    provider = TextToolProvider(budgeted, lambda _: PRICED)
+    provider = AdaptingProvider(script, lambda _: PRICED, Budget(0.2))
     runtime = stage.runtime(provider, model=ModelRef(PRICED.name), is_interactive=False)
     code, _, err = await run(runtime, "text")
     assert code == ExitCode.LIMIT

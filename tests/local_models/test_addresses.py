@@ -48,36 +48,32 @@ def test_one_part_of_a_model_is_refused_before_it_is_fetched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "location", "is_pinned", "target"),
+    ("address", "location", "target"),
     [
-        (HTTPS, "/n.gguf", False, "https://a.example/n.gguf"),
-        (HTTPS, "https://b.example/n?sig=1", False, "https://b.example/n?sig=1"),
-        (LOOPBACK, "/n.gguf", False, "http://127.0.0.1:8000/n.gguf"),
-        (LOOPBACK, HTTPS, False, HTTPS),
-        ("http://mirror.example/x", "http://cache.example/x", True, "http://cache.example/x"),
+        (HTTPS, "/n.gguf", "https://a.example/n.gguf"),
+        (HTTPS, "https://b.example/n?sig=1", "https://b.example/n?sig=1"),
+        (LOOPBACK, "/n.gguf", "http://127.0.0.1:8000/n.gguf"),
+        (LOOPBACK, HTTPS, HTTPS),
     ],
 )
-def test_redirects_that_stay_safe_are_followed(
-    address: str, location: str, is_pinned: bool, target: str
-) -> None:
-    assert next_address(address, location, is_pinned=is_pinned) == target
+def test_redirects_that_stay_safe_are_followed(address: str, location: str, target: str) -> None:
+    assert next_address(address, location) == target
 
 
 @pytest.mark.parametrize(
-    ("address", "location", "is_pinned"),
+    ("address", "location"),
     [
-        (HTTPS, "http://a.example/m.gguf", False),
-        (HTTPS, "http://a.example/m.gguf", True),
-        (HTTPS, LOOPBACK, False),
-        (HTTPS, "file:///etc/passwd", True),
-        (LOOPBACK, "http://a.example/m.gguf", False),
-        ("file:///wheels/x.whl", "file:///etc/passwd", True),
-        (HTTPS, "http://[", False),
+        (HTTPS, "http://a.example/m.gguf"),
+        (HTTPS, LOOPBACK),
+        (HTTPS, "file:///etc/passwd"),
+        (LOOPBACK, "http://a.example/m.gguf"),
+        ("file:///wheels/x.whl", "file:///etc/passwd"),
+        (HTTPS, "http://["),
     ],
 )
-def test_redirects_away_from_https_are_not(address: str, location: str, is_pinned: bool) -> None:
+def test_redirects_away_from_https_are_not(address: str, location: str) -> None:
     with pytest.raises(ModelFileError):
-        next_address(address, location, is_pinned=is_pinned)
+        next_address(address, location)
 
 
 def test_secrets_of_an_address_are_not_shown() -> None:

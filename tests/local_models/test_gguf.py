@@ -29,7 +29,7 @@ def written(place: Path, content: bytes) -> Path:
 def test_a_file_tells_what_it_is(place: Path) -> None:
     info = read_gguf(written(place, WHOLE))
     assert (info.name, info.architecture, info.licence) == ("Tiny Test", "llama", "mit")
-    assert (info.window, info.size_label, info.quantisation) == (2048, "1M", "Q4_1")
+    assert (info.window, info.quantisation) == (2048, "Q4_1")
     assert (info.use, info.has_chat_template, info.knows_tools) == ("chat", True, False)
     assert info.size_bytes == info.expected_bytes == len(WHOLE)
     assert info.is_complete

@@ -1,15 +1,17 @@
 import json
 import os
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_tui.errors import ModelFileError
+from agent_tui.local_models import library as library_module
 from agent_tui.local_models.gguf import read_gguf
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import LocalModel
+from agent_tui.local_models.model import LocalModel, can_run_models
 from tests.support.gguf_files import CHAT_FIELDS, gguf_bytes
 
 PULLED = LocalModel(
@@ -215,15 +217,14 @@ def test_a_pull_does_not_take_the_name_of_another_model(library: ModelLibrary, f
 def test_a_pulled_file_whose_description_cannot_be_written_is_no_model(
     library: ModelLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(descriptor: int) -> None:
+    def full(path: Path, content: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(library_module, "replace_private_file", full)
     with pytest.raises(ModelFileError, match="No space left"):
         adopted(library)
     assert library.models() == ()
     assert list(library.files_dir.iterdir()) == []
-    assert [path.name for path in library.root.glob("*new*")] == []
     assert (library.downloads_dir / "x.part").is_file()
 
 
@@ -294,3 +295,13 @@ def test_what_was_added_again_came_last(library: ModelLibrary, file: Path) -> No
     library.add(file)
     assert library.added_at(name) > 1_000
     assert library.added_at("nope") == 0
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_models_run_where_the_package_is_there(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = type(sys)("xllamacpp")
+    module.__spec__ = sys.__spec__
+    monkeypatch.setitem(sys.modules, "xllamacpp", module if is_there else None)
+    assert can_run_models() == is_there

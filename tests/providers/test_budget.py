@@ -4,8 +4,9 @@ from contextlib import aclosing
 import pytest
 
 from agent_tui.messages import Cost, Usage, UserMessage
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelInfo, ModelRef, ModelRequest, UsageChunk
-from agent_tui.providers.budget import Budget, BudgetedProvider, BudgetSpent
+from agent_tui.providers.budget import Budget, BudgetSpent
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 
 MODEL = ModelRef("openai/some")
@@ -17,7 +18,7 @@ def costing(dollars: float) -> Reply:
     return Reply("ok", usage=Usage(input=10, output=1, cost=Cost(total=dollars)))
 
 
-async def asked(provider: BudgetedProvider, request: ModelRequest = REQUEST) -> list[Chunk]:
+async def asked(provider: AdaptingProvider, request: ModelRequest = REQUEST) -> list[Chunk]:
     async with aclosing(provider.stream(request)) as chunks:
         return [chunk async for chunk in chunks]
 
@@ -25,7 +26,7 @@ async def asked(provider: BudgetedProvider, request: ModelRequest = REQUEST) -> 
 async def test_the_request_that_reaches_the_budget_is_the_last():
     budget = Budget(0.10)
     script = ScriptedProvider([costing(0.06), costing(0.06), costing(0.06)])
-    provider = BudgetedProvider(script, lambda _: PRICED, budget)
+    provider = AdaptingProvider(script, lambda _: PRICED, budget)
     await asked(provider)
     await asked(provider)
     with pytest.raises(BudgetSpent, match=r"\$0\.1200 spent, --max-cost is \$0\.1"):
@@ -35,7 +36,7 @@ async def test_the_request_that_reaches_the_budget_is_the_last():
 
 async def test_a_request_that_is_given_up_counts_what_was_told():
     budget = Budget(1.0)
-    provider = BudgetedProvider(ScriptedProvider([costing(0.4)]), lambda _: PRICED, budget)
+    provider = AdaptingProvider(ScriptedProvider([costing(0.4)]), lambda _: PRICED, budget)
     async with aclosing(provider.stream(REQUEST)) as chunks:
         async for chunk in chunks:
             if isinstance(chunk, UsageChunk):
@@ -47,12 +48,12 @@ async def test_what_has_no_price_is_not_asked_and_costs_nothing_without_a_limit(
     unpriced = dataclasses.replace(PRICED, input_price=None)
     script = ScriptedProvider([costing(0.0)])
     with pytest.raises(BudgetSpent, match="price of openai/some is unknown"):
-        await asked(BudgetedProvider(script, lambda _: unpriced, Budget(1.0)))
-    assert await asked(BudgetedProvider(script, lambda _: unpriced, Budget()))
+        await asked(AdaptingProvider(script, lambda _: unpriced, Budget(1.0)))
+    assert await asked(AdaptingProvider(script, lambda _: unpriced, Budget()))
 
 
 async def test_models_of_this_machine_cost_nothing():
     here = dataclasses.replace(REQUEST, model=ModelRef("local/small"))
     unpriced = dataclasses.replace(PRICED, input_price=None)
-    provider = BudgetedProvider(ScriptedProvider([Reply("ok")]), lambda _: unpriced, Budget(0.1))
+    provider = AdaptingProvider(ScriptedProvider([Reply("ok")]), lambda _: unpriced, Budget(0.1))
     assert await asked(provider, here)

@@ -8,8 +8,10 @@ from agent_tui.messages import (
     Message,
     TextContent,
     ToolResultMessage,
+    ToolSpec,
     UserMessage,
 )
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import (
     Chunk,
     FaultKind,
@@ -20,7 +22,7 @@ from agent_tui.providers.base import (
     ProviderError,
     TextChunk,
 )
-from agent_tui.providers.pictures import PictureProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 
 MODEL = ModelRef("some", "model")
 ONE = ImageContent(data="b25l", mime_type="image/png")
@@ -71,11 +73,11 @@ def asking(*images: ImageContent) -> ModelRequest:
     return ModelRequest(MODEL, "", (said, read, UserMessage(content="go on")))
 
 
-def over(server: Server, *, sees: bool = True) -> PictureProvider:
-    return PictureProvider(server, lambda ref: ModelInfo(ref.name, 1_000, 100, sees_images=sees))
+def over(server: Server, *, sees: bool = True) -> AdaptingProvider:
+    return AdaptingProvider(server, lambda ref: ModelInfo(ref.name, 1_000, 100, sees_images=sees))
 
 
-async def send(provider: PictureProvider, request: ModelRequest) -> list[Chunk]:
+async def send(provider: AdaptingProvider, request: ModelRequest) -> list[Chunk]:
     async with aclosing(provider.stream(request)) as chunks:
         return [chunk async for chunk in chunks]
 
@@ -130,3 +132,21 @@ async def test_a_reply_that_has_begun_is_not_asked_for_again():
     with pytest.raises(ProviderError):
         await send(over(server), asking(ONE))
     assert len(server.requests) == 1
+
+
+async def test_a_request_is_adapted_after_one_refusal_and_the_next():
+    tools = (ToolSpec(name="ls", description="List a folder.", parameters={}),)
+    script = ScriptedProvider(
+        [
+            Reply(error=ProviderError("bad_request", "tools are not supported")),
+            Reply(error=ProviderError("bad_request", "cannot read the image")),
+            Reply("Done."),
+        ]
+    )
+    info = ModelInfo("model", 1_000, 100, sees_images=True)
+    provider = AdaptingProvider(script, lambda _ref: info)
+    said = UserMessage(content=(TextContent(text="look"), ONE))
+    assert TextChunk("Done.") in await send(provider, ModelRequest(MODEL, "", (said,), tools))
+    assert [request.tools for request in script.requests] == [tools, (), ()]
+    assert "# Tools" in script.requests[1].system
+    assert [len(images_of(request.messages[0])) for request in script.requests] == [1, 1, 0]

@@ -119,7 +119,9 @@ def _send_body(handler: BaseHTTPRequestHandler, served: ServedFile, first: int) 
     end = first + served.cuts.pop(0) if served.cuts else len(served.content)
     try:
         while first < end:
-            stop = served.stops_at if served.stops_at is not None else end
+            stop = served.stops_at
+            if stop is None or served.go_on.is_set():
+                stop = end
             if first >= stop and not served.go_on.is_set():
                 handler.wfile.flush()
                 served.reached_stop.set()

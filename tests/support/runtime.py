@@ -28,11 +28,11 @@ from agent_tui.events import AgentEvent
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
-from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -139,7 +139,7 @@ class Stage:
 
     def runtime(
         self,
-        script: Script | ScriptedProvider | ProviderHost | TextToolProvider,
+        script: Script | ScriptedProvider | ProviderHost | AdaptingProvider,
         *,
         model: ModelRef = MODEL,
         sleep: Sleep = asyncio.sleep,
@@ -168,7 +168,7 @@ class Stage:
         itself the clock stands still, so that no turn takes any time.
         """
         provider = script
-        if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
+        if not isinstance(provider, ScriptedProvider | ProviderHost | AdaptingProvider):
             provider = self.model = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())

@@ -127,10 +127,10 @@ async def test_escape_stops_and_enter_goes_on(tmp_path: Path):
         await ui.settle()
         assert shown(ui) == "Stopping…"
         local.may_stop.set()
-        await ui.until(lambda: shown(ui).startswith("Stopped. The part you have is kept"))
+        await ui.until(lambda: shown(ui).startswith("Stopped. Nothing was kept"))
         assert (local.pulls, local.stops) == (1, 1)
         assert bar(ui).endswith(" 33%")
-        assert answers(ui) == ["›y  resume", "n  not now"]
+        assert answers(ui) == ["›y  download again", "n  not now"]
         await begun(ui, local)
         local.tell(30 * MB, 90 * MB)
         await ui.until(lambda: "30.0 MB of 90.0 MB" in shown(ui))

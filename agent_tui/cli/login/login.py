@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from agent_tui.cli.browser import WAIT_S, listening_callback, show_page
+from agent_tui.cli.browser import show_page
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.login.keys import keep, kept_keys, typed_key
+from agent_tui.cli.login.openrouter import OpenRouterSignIn, openrouter_key
 from agent_tui.cli.output import complain, write_text
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.device import DeviceCode, how_to_enter, sign_in
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.keyring import SystemKeyring
-from agent_tui.providers.accounts.openrouter import OpenRouterSignIn
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import safe_text
@@ -140,28 +140,3 @@ def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
         complain(f"{variable} is set: it is used instead of the stored key.")
-
-
-async def openrouter_key(
-    sign_in: OpenRouterSignIn, show: Callable[[str], object], terminal: int = 0
-) -> str:
-    """A key of the person's account.
-
-    Args:
-        sign_in: The sign-in.
-        show: Brings the person to a page.
-        terminal: The descriptor that they may paste into.
-
-    Raises:
-        AgentTuiError: It did not come to that; says why.
-    """
-    async with listening_callback() as callback:
-        show(sign_in.page(f"http://localhost:{callback.port}/callback"))
-        try:
-            async with asyncio.timeout(WAIT_S):
-                brought = await callback.brought(terminal)
-        except TimeoutError as error:
-            raise AgentTuiError(f"No answer within {WAIT_S:g} s.", "Try again.") from error
-    if not (code := brought.get("code", "")):
-        raise AgentTuiError("Access was not allowed on the page.")
-    return await sign_in.key(code)

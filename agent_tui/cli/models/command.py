@@ -18,8 +18,7 @@ from agent_tui.cli.settings import read_settings
 from agent_tui.errors import ModelFileError
 from agent_tui.installation import install_command
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import OFFERS, LocalModel, size_text
-from agent_tui.local_models.runtime import can_run_models
+from agent_tui.local_models.model import OFFERS, LocalModel, can_run_models, size_text
 from agent_tui.safe_text import strip_control_characters
 
 _Command: TypeAlias = Callable[[argparse.Namespace, ModelLibrary], int]

@@ -12,9 +12,15 @@ from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_address, shown_address
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import OFFERS, LocalModel, Offer, PullProgress, size_text
-from agent_tui.local_models.pull.client import offer_named, pull
-from agent_tui.local_models.runtime import can_run_models
+from agent_tui.local_models.model import (
+    OFFERS,
+    LocalModel,
+    Offer,
+    PullProgress,
+    can_run_models,
+    size_text,
+)
+from agent_tui.local_models.pull import offer_named, pull
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.keys import secret_variables
 
@@ -64,7 +70,7 @@ def fetch(
         )
     except KeyboardInterrupt:
         line.close()
-        _tell("Stopped. The next pull continues from here.")
+        _tell("Stopped." if offer else "Stopped. The next pull continues from here.")
         return None
     finally:
         line.close()

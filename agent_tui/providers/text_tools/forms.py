@@ -1,98 +1,87 @@
-"""The forms in which models write calls: JSON, Python, elements, and tokens of their own."""
+"""The two forms in which models write calls: JSON, and elements such as ``<function=read>``."""
 
+import json
+import math
 import re
 from dataclasses import dataclass
+from typing import Never
 
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.text_tools.offered import (
-    CALL_KEYS,
+    ARGUMENT_KEYS,
+    NAME_KEYS,
+    WRAPPER_KEYS,
     OfferedTools,
     WrittenCall,
-    typed_argument,
 )
-from agent_tui.providers.text_tools.python_calls import begins_python_call, read_python_calls
-from agent_tui.providers.text_tools.source import CutOffError, Source, UnreadableError
 
-_SEPARATOR = r"<[|｜]tool[▁_]sep[|｜]>"
-TAG_OPENER = rf"""
-    <(?:tool_calls?|function_calls?|toolcalls?|functioncall|minimax:tool_call)>
-  | <tools>                                             # Qwen2.5-Coder
-  | <(?:function|invoke)(?=[=\s(])                      # Qwen3-Coder, Llama, MiniMax
-  | <\|python_tag\|>                                    # Llama 3
-  | <\|START_ACTION\|>                                  # Command-R
-  | ^functools(?=\[)                                    # Phi-4-mini
-  | \[TOOL_CALLS\]                                      # Mistral
-  | <[|｜]tool[▁_]calls?(?:[▁_](?:section[▁_])?(?:begin|start))?[|｜]>
-                                                        # DeepSeek, Kimi, Phi, MiniCPM, LFM
-  | <\|(?:start|channel)\|>                             # GPT-OSS
-  | {_SEPARATOR}
+TAG_OPENER = r"""
+    <(?:tool_calls?|function_calls?|tools|minimax:tool_call)>
+  | <(?:function|invoke)(?=[=\s])
+  | <\|(?:tool_call|python_tag)\|>
+  | \[TOOL_CALLS\]
 """
-"""What begins a call between tags; for verbose, case-insensitive patterns of many lines."""
+"""What begins a call between tags; for verbose, case-insensitive patterns."""
 
-CALL_OBJECT = rf"""[\[{{](?:\s{{0,80}}[\[{{]){{0,3}}\s{{0,80}}["'](?:{"|".join(CALL_KEYS)})["']"""
-"""How JSON begins that may be a call."""
+CALL_OBJECT = rf"""
+    [\[{{] (?: \s{{0,80}} [\[{{] ){{0,3}} \s{{0,80}} ["']
+    (?: (?:{"|".join(NAME_KEYS)})["'] \s{{0,80}} : \s{{0,80}} ["'][\w.:-]{{1,80}}["'] \s{{0,80}}
+          , \s{{0,80}} ["'](?:{"|".join(ARGUMENT_KEYS)})["']
+      | (?:{"|".join(WRAPPER_KEYS)})["'] \s{{0,80}} : \s{{0,80}} [\[{{]
+      | type["'] \s{{0,80}} : \s{{0,80}} ["']function["']
+    )
+"""
+"""How JSON begins that is a call without tags; for the same patterns."""
 
 CALL_PLACE = r"(?:^[ ]{0,3}|(?<=[:.!?][ ])|(?<=[:.!?]\*\*[ ]))"
 """Where such JSON may begin: a line, or behind a sentence or a label."""
 
-_CALL_OBJECT = re.compile(CALL_OBJECT)
-_ARGUMENT = re.compile(r"""[^(\n]*\(\s*(?:\w+\s*=\s*)?["'\[{]""")
-_OPENER = re.compile(TAG_OPENER, re.X | re.I | re.M)
-_HARMONY = re.compile(
-    r"""
-    (?:<\|(?:start|channel)\|>[\w\s]{0,40}?){1,2} \s to=(?P<name>[\w.:-]{1,80}) [\w\s]{0,40}
-    (?:<\|(?:channel|constrain)\|>[\w\s]{0,40}){0,2} <\|message\|> \s*+ (?=\{)
-    """,
-    re.X | re.I,
-)
-END_OF_TURN = r"""
-    (?: <\|(?:call|end|im_end|eom_id|eot_id|end_of_text|endoftext)\|>
-      | <[|｜]end▁of▁sentence[|｜]> | </s> | <end_of_turn> )
-"""
+END_OF_TURN = r"(?: <\|(?:call|end|im_end|eom_id|eot_id|endoftext)\|> | </s> | <end_of_turn> )"
 """What models end their turn with, where the server leaves it in the text."""
 
+_OPENER = re.compile(TAG_OPENER, re.X | re.I)
+_CALL_OBJECT = re.compile(CALL_OBJECT, re.X | re.I)
 _CLOSERS = re.compile(
     rf"""
     (?: \s*
-      (?: [}}\]]{{1,2}} (?=\s*<[/|｜])                      # brackets counted wrongly
-        | </(?:tool_calls?|function_calls?|toolcalls?|functioncall|minimax:tool_call|tools
-              |function|invoke)>
-        | <(?:tool_call|function)>(?=\s*\Z)              # the slash forgotten
-        | <[|｜]/?tool[▁_]calls?(?:[▁_]section)?(?:[▁_]end)[|｜]> | <\|/tool_calls?\|>
-        | \[/TOOL_CALLS\] | <\|END_ACTION\|> | {END_OF_TURN}
+      (?: [}}\]]{{1,2}} (?=\s*</)                          # brackets counted wrongly
+        | </(?:tool_calls?|function_calls?|tools|minimax:tool_call|function|invoke)>
+        | <(?:tool_call|function)>(?=\s*\Z)               # the slash forgotten
+        | <\|/tool_call\|> | {END_OF_TURN}
       )
     )*
     """,
     re.X | re.I,
 )
 _FUNCTION = re.compile(
-    r"""
-    <(?P<kind>function|invoke)(?:=|\s+name=|\()\s*["']?(?P<name>[\w.:-]{1,80})["']?\s*
-    (?: > | [,)>]{0,2}\s*(?=\{) )                        # some forget how the tag ends
-    """,
-    re.X | re.I,
+    r"""<(?P<kind>function|invoke)(?:=|\s+name=)\s*["']?(?P<name>[\w.:-]{1,80})["']?\s*>""", re.I
 )
 _PARAMETER = re.compile(
     r"""<parameter(?:=|\s+name=)\s*["']?(?P<name>[\w.-]{1,80})["']?[^<>\n]{0,40}>""", re.I
 )
-_PARAMETER_END = re.compile(r"</parameter>", re.I)
-_NAMED_JSON = re.compile(
-    rf"""
-    (?:function\s*{_SEPARATOR})? (?P<name>[\w.:-]{{1,80}})
-    \s* (?:\[CALL_ID\]\s*\w{{1,40}})?
-    \s* (?:{_SEPARATOR} | <\|tool_call_argument_begin\|> | \[ARGS\])? \s*
-    (?P<fence>```(?:json)?\s*)? (?=\{{)
-    """,
-    re.X | re.I,
-)
-_NAMED_PAIRS = re.compile(r"(?P<name>[\w.:-]{1,80})\s*(?=<arg_key>|</tool_call>)", re.I)
-_PAIR = re.compile(r"<arg_key>\s*([\w.-]{1,80})\s*</arg_key>\s*<arg_value>", re.I)
-_PAIR_END = re.compile(r"</arg_value>", re.I)
-_FENCE = re.compile(r"```(?:json|python|tool_call|tool_code)?[ \t]*\n")
+_PARAMETER_END = re.compile(r"\n?</parameter>", re.I)
+_FENCE = re.compile(r"```(?:json|tool_call)?[ \t]*\n")
 _FENCE_END = re.compile(r"\s*```")
-_MAY_BECOME_A_CALL = re.compile(r"[\w.:\s<|｜▁\[\]`=\"'-]*\Z")
+_NAMED = re.compile(r"(?P<name>[\w.:-]{1,80})\s*(?:\[ARGS\])?\s*(?=\{)")
+"""Mistral's newer models name the tool before its arguments."""
+_SPACE = re.compile(r"\s*+")
+_SEPARATOR = re.compile(r"[\s,;]*+")
+_STRAY_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<stray>\\)')
+_MOST_OPENERS = 2
+"""One round all calls, and one round each."""
+_MOST_LEVELS = 24
+_MOST_CUT_CHARS = 6
+"""Of a word, a number or an escape that is not finished."""
+
+
+class UnreadableError(Exception):
+    """What stands there is not what was looked for."""
+
+
+class CutOffError(UnreadableError):
+    """The text ends before the thing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,35 +92,40 @@ class Written:
     end: int
 
 
-def read_tagged(source: Source, at: int, tools: OfferedTools) -> Written | None:
-    """What follows the opening tag at `at`; None where the tag is only mentioned.
+def read_json(text: str, at: int) -> tuple[JsonValue, int]:
+    """The JSON value that begins at `at`, and its end.
+
+    Raw line ends in strings are forgiven, and backslashes that escape nothing, as in patterns.
+    What is cut off is not completed: a file written from half of its content is worse than a
+    call that is not run.
 
     Raises:
-        UnreadableError: a call is begun there that cannot be made out or (`CutOffError`) is not
-            finished. What it holds may look like a call itself, so nothing after it counts.
+        UnreadableError: There is no value, or it is not finished (`CutOffError`).
     """
-    if harmony := _HARMONY.match(source.text, at):
-        arguments, end = source.value(harmony.end())
-        return _closed(source, _named(tools, harmony["name"], arguments), end)
-    begin = at
-    while (opener := _OPENER.match(source.text, at)) and not _FUNCTION.match(source.text, at):
-        at = source.skip_space(opener.end())
-    item = _read_item(source, at, tools, is_tagged=begin != at)
-    if item is None:
-        if _MAY_BECOME_A_CALL.match(source.text[at : at + 200]) and len(source.text) - at < 200:
-            raise CutOffError
-        return None
-    calls = list(item.calls)
-    while item.calls:
-        at = source.skip_space(item.end, commas=True)
-        if _OPENER.match(source.text, at) or source.text[at : at + 1] not in ("{", "["):
-            break
-        following = _read_item(source, at, tools, is_tagged=True)
-        if following is None or not following.calls:
-            break
-        item = following
-        calls += following.calls
-    return _closed(source, tuple(calls), item.end)
+    try:
+        return _decode(text, at)
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Invalid \\"):
+            raise _unreadable(error) from error
+    rest = text[at:]
+    strays = [match.start() for match in _STRAY_ESCAPE.finditer(rest) if match["stray"]]
+    try:
+        value, end = _decode(_STRAY_ESCAPE.sub(_double_stray, rest), 0)
+    except json.JSONDecodeError as error:
+        raise _unreadable(error) from error
+    return value, at + end - sum(stray + added < end for added, stray in enumerate(strays))
+
+
+def skip_space(text: str, at: int) -> int:
+    """Where the next thing after `at` begins."""
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def skip_separator(text: str, at: int) -> int:
+    """As `skip_space`, past commas and semicolons too."""
+    match = _SEPARATOR.match(text, at)
+    return match.end() if match else at
 
 
 def begins_tagged(text: str, at: int) -> bool:
@@ -139,136 +133,172 @@ def begins_tagged(text: str, at: int) -> bool:
     return _OPENER.match(text, at) is not None
 
 
-def read_only_calls(source: Source, at: int, tools: OfferedTools) -> Written:
-    """The calls from `at` to the end of the text, none where anything else is there too.
+def looks_like_call(text: str, at: int) -> bool:
+    """Whether what begins at `at` was meant as a call, though it may be broken."""
+    return begins_tagged(text, at) or _CALL_OBJECT.match(text, at) is not None
+
+
+def read_tagged(text: str, at: int, tools: OfferedTools) -> Written | None:
+    """What follows the opening tag at `at`; None where the tag is only mentioned.
 
     Raises:
-        UnreadableError: what looked like a call cannot be made out or (`CutOffError`) is not
-            finished.
+        UnreadableError: A call begins there that cannot be made out or (`CutOffError`) is not
+            finished. What it holds may look like a call itself, so nothing after it counts.
+    """
+    for _ in range(_MOST_OPENERS):
+        opener = _OPENER.match(text, at)
+        if opener is None or _FUNCTION.match(text, at):
+            break
+        at = skip_space(text, opener.end())
+    item = _read_item(text, at, tools)
+    if item is None:
+        return None
+    calls = list(item.calls)
+    while item.calls:
+        at = skip_separator(text, item.end)
+        if begins_tagged(text, at) or text[at : at + 1] not in ("{", "["):
+            break
+        following = _read_item(text, at, tools)
+        if following is None or not following.calls:
+            break
+        item = following
+        calls += following.calls
+    return _closed(text, tuple(calls), item.end)
+
+
+def read_plain(text: str, at: int, tools: OfferedTools) -> Written | None:
+    """The call in JSON at `at`; None where there is no list or object.
+
+    Raises:
+        UnreadableError: See `read_json`.
+    """
+    if text[at : at + 1] not in ("{", "["):
+        return None
+    value, end = read_json(text, at)
+    return _closed(text, tools.calls(value) if looks_like_call(text, at) else (), end)
+
+
+def read_only_calls(text: str, tools: OfferedTools) -> Written:
+    """The calls that `text` is, none where anything else is there too.
+
+    Raises:
+        UnreadableError: What looked like a call cannot be made out or is not finished.
     """
     calls: list[WrittenCall] = []
-    at = source.skip_space(at)
-    while at < len(source.text):
-        if _OPENER.match(source.text, at):
-            written = read_tagged(source, at, tools)
-        else:
-            written = read_plain(source, at, tools)
+    at = skip_space(text, 0)
+    while at < len(text):
+        read = read_tagged if begins_tagged(text, at) else read_plain
+        written = read(text, at, tools)
         if written is None or not written.calls:
             return Written((), at)
         calls += written.calls
-        at = source.skip_space(written.end, commas=True)
+        at = skip_separator(text, written.end)
     return Written(tuple(calls), at)
 
 
-def read_plain(source: Source, at: int, tools: OfferedTools) -> Written | None:
-    """The call in JSON or Python at `at`; None where there is neither.
-
-    Raises:
-        UnreadableError: see `read_only_calls`.
-    """
-    if begins_python_call(source, at, tools):
-        return _closed(source, *read_python_calls(source, at, tools))
-    if source.text[at : at + 1] in ("{", "["):
-        value, end = source.value(at)
-        is_callish = _CALL_OBJECT.match(source.text, at) is not None
-        return _closed(source, tools.calls(value) if is_callish else (), end)
-    return None
-
-
-def looks_like_call(source: Source, at: int, tools: OfferedTools) -> bool:
-    """Whether what begins at `at` was meant as a call, though it may be broken."""
-    if begins_python_call(source, at, tools):
-        return _ARGUMENT.match(source.text, at) is not None
-    return any(begin.match(source.text, at) for begin in (_CALL_OBJECT, _OPENER))
-
-
-def _read_item(source: Source, at: int, tools: OfferedTools, *, is_tagged: bool) -> Written | None:
+def _read_item(text: str, at: int, tools: OfferedTools) -> Written | None:
     """One call, or one list of them, after an opening tag."""
-    if function := _FUNCTION.match(source.text, at):
-        return _read_function(source, function, tools)
-    if not is_tagged:
+    if function := _FUNCTION.match(text, at):
+        return _read_function(text, function, tools)
+    if fence := _FENCE.match(text, at):
+        inside = _read_item(text, skip_space(text, fence.end()), tools)
+        closing = _FENCE_END.match(text, inside.end) if inside else None
+        return Written(inside.calls, closing.end()) if inside and closing else inside
+    if named := _NAMED.match(text, at):
+        value, end = read_json(text, named.end())
+        return Written(tools.calls({"name": named["name"], "arguments": value}), end)
+    if text[at : at + 1] not in ("{", "["):
         return None
-    if fence := _FENCE.match(source.text, at):
-        inside = _read_item(source, source.skip_space(fence.end()), tools, is_tagged=True)
-        return inside and Written(inside.calls, _after_fence(source, inside.end))
-    if begins_python_call(source, at, tools):
-        return Written(*read_python_calls(source, at, tools))
-    if source.text[at : at + 1] in ("{", "["):
-        value, end = source.value(at, closer="</")
-        return Written(tools.calls(value, is_tagged=True), end)
-    if named := _NAMED_JSON.match(source.text, at):
-        arguments, end = source.value(named.end(), closer="</")
-        if named["fence"]:
-            end = _after_fence(source, end)
-        return Written(_named(tools, named["name"], arguments), end)
-    if named := _NAMED_PAIRS.match(source.text, at):
-        return _read_pairs(source, named, tools)
-    return None
+    value, end = read_json(text, at)
+    return Written(tools.calls(value, is_tagged=True), end)
 
 
-def _read_function(source: Source, function: re.Match[str], tools: OfferedTools) -> Written | None:
+def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> Written | None:
     """``<function=read>`` with a JSON object or ``<parameter=path>`` elements in it."""
     tool = tools.named(function["name"])
-    at = source.skip_space(function.end())
-    if source.text.startswith("{", at):
-        value, end = source.value(at, closer="</")
-        return Written(_named(tools, function["name"], value), end)
+    at = skip_space(text, function.end())
+    if text.startswith("{", at):
+        value, end = read_json(text, at)
+        return Written(tools.calls({"name": function["name"], "arguments": value}), end)
     arguments: JsonObject = {}
-    while parameter := _PARAMETER.match(source.text, at):
-        at = _read_text_argument(source, parameter, _PARAMETER_END, tool, arguments)
-    if source.text.startswith(f"</{function['kind']}>", at) or arguments:
-        _expect_close(source, at)
+    while parameter := _PARAMETER.match(text, at):
+        end = _PARAMETER_END.search(text, parameter.end())
+        if end is None:
+            raise CutOffError
+        written = text[parameter.end() : end.start()].removeprefix("\n")
+        arguments[parameter["name"]] = _typed(tool, parameter["name"], written)
+        at = skip_space(text, end.end())
+    if text.startswith(f"</{function['kind']}>", at) or arguments:
+        # A text argument that held its own closing tag leaves something else here.
+        if at < len(text) and not text.startswith(("</", "<|"), at):
+            raise UnreadableError
         return Written(tools.call(function["name"], arguments), at)
-    if at >= len(source.text):
+    if at >= len(text):
         raise CutOffError
     return None
 
 
-def _read_pairs(source: Source, named: re.Match[str], tools: OfferedTools) -> Written:
-    """GLM's ``<arg_key>`` and ``<arg_value>``."""
-    tool = tools.named(named["name"])
-    at = named.end()
-    arguments: JsonObject = {}
-    while pair := _PAIR.match(source.text, at):
-        at = _read_text_argument(source, pair, _PAIR_END, tool, arguments)
-    _expect_close(source, at)
-    return Written(tools.call(named["name"], arguments), at)
+def _typed(tool: ToolSpec | None, name: str, written: str) -> JsonValue:
+    """`written`, the bare text of an argument, as the tool's schema types it.
+
+    A number, a truth value, a list or an object is read where the schema wants one, and kept as
+    text where it is none (the tool then says what it expected).
+    """
+    properties = tool.parameters.get("properties") if tool else None
+    expected = properties.get(name) if isinstance(properties, dict) else None
+    kind = expected.get("type") if isinstance(expected, dict) else None
+    if kind in ("string", None):
+        return written
+    bare = written.strip()
+    try:
+        value, end = read_json(bare.casefold() if kind == "boolean" else bare, 0)
+    except UnreadableError:
+        return written
+    return value if end == len(bare) else written
 
 
-def _read_text_argument(
-    source: Source,
-    opening: re.Match[str],
-    closing: re.Pattern[str],
-    tool: ToolSpec | None,
-    arguments: JsonObject,
-) -> int:
-    """Store the argument whose opening tag was matched; where the next one may begin."""
-    end = source.find(closing, opening.end())
-    if end is None:
-        raise CutOffError
-    written = source.text[opening.end() : end.start()].removeprefix("\n").removesuffix("\n")
-    arguments[opening[1]] = typed_argument(tool, opening[1], written) if tool else written
-    return source.skip_space(end.end())
-
-
-def _expect_close(source: Source, at: int) -> None:
-    """A text argument that held its own closing tag leaves something else here."""
-    if at < len(source.text) and not source.text.startswith(("</", "<|", "<｜"), at):
-        raise UnreadableError
-
-
-def _named(tools: OfferedTools, name: str, arguments: JsonValue) -> tuple[WrittenCall, ...]:
-    return tools.calls({"name": name, "arguments": arguments})
-
-
-def _after_fence(source: Source, at: int) -> int:
-    match = _FENCE_END.match(source.text, at)
-    return match.end() if match else at
-
-
-def _closed(source: Source, calls: tuple[WrittenCall, ...], at: int) -> Written:
+def _closed(text: str, calls: tuple[WrittenCall, ...], at: int) -> Written:
     """The end moved past the closing tags and the model's end-of-turn tokens."""
-    match = _CLOSERS.match(source.text, at)
-    end = match.end() if match else at
-    source.spend(end - at)
-    return Written(calls, end)
+    match = _CLOSERS.match(text, at)
+    return Written(calls, match.end() if match else at)
+
+
+def _decode(text: str, at: int) -> tuple[JsonValue, int]:
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except (RecursionError, ValueError) as error:  # too deep, or a number too long
+        raise UnreadableError from error
+    if not _is_flat(value, _MOST_LEVELS):
+        raise UnreadableError
+    return value, end
+
+
+def _is_flat(value: JsonValue, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_flat(item, levels - 1) for item in inner)
+
+
+def _unreadable(error: json.JSONDecodeError) -> UnreadableError:
+    left = error.doc[error.pos :].rstrip()
+    is_cut = error.msg.startswith("Unterminated") or len(left) < _MOST_CUT_CHARS
+    return CutOffError() if is_cut else UnreadableError()
+
+
+def _double_stray(match: re.Match[str]) -> str:
+    return "\\\\" if match["stray"] else match[0]
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(written)
+    return number
+
+
+def _refuse_constant(written: str) -> Never:
+    raise ValueError(written)
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_refuse_constant)

@@ -9,32 +9,15 @@ from typing import cast
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.providers.text_tools.source import Source, UnreadableError
 from agent_tui.text import repair_json
 from agent_tui.tool_names import meant_tool
 
-_NAMESPACE = re.compile(r"(?:functions|default_api|tools?|api)[.:]|(?::\d+)$", re.I)
 NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name", "action")
-ARGUMENT_KEYS = (
-    "arguments",
-    "args",
-    "parameters",
-    "params",
-    "input",
-    "action_input",
-    "tool_input",
-    "tool_args",
-    "kwargs",
-)
-_WRAPPER_KEYS = ("tool_calls", "tool_call", "function_call", "function")
-_SIDE_KEYS = frozenset(
-    {"type", "id", "call_id", "tool_call_id", "index", "thought", "thoughts", "reasoning"}
-)
+ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input", "action_input", "tool_input")
+WRAPPER_KEYS = ("tool_calls", "tool_call", "function_call", "function")
+_SIDE_KEYS = frozenset({"type", "id", "call_id", "tool_call_id", "index", "thought", "reasoning"})
 _WRAPPER_SIDE_KEYS = _SIDE_KEYS | {"role", "content"}
-CALL_KEYS = (*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPER_KEYS, *sorted(_WRAPPER_SIDE_KEYS))
-"""What the first key of an object may be that is a call."""
-
-_TEXT_TYPES = ("string", None)
+_NAMESPACE = re.compile(r"(?:functions|default_api|tools?|api)[.:]", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +51,7 @@ class OfferedTools:
             return tuple(call for part in parts for call in part) if all(parts) else ()
         if not isinstance(value, dict):
             return ()
-        for key in _WRAPPER_KEYS:
+        for key in WRAPPER_KEYS:
             inner = value.get(key)
             if isinstance(inner, dict | list):
                 is_bare = set(value) <= {key, *_WRAPPER_SIDE_KEYS}
@@ -95,50 +78,6 @@ class OfferedTools:
         if not isinstance(name, str) or arguments is None:
             return ()
         return self.call(name, arguments)
-
-
-def call_parts(value: JsonValue) -> tuple[str, JsonObject] | None:
-    """The tool that `value` names, offered or not, and its arguments; None where it is no call."""
-    for key in _WRAPPER_KEYS:
-        if isinstance(value, dict) and isinstance(inner := value.get(key), dict):
-            value = inner
-    if not isinstance(value, dict):
-        return None
-    name = next((value[key] for key in NAME_KEYS if key in value), None)
-    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
-    return (name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
-
-
-def argument_names(tool: ToolSpec) -> tuple[str, ...]:
-    """The arguments of `tool` in order."""
-    return tuple(_properties(tool))
-
-
-def typed_argument(tool: ToolSpec, name: str, written: str) -> JsonValue:
-    """`written`, the bare text of an argument, as the tool's schema types it.
-
-    Text stays text; a number, a truth value, a list or an object is read where the schema wants
-    one, and kept as text where it is none (the tool then says what it expected).
-    """
-    expected = _properties(tool).get(name)
-    kind = expected.get("type") if isinstance(expected, dict) else None
-    if kind in _TEXT_TYPES:
-        return written
-    source = Source(written)
-    try:
-        value, end = source.value(source.skip_space(0))
-        return value if source.skip_space(end) == len(written) else written
-    except UnreadableError:
-        return written.strip().casefold() == "true" if _is_truth(kind, written) else written
-
-
-def _is_truth(kind: JsonValue, written: str) -> bool:
-    return kind == "boolean" and written.strip().casefold() in ("true", "false")
-
-
-def _properties(tool: ToolSpec) -> JsonObject:
-    properties = tool.parameters.get("properties")
-    return properties if isinstance(properties, dict) else {}
 
 
 def _as_arguments(value: JsonValue) -> JsonObject | None:

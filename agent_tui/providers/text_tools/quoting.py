@@ -30,8 +30,7 @@ QUOTING_ELEMENTS: Final = _words(
 THINKING_ELEMENTS: Final = frozenset({"think", "thinking", "reasoning", "thought", "thoughts"})
 
 CALL_FENCES: Final = _words(
-    "json json5 jsonc tool_call tool_calls tool_code tool_use tool tools function function_call "
-    "python py xml text plaintext"
+    "json jsonc tool_call tool_calls tool_code tool_use tool function_call xml text plaintext"
 ) | {""}
 """What may stand after the marks of a fence whose content is a call."""
 

@@ -4,23 +4,23 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
-from pydantic import JsonValue
-
-from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.providers.text_tools.forms import begins_tagged
+from agent_tui.messages import ToolSpec
+from agent_tui.providers.text_tools.forms import (
+    UnreadableError,
+    begins_tagged,
+    read_json,
+    skip_space,
+)
 from agent_tui.providers.text_tools.offered import (
     ARGUMENT_KEYS,
     NAME_KEYS,
     OfferedTools,
     WrittenCall,
-    call_parts,
 )
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.quoting import explains_call
 from agent_tui.providers.text_tools.scan import Candidate, scan
-from agent_tui.providers.text_tools.source import Source
 
 MAX_CALLS = 16
 """Most calls of one reply; a model that writes more is repeating itself."""
@@ -110,7 +110,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     `SentTexts` for what was copied. Four rules look at the reply as a whole:
 
     - After a call between tags, which models are trained to write, prose may follow and stays.
-      After one in a fence, in bare JSON or in Python only a remark may ("This lists the files.",
+      After one in a fence or in bare JSON only a remark may ("This lists the files.",
       which is common), or a few words that speak of the call; else it may be an example.
     - A call without tags that may be only an example does not run, and the model is told: one
       that meant it writes it again.
@@ -125,7 +125,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
         sent: What it was sent.
     """
     offered = OfferedTools(tools)
-    found = scan(Source(text), offered)
+    found = scan(text, offered)
     kept = _without_inventions(text, _not_copied(text, found.candidates, sent))
     plain = [candidate for candidate in kept.candidates if not candidate.is_tagged]
     calls = [call for candidate in plain for call in candidate.calls]
@@ -179,8 +179,7 @@ def _refused(
     return RefusedCall(named, bracket + rest if bracket else written)
 
 
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(?P<body>.*)\n```", re.S | re.I)
-_TOOL_NAME = re.compile(r"[A-Za-z_][\w.:-]{0,79}")
+_FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(?P<body>.*)\n```", re.S | re.I)
 
 
 def _only_call(text: str, offered: OfferedTools, sent: SentTexts) -> RefusedCall | None:
@@ -188,19 +187,18 @@ def _only_call(text: str, offered: OfferedTools, sent: SentTexts) -> RefusedCall
     whole = text.strip()
     if fenced := _FENCED.fullmatch(whole):
         whole = fenced["body"].strip()
-    if not whole.startswith("{") or len(whole) > _MAX_ARGUMENT_CHARS:
+    meant = _MEANT.search(whole, 0, _MAX_HEAD_CHARS)
+    if meant is None or not meant["json"] or offered.named(meant["json"]):
         return None
-    parts = _call_at(whole)
-    if parts is None or not _TOOL_NAME.fullmatch(parts[0]) or offered.named(parts[0]):
+    if not whole.startswith("{", skip_space(whole, meant.end())):
         return None
-    return None if sent.hold(WrittenCall(parts[0], {}), whole) else RefusedCall(parts[0], whole)
-
-
-def _call_at(text: str) -> tuple[str, JsonObject] | None:
     try:
-        return call_parts(cast(JsonValue, json.loads(text, strict=False)))
-    except (ValueError, RecursionError):
+        _, end = read_json(whole, 0)
+    except UnreadableError:
         return None
+    if end < len(whole) or sent.hold(WrittenCall(meant["json"], {}), whole):
+        return None
+    return RefusedCall(meant["json"], whole)
 
 
 def _without_inventions(text: str, candidates: list[Candidate]) -> _Kept:

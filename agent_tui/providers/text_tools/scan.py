@@ -5,14 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent_tui.providers.text_tools.forms import (
+    CALL_OBJECT,
     CALL_PLACE,
     END_OF_TURN,
     TAG_OPENER,
+    CutOffError,
+    UnreadableError,
     Written,
     looks_like_call,
     read_only_calls,
     read_plain,
     read_tagged,
+    skip_separator,
+    skip_space,
 )
 from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
 from agent_tui.providers.text_tools.quoting import (
@@ -24,7 +29,6 @@ from agent_tui.providers.text_tools.quoting import (
     is_quoted_line,
     points_at_something_else,
 )
-from agent_tui.providers.text_tools.source import CutOffError, Source, UnreadableError
 
 _EVENT = re.compile(
     rf"""
@@ -33,8 +37,7 @@ _EVENT = re.compile(
   | (?P<tag>{TAG_OPENER})
   | </(?P<closing>{"|".join(sorted(THINKING_ELEMENTS))})>
   | <(?P<element>[a-z][\w.:-]*+)(?:\s[^<>]*+)?(?<!/)>
-  | (?P<json>{CALL_PLACE}(?:\{{(?=\s*["'])|\[(?=\s*["'{{\[])))
-  | (?P<python>^[ ]{{0,3}}(?:\[\s{{0,80}})?(?:print\s?\(\s{{0,80}})?[a-z_][\w.]*+\()
+  | (?P<json>{CALL_PLACE}(?:\{{(?=\s*")|\[(?=\s*["{{\[])|(?={CALL_OBJECT})))
     """,
     re.X | re.I | re.M,
 )
@@ -60,19 +63,17 @@ class Scan:
 
     Attributes:
         candidates: In the order they stand.
-        decided: Before this place more text would change nothing.
         unclear: The first candidate that the words before it lead up to as to something else.
         refused_at: Where what begins like a call and is not only shown cannot be made out, or
             names no tool that was offered; the first such place.
     """
 
     candidates: tuple[Candidate, ...]
-    decided: int
     unclear: Candidate | None = None
     refused_at: int | None = None
 
 
-def scan(source: Source, tools: OfferedTools) -> Scan:
+def scan(text: str, tools: OfferedTools) -> Scan:
     """Look through a text once, from left to right.
 
     No call may begin in a fence that holds anything else, in inline code, in block quotes,
@@ -81,15 +82,14 @@ def scan(source: Source, tools: OfferedTools) -> Scan:
     lead up to something else. Where something begins like a call and cannot be made out, nothing
     that follows counts: it may be the inside of a text that was meant as an argument.
     """
-    return _Scanner(source, tools).run()
+    return _Scanner(text, tools).run()
 
 
 class _Scanner:
     """The state of one walk: how far it came, and what was found."""
 
-    def __init__(self, source: Source, tools: OfferedTools) -> None:
-        self._source = source
-        self._text = source.text
+    def __init__(self, text: str, tools: OfferedTools) -> None:
+        self._text = text
         self._tools = tools
         self._found: list[Candidate] = []
         self._at = 0
@@ -97,23 +97,17 @@ class _Scanner:
         self._last_end = 0
         self._last_was_shown = False
         self._last_closers: dict[str, int] | None = None
-        self._undecided = len(source.text)
         self._unclear: Candidate | None = None
         self._refused_at: int | None = None
 
     def run(self) -> Scan:
         try:
-            while event := self._source.find(_EVENT, self._at):
+            while event := _EVENT.search(self._text, self._at):
                 self._begin_line(event.start())
                 self._handle(event)
-        except CutOffError:
-            self._undecided = min(self._undecided, self._at)
-            self._refuse(Candidate(self._at, len(self._text), (), is_tagged=True))
         except UnreadableError:
             self._refuse(Candidate(self._at, len(self._text), (), is_tagged=True))
-        starts = [candidate.start for candidate in self._found]
-        decided = min([*starts, self._undecided])
-        return Scan(tuple(self._found), decided, self._unclear, self._refused_at)
+        return Scan(tuple(self._found), self._unclear, self._refused_at)
 
     def _handle(self, event: re.Match[str]) -> None:
         kind = event.lastgroup
@@ -136,19 +130,18 @@ class _Scanner:
 
     def _begin_line(self, at: int) -> None:
         newline = self._text.rfind("\n", self._line_start, at)
-        self._source.spend(at - max(newline, self._line_start))
         if newline >= 0:
             self._line_start = newline + 1
 
     def _try(
         self,
         begin: int,
-        read: Callable[[Source, int, OfferedTools], Written | None],
+        read: Callable[[str, int, OfferedTools], Written | None],
         *,
         is_tagged: bool,
         skip_to: int,
     ) -> None:
-        written = read(self._source, begin, self._tools)
+        written = read(self._text, begin, self._tools)
         if written is None:
             self._at = skip_to
             return
@@ -194,38 +187,26 @@ class _Scanner:
             head = head[:_LINE_END_CHARS] + head[-_LINE_END_CHARS:]
         return is_quoted_line(head)
 
-    def _read_line_call(self, source: Source, at: int, tools: OfferedTools) -> Written | None:
-        """A call in JSON or Python with nothing else on its last line.
+    def _read_line_call(self, text: str, at: int, tools: OfferedTools) -> Written | None:
+        """Calls in JSON with nothing else on their last line.
 
         Raises:
-            UnreadableError: see `read_tagged`.
+            UnreadableError: See `read_json`.
         """
-        try:
-            written = read_plain(source, at, tools)
-        except UnreadableError:
-            if self._text.startswith(("{", "["), at) or looks_like_call(source, at, tools):
-                raise
-            return None
-        if written is None:
-            return None
-        parts = [written]
-        while (next_at := self._next_on_line(parts[-1].end)) is not None:
-            following = read_plain(source, next_at, tools)
-            if following is None:
+        parts: list[Written] = []
+        while (written := read_plain(text, at, tools)) is not None:
+            parts.append(written)
+            at = skip_separator(text, written.end)
+            if "\n\n" in text[written.end : at]:
                 break
-            parts.append(following)
+        if not parts:
+            return None
         end = parts[-1].end
-        rest = _REST_OF_LINE.match(source.text, end)
+        rest = _REST_OF_LINE.match(text, end)
         is_alone = rest is None or not rest[0].strip(" \t\r,;")
         if not is_alone or not all(part.calls for part in parts):
             return Written((), end)
         return Written(tuple(call for part in parts for call in part.calls), end)
-
-    def _next_on_line(self, at: int) -> int | None:
-        """Where another value follows on the same line or right below."""
-        following = self._source.skip_space(at, commas=True)
-        is_value = self._text.startswith(("{", "["), following)
-        return following if is_value and "\n\n" not in self._text[at:following] else None
 
     def _fence(self, event: re.Match[str]) -> None:
         marks = event["marks"]
@@ -234,17 +215,17 @@ class _Scanner:
             re.M | re.X,
         )
         begin = min(event.end() + 1, len(self._text))
-        end = self._source.find(closing, begin)
-        content = Source(self._text[begin : end.start() if end else len(self._text)])
+        end = closing.search(self._text, begin)
+        content = self._text[begin : end.start() if end else len(self._text)]
         info = event["info"].strip().casefold()
         after = end.end() if end else len(self._text)
         written = Written((), 0)
         if info in CALL_FENCES:
             try:
-                written = read_only_calls(content, 0, self._tools)
+                written = read_only_calls(content, self._tools)
             except UnreadableError as error:
                 is_open = end is None and isinstance(error, CutOffError)
-                if is_open or looks_like_call(content, content.skip_space(0), self._tools):
+                if is_open or looks_like_call(content, skip_space(content, 0)):
                     raise
         self._at = after
         if written.calls:
@@ -259,7 +240,7 @@ class _Scanner:
         closing = re.compile(
             rf"(?P<end>(?<!`)`{{{count}}}(?!`))|\n[ \t]*\n|\n[ ]{{0,3}}(?:```|~~~)"
         )
-        found = self._source.find(closing, event.end())
+        found = closing.search(self._text, event.end())
         if found and found["end"]:
             self._at = found.end()
 
@@ -267,7 +248,7 @@ class _Scanner:
         name = event["element"].casefold()
         if name in THINKING_ELEMENTS:
             closing = re.compile(rf"</{re.escape(name)}>", re.I)
-            end = self._source.find(closing, event.end())
+            end = closing.search(self._text, event.end())
             self._at = end.end() if end else len(self._text)
             return
         # The last closing tag: what is quoted may hold one of its own.

@@ -1,9 +1,10 @@
 """Taking written tool calls out of a reply while it comes."""
 
 import json
-import re
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+
+import regex
 
 from agent_tui.messages import ToolSpec
 from agent_tui.providers.base import (
@@ -15,34 +16,27 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.text_tools.forms import CALL_OBJECT, CALL_PLACE, TAG_OPENER
-from agent_tui.providers.text_tools.offered import OfferedTools
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.quoting import CALL_FENCES
 from agent_tui.providers.text_tools.reader import WrittenReply, read_calls
-from agent_tui.providers.text_tools.scan import scan
-from agent_tui.providers.text_tools.source import Source
-
-_GROWTH = 1.3
-"""How much longer a reply must be before what is held back is looked at again.
-
-Looking at the whole reply each time it has grown by a factor is linear in all.
-"""
-_MIN_GROWTH_CHARS = 400
-_MAX_TAIL_CHARS = 600
-"""How much is looked through with each piece; what is longer waits for the whole to grow."""
 
 _LOOK_BACK_CHARS = 4
 """How many characters before a place say whether a call may begin there."""
 
-_NAMESPACES = ("", "functions.", "default_api.", "tool.", "tools.", "api.")
-_LINE = r"(?:^[ ]{0,3})"
-_MARKS = r"(?:`{3,}|~{3,})"
-_SPACE_IN_LINE = r"[^\S\n]*"
-_MAX_PARTIAL_TAG_CHARS = 60
+_FENCES = "|".join(sorted(CALL_FENCES, key=len, reverse=True))
+_MAY_BE_CALL = regex.compile(
+    rf"""
+    {TAG_OPENER}
+  | {CALL_PLACE}(?:{CALL_OBJECT})
+  | ^[ ]{{0,3}} (?:`{{3,}}|~{{3,}}) [ ]*(?:{_FENCES})[^\S\n]*\n \s*+ (?:{CALL_OBJECT}|{TAG_OPENER})
+    """,
+    regex.X | regex.I | regex.M,
+)
+"""Finds every place where `scan` may find a call, and some where it will not."""
 
 
 class CallFilter:
-    """Shows a reply's text as it comes and holds back what may become a call.
+    """Shows a reply's text as it comes, up to where a call may begin.
 
     However the text is cut into pieces, what is shown in all is what `read_calls` leaves of the
     whole. White space is held until something follows it, for it may stand before a call.
@@ -51,34 +45,35 @@ class CallFilter:
     def __init__(self, tools: Sequence[ToolSpec], sent: SentTexts) -> None:
         self._tools = tools
         self._sent = sent
-        self._openers = _Openers(tools)
-        self._offered = OfferedTools(tools)
         self._pieces: list[str] = []
-        self._chars = 0
         self._shown_chars = 0
         self._blank: list[str] = []
-        self._cleared_chars = 0
         self._tail = ""
-        self._rescan_at: float | None = None
-        self._has_given_up = False
+        self._cleared = 0
+        self._is_holding = False
+        self._is_over = False
 
     def feed(self, text: str) -> str:
         """Take in the next piece; what may be shown now."""
-        if self._has_given_up:
+        if self._is_over:
             return text
         self._pieces.append(text)
-        self._chars += len(text)
-        if self._rescan_at is None:
-            return self._show_tail(self._tail + text)
-        if self._chars < self._rescan_at:
+        if self._is_holding:
             return ""
-        return self._rescan()
+        tail = self._tail + text
+        found = _MAY_BE_CALL.search(tail, pos=self._cleared, partial=True)
+        self._is_holding = found is not None and not found.partial
+        end = found.start() if found else len(tail)
+        shown = self._without_blank_end(tail[self._cleared : end])
+        begin = max(end - _LOOK_BACK_CHARS, 0)
+        self._tail, self._cleared = tail[begin:], end - begin
+        return shown
 
     def finish(self) -> WrittenReply:
         """The reply is complete: the text not shown yet, and the calls in the whole of it."""
-        if self._has_given_up:
+        if self._is_over:
             return WrittenReply("")
-        self._has_given_up = True
+        self._is_over = True
         whole = "".join(self._pieces)
         reply = read_calls(whole, self._tools, self._sent)
         shown = whole[: self._shown_chars]
@@ -88,47 +83,12 @@ class CallFilter:
 
     def give_up(self) -> str:
         """What is held back, as text; all that follows passes as it is."""
-        if self._has_given_up:
+        if self._is_over:
             return ""
-        self._has_given_up = True
+        self._is_over = True
         return "".join(self._pieces)[self._shown_chars :]
 
-    def _show_tail(self, tail: str) -> str:
-        """Show what of `tail`, the end of the reply, cannot become a call."""
-        begin = self._cleared_chars - (self._chars - len(tail))
-        end = self._openers.first(tail, begin)
-        if end is None:
-            end = self._openers.may_begin(tail, begin)
-            if len(tail) - end > _MAX_TAIL_CHARS:
-                self._hold()
-        else:
-            self._hold()
-        return self._clear(tail, begin, end)
-
-    def _rescan(self) -> str:
-        """Look at the whole reply again: what is held may have turned out to be text."""
-        whole = "".join(self._pieces)
-        decided = scan(Source(whole), self._offered).decided
-        begin = self._cleared_chars
-        if decided <= begin:
-            self._hold()
-            return ""
-        self._rescan_at = None
-        if decided < self._chars:
-            self._hold()
-        end = min(decided, self._openers.may_begin(whole, begin + 1))
-        return self._clear(whole, begin, end)
-
-    def _clear(self, text: str, begin: int, end: int) -> str:
-        """What of `text[begin:end]`, which is no call, may be shown."""
-        self._cleared_chars += end - begin
-        self._tail = text[max(end - _LOOK_BACK_CHARS, 0) :]
-        return self._shown(text[begin:end])
-
-    def _hold(self) -> None:
-        self._rescan_at = max(self._chars * _GROWTH, self._chars + _MIN_GROWTH_CHARS)
-
-    def _shown(self, text: str) -> str:
+    def _without_blank_end(self, text: str) -> str:
         """`text`, with the white space before it and without that at its end."""
         body = text.rstrip()
         if not body:
@@ -197,62 +157,3 @@ def _pieces(rest: WrittenReply) -> list[Chunk]:
         call_id = f"call_{secrets.token_hex(12)}"
         pieces.append(ToolCallChunk(index, call_id, name, arguments, problem))
     return pieces
-
-
-class _Openers:
-    """Finds every place where `scan` may find a call, and some where it will not."""
-
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        names = [space + tool.name for tool in tools for space in _NAMESPACES]
-        infos = "|".join(sorted(CALL_FENCES, key=len, reverse=True))
-        begun_fence = rf"{_MARKS}[ ]*(?:{infos}){_SPACE_IN_LINE}\n\s*+"
-        callees = "|".join(map(re.escape, names))
-        before_callee = r"(?:\[\s{0,80})?(?:print\s?\(\s{0,80})?"
-        python = rf"{before_callee}(?:{callees})(?:\.call)?\("
-        self._whole = re.compile(
-            rf"""
-              {TAG_OPENER}
-            | {CALL_PLACE}{CALL_OBJECT}
-            | {_LINE}{python}
-            | {_LINE}{begun_fence}(?:{CALL_OBJECT}|{python}|{TAG_OPENER})
-            """,
-            re.X | re.I | re.M,
-        )
-        partial_object = r"""[\[{](?:\s{0,80}[\[{]){0,3}\s{0,80}(?:["']\w{0,20})?"""
-        partial_callee = _any_beginning([*names, "print(", "functools"])
-        partial_python = rf"{before_callee}{partial_callee}(?:\.call?|\.ca?)?"
-        partial_tag = r"(?:<[|｜]?[\w▁:]{0,40}[|｜]?|\[[a-z_]{0,11})"
-        self._partial = re.compile(
-            rf"""
-            (?: {CALL_PLACE}{partial_object}
-              | {_LINE}(?:{partial_python})?
-              | {_LINE}(?:`+|~+)[^`\n]*
-              | {_LINE}{begun_fence}(?:{partial_object}|{partial_python}|{partial_tag})?
-            )\Z
-            """,
-            re.X | re.I | re.M,
-        )
-        self._partial_tag = re.compile(rf"{partial_tag}\Z", re.I)
-
-    def first(self, text: str, begin: int) -> int | None:
-        """Where the first opener from `begin` on is."""
-        match = self._whole.search(text, begin)
-        return match.start() if match else None
-
-    def may_begin(self, text: str, begin: int) -> int:
-        """From where on the end of `text` may yet become an opener; its length where nothing."""
-        tag = self._partial_tag.search(text, max(begin, len(text) - _MAX_PARTIAL_TAG_CHARS))
-        line = self._partial.search(text, begin)
-        return min([match.start() for match in (tag, line) if match], default=len(text))
-
-
-def _any_beginning(words: Iterable[str]) -> str:
-    """A pattern for every beginning of one of `words`, the empty one included."""
-    return "(?:" + "|".join(_beginnings(word) for word in sorted(set(words))) + ")"
-
-
-def _beginnings(word: str) -> str:
-    pattern = ""
-    for character in reversed(word):
-        pattern = f"(?:{re.escape(character)}{pattern})?"
-    return pattern

@@ -34,12 +34,12 @@ _FRAMES_PER_S = 5
 _FACT_CELLS = 9
 
 _Stage: TypeAlias = Literal["asks", "pulls", "stops", "stopped", "failed", "cannot"]
-_YES: dict[_Stage, str] = {"asks": "download", "stopped": "resume", "failed": "try again"}
+_YES: dict[_Stage, str] = {"asks": "download", "stopped": "download again", "failed": "try again"}
 """The answer that begins, in each stage that asks."""
 
 _ANSWER_KEYS = "↑↓ move · enter answers · esc back"
 _KEYS: dict[_Stage, str] = {"pulls": "esc stop", "stops": "", "cannot": "esc back"}
-_STOPPED = "Stopped. The part you have is kept; the next download resumes there."
+_STOPPED = "Stopped. Nothing was kept of the download."
 
 
 class PullBar(Widget):

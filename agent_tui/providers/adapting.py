@@ -1,0 +1,110 @@
+"""One provider for all models: each request in a form its model takes, while the budget lasts."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Protocol
+
+from agent_tui.providers.base import (
+    Chunk,
+    ModelInfo,
+    ModelRef,
+    ModelRequest,
+    PrefillingProvider,
+    Provider,
+    ProviderError,
+    UsageChunk,
+)
+from agent_tui.providers.budget import Budget, BudgetSpent
+from agent_tui.providers.pictures import Pictures
+from agent_tui.providers.text_tools.adapter import TextTools
+
+
+class Adapter(Protocol):
+    """Rewrites requests for models that do not take everything."""
+
+    def adapt(self, request: ModelRequest) -> ModelRequest:
+        """`request` as its model takes it; the same one if there is nothing to change."""
+        ...
+
+    def learn(self, sent: ModelRequest, error: ProviderError) -> bool:
+        """Whether `error`, the answer to `sent`, is why `adapt` changes more from now on."""
+        ...
+
+
+class AdaptingProvider:
+    """Adapts requests, counts what they cost, and reads calls that models write as text.
+
+    A request that is refused for a reason from which an adapter learns is sent again, rewritten.
+    A request under way is never stopped by the budget: the last one may go beyond the limit.
+
+    Args:
+        inner: Where requests go.
+        info: What is known of a model.
+        budget: What may be spent; None for any amount.
+    """
+
+    def __init__(
+        self,
+        inner: Provider,
+        info: Callable[[ModelRef], ModelInfo],
+        budget: Budget | None = None,
+    ) -> None:
+        self._inner = inner
+        self._info = info
+        self._budget = budget or Budget()
+        self._text_tools = TextTools(info)
+        self._adapters: tuple[Adapter, ...] = (self._text_tools, Pictures(info))
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`.
+
+        Raises:
+            BudgetSpent: Nothing may be asked any more.
+            ProviderError: The request failed, or the stream was interrupted.
+        """
+        while True:
+            sent = self._adapted(request)
+            has_begun = False
+            try:
+                async with (
+                    aclosing(self._paid(sent)) as chunks,
+                    aclosing(self._text_tools.read_calls(request, chunks)) as read,
+                ):
+                    async for chunk in read:
+                        has_begun = True
+                        yield chunk
+                return
+            except ProviderError as error:
+                if has_begun or not any(one.learn(sent, error) for one in self._adapters):
+                    raise
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """Let a provider that can get ready for `request`; does nothing for others."""
+        if isinstance(self._inner, PrefillingProvider):
+            await self._inner.prefill(self._adapted(request))
+
+    async def warm(self, model: ModelRef) -> None:
+        """See `Provider.warm`."""
+        await self._inner.warm(model)
+
+    async def aclose(self) -> None:
+        """See `Provider.aclose`."""
+        await self._inner.aclose()
+
+    def _adapted(self, request: ModelRequest) -> ModelRequest:
+        for adapter in self._adapters:
+            request = adapter.adapt(request)
+        return request
+
+    async def _paid(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        if why := self._budget.refusal(request.model, self._info(request.model)):
+            raise BudgetSpent(why)
+        cost_usd = 0.0
+        try:
+            async with aclosing(self._inner.stream(request)) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, UsageChunk):
+                        cost_usd = chunk.usage.cost.total
+                    yield chunk
+        finally:
+            self._budget.spent_usd += cost_usd
