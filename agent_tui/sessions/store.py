@@ -29,7 +29,8 @@ from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
 from agent_tui.sessions.listing.summary import SessionSummary, prompt_line
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
+from agent_tui.sessions.search.session_search import SessionSearch
+from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.text import repair_text
 
 _PAGE_SIZE = 100
@@ -220,10 +221,10 @@ class SessionStore:
         """Sessions in which all words of `query` occur, the best first. Blocking; never raises.
 
         Names, prompts, replies, thinking, tool arguments and outputs are searched, whatever
-        their case and accents; ``"a phrase"`` is looked for as it stands, the last word may be
+        their case and accents. The words of ``"a phrase"`` follow each other; the last word may be
         only begun. What `update_search` has not yet reached is not found.
         """
-        return self._search.search(query, self._listed, limit)
+        return self._search.search(query, limit)
 
     def search_project(self, query: str, cwd: Path, limit: int) -> tuple[Sequence[SearchHit], int]:
         """As `search`, among the sessions that work in `cwd`, indexed or not.
