@@ -1,7 +1,5 @@
 """What helpers of a conversation took, which its own replies do not tell."""
 
-from pydantic import ValidationError
-
 from agent_tui.messages import AssistantMessage, Cost, Usage
 from agent_tui.sessions.entries import (
     CompactionEntry,
@@ -9,6 +7,8 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
     Requests,
+    custom_entry,
+    custom_value,
 )
 from agent_tui.sessions.log import SessionLog
 
@@ -41,17 +41,12 @@ def run_of(log: SessionLog, model: str) -> AgentRun:
 
 def run_entry(run: AgentRun) -> CustomEntry:
     """What records `run` in the session of the conversation it worked for."""
-    return CustomEntry(custom_type=AGENT_RUN, data=run.model_dump(mode="json", by_alias=True))
+    return custom_entry(AGENT_RUN, run)
 
 
 def run_in(entry: Entry) -> AgentRun | None:
     """The run that `entry` records; None for any other entry."""
-    if not isinstance(entry, CustomEntry) or entry.custom_type != AGENT_RUN:
-        return None
-    try:
-        return AgentRun.model_validate(entry.data)
-    except ValidationError:
-        return None
+    return custom_value(entry, AGENT_RUN, AgentRun)
 
 
 def _usage_in(entry: Entry) -> Usage | None:
