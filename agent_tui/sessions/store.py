@@ -26,6 +26,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
 from agent_tui.sessions.listing.summary import SessionSummary, prompt_line
 from agent_tui.sessions.log import SessionLog
@@ -156,7 +157,7 @@ class SessionStore:
     def _helper_named(self, start: str) -> Path | None:
         """The session of the one helper whose id begins with `start`."""
         files = self.root.glob(f"*/{EXPLORED}/*/[!.]*.jsonl")
-        named = [path for path in files if _id_in_name(path).startswith(start)]
+        named = [path for path in files if id_in_name(path).startswith(start)]
         return named[0] if start and len(named) == 1 else None
 
     def list(self, cwd: Path | None = None) -> list[SessionSummary]:
@@ -324,7 +325,7 @@ class SessionStore:
             moved = path.rename(target)
             if (kept := kept_folder(path)).is_dir():
                 kept.rename(kept_folder(target))
-            explored = path.parent / EXPLORED / _id_in_name(path)
+            explored = path.parent / EXPLORED / id_in_name(path)
             if explored.is_dir():
                 explored.rename(make_private_dir(folder / EXPLORED) / target.stem)
             return moved
@@ -358,11 +359,6 @@ def _why_unreadable(path: Path) -> str:
             return "it contains no session" if file.read(1) else "it is empty"
     except OSError as error:
         return error.strerror or str(error)
-
-
-def _id_in_name(path: Path) -> str:
-    """The id of the session whose file has this name."""
-    return path.stem.rpartition("_")[2]
 
 
 def _existing_file(ref: str, cwd: Path) -> Path | None:

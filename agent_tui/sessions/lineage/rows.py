@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 
+from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing.summary import SessionSummary
 
 MOST_GUIDES = 6
@@ -95,7 +96,7 @@ class _Known:
             found = self._by_path.get(os.path.normpath(place))
             if found is not None:
                 return found if found != number else None
-        same_id = self._by_id.get(path.stem.rpartition("_")[2]) or self._by_id.get(named, [])
+        same_id = self._by_id.get(id_in_name(path)) or self._by_id.get(named, [])
         others = [found for found in same_id if found != number]
         # Of copies of one session the one beside its child is meant.
         others.sort(key=lambda found: self._sessions[found].path.parent != folder)
