@@ -39,6 +39,8 @@ _TOKENS = "unicode61 remove_diacritics 2 categories ''L* N* Co S*''"
 _SCHEMA = (
     "DROP TABLE IF EXISTS files",
     "DROP TABLE IF EXISTS texts",
+    "DROP TABLE IF EXISTS parts",  # of the first version, like words
+    "DROP TABLE IF EXISTS words",
     "CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB UNIQUE NOT NULL,"
     " size INTEGER NOT NULL DEFAULT -1, mtime_ns INTEGER NOT NULL DEFAULT 0,"
     " done INTEGER NOT NULL DEFAULT 0, crc INTEGER NOT NULL DEFAULT -1,"
@@ -280,10 +282,11 @@ class WordIndex:
     def _snippets(self, records: Sequence[JsonObject], expression: str) -> dict[int, str]:
         """The part of each of `records` that matches `expression`, by its number."""
         for number, record in enumerate(records):
-            drawn, written = drawn_text(record), record_text(record)
-            texts = (_prepare_text(drawn), _prepare_text(written) if written != drawn else "")
+            drawn = _with_words_apart(drawn_text(record))
+            written = _prepare_text(record_text(record))
             self._database.execute(
-                "INSERT INTO shown(rowid, drawn, written) VALUES (?, ?, ?)", (number, *texts)
+                "INSERT INTO shown(rowid, drawn, written) VALUES (?, ?, ?)",
+                (number, drawn, written if written != drawn else ""),
             )
         cut = f"'{_BEGIN}', '{_END}', '…', {_SNIPPET_WORDS})"
         rows = self._database.execute(
