@@ -1,7 +1,7 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from agent_tui.sessions.search import session_search as search
 from agent_tui.sessions.search import word_index
 from agent_tui.sessions.search.word_index import search_terms
 from agent_tui.sessions.store import SessionStore
+from agent_tui.text_search import fold
 from tests.support.session_files import append_to, make_older, write_session
 from tests.support.session_values import reply, result, user
 
@@ -359,6 +360,31 @@ def test_among_a_folders_sessions_the_bytes_before_a_file_decide_whether_it_is_l
     found, unread = store.search_project("needle", Path("/w/here"), 10)
     assert ([hit.path for hit in found], unread) == (paths, 0)
     assert len(store.search_project("needle", Path("/w/here"), 2)[0]) == 2
+
+
+def test_what_came_after_a_search_is_found_by_the_next(
+    store: SessionStore, either: Callable[[str], list[str]]
+) -> None:
+    path = write_session(store, user("first"), age_s=9)
+    assert either("first") == ["first"]
+    append_to(path, reply("laterword"), age_s=5)
+    write_session(store, user("second"), age_s=1)
+    assert either("laterword") == ["first"]
+    assert either("second") == ["second"]
+
+
+def test_letters_of_other_scripts_are_found_and_shown_as_written(
+    store: SessionStore, either: Callable[[str], list[str]]
+) -> None:
+    prompts = ("Ещё один отчёт", "한국어 세션", "Η Άλφα", "データの確認", "ﬁle ＡＢ，Straße")
+    for prompt in prompts:
+        write_session(store, user(prompt))
+    latin = ("file", "ab", "strasse")
+    for query in ("отчёт", "отчет", "한국어", "세", "άλφα", "αλφα", "データ", *latin):
+        (found,) = either(query)
+        assert [hit.snippet for hit in store.search(query)] in ([found], [fold(found)]), query
+    for prompt in prompts[:4]:
+        assert [hit.snippet for hit in store.search(prompt.split()[-1])] == [prompt]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

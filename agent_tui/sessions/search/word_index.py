@@ -29,7 +29,7 @@ BATCH_BYTES = 8_000_000
 CHUNK_BYTES = 1_000_000
 """So much is read between two looks at whether to stop."""
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 0.2
 _HASH_BYTES = 32_000_000
 """Memory FTS5 collects words in before it writes: its default of 1 MB takes half as long again."""
@@ -49,7 +49,9 @@ _SCHEMA = (
     f"INSERT INTO texts(texts, rank) VALUES ('hashsize', {_HASH_BYTES})",
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
-_SNIPPETS = f"CREATE VIRTUAL TABLE temp.shown USING fts5(drawn, written, tokenize='{_TOKENS}')"
+_SNIPPETS = (
+    f"CREATE VIRTUAL TABLE temp.shown USING fts5(drawn, written, folded, tokenize='{_TOKENS}')"
+)
 
 _PLACE_BITS = 40
 """A row of `texts` is a line of a file: the file's id, then the byte where the line begins."""
@@ -134,24 +136,19 @@ def search_terms(query: str) -> list[SearchTerm]:
     terms: dict[str, SearchTerm] = {}
     for text, is_open in split_query(repair_text(query[:_MOST_QUERY_CHARS]).replace("\0", " ")):
         folded = fold(text)
-        words = _with_words_apart(folded)
         if not any(unicodedata.category(letter)[0] in "LNS" for letter in folded):
             continue
         is_prefix = is_open and folded[-1].isalnum() and not _ALONE.match(folded[-1])
         if len(terms) < _MOST_TERMS and not (is_prefix and len(folded) == 1):
-            spellings = dict.fromkeys((words, words.replace("ss", "ß")))
-            phrases = [f'"{spelling}"{" *" * is_prefix}' for spelling in spellings]
+            composed = unicodedata.normalize("NFKC", text.casefold())
+            spellings = dict.fromkeys((folded, composed, composed.replace("ss", "ß")))
+            phrases = [f'"{_with_words_apart(one)}"{" *" * is_prefix}' for one in spellings]
             terms[folded] = SearchTerm(folded, f"({' OR '.join(phrases)})")
     return list(terms.values())
 
 
 def _with_words_apart(text: str) -> str:
     return _ALONE.sub(f"{_BETWEEN}\\g<0>{_BETWEEN}", text)
-
-
-def _prepare_text(text: str) -> str:
-    """`text` as it is indexed, and as snippets are cut from it."""
-    return _with_words_apart(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,22 +277,28 @@ class WordIndex:
         return {file_id: _FoundLines(count, newest) for file_id, count, newest in rows}
 
     def _snippets(self, records: Sequence[JsonObject], expression: str) -> dict[int, str]:
-        """The part of each of `records` that matches `expression`, by its number."""
+        """The part of each of `records` that matches `expression`, by its number.
+
+        It is cut from the text as people read it, else as it was written, else folded.
+        """
+        rows: list[tuple[int | str, ...]] = []
         for number, record in enumerate(records):
-            drawn = _with_words_apart(drawn_text(record))
-            written = _prepare_text(record_text(record))
-            self._database.execute(
-                "INSERT INTO shown(rowid, drawn, written) VALUES (?, ?, ?)",
-                (number, drawn, written if written != drawn else ""),
-            )
+            written = record_text(record)
+            forms = dict.fromkeys((drawn_text(record), written, fold(written)))
+            texts = [_with_words_apart(form) for form in forms] + [""] * (3 - len(forms))
+            rows.append((number, *texts))
         cut = f"'{_BEGIN}', '{_END}', '…', {_SNIPPET_WORDS})"
-        rows = self._database.execute(
-            f"SELECT rowid, snippet(shown, 0, {cut}, snippet(shown, 1, {cut} FROM shown"
-            " WHERE shown MATCH ?",
-            (expression,),
-        )
-        snippets = {number: drawn if _BEGIN in drawn else text for number, drawn, text in rows}
-        self._database.execute("DELETE FROM shown")
+        columns = ", ".join(f"snippet(shown, {column}, {cut}" for column in range(3))
+        snippets: dict[int, str] = {}
+        with self._database:
+            self._database.executemany(
+                "INSERT INTO shown(rowid, drawn, written, folded) VALUES (?, ?, ?, ?)", rows
+            )
+            for number, *parts in self._database.execute(
+                f"SELECT rowid, {columns} FROM shown WHERE shown MATCH ?", (expression,)
+            ):
+                snippets[number] = next((part for part in parts if _BEGIN in part), parts[0])
+            self._database.execute("DELETE FROM shown")
         return snippets
 
     def _prepare(self) -> None:
@@ -318,12 +321,10 @@ class WordIndex:
             self._database.execute(statement)
 
     def _files(self, path: bytes | None = None) -> list[_IndexedFile]:
-        rows = self._database.execute(
-            "SELECT id, path, size, mtime_ns, done, crc, name, prompt FROM files"
-            " WHERE ?1 IS NULL OR path = ?1",
-            (path,),
-        )
-        return [_IndexedFile(*row) for row in rows]
+        """What is known of all files, or of the one at `path`."""
+        columns = "SELECT id, path, size, mtime_ns, done, crc, name, prompt FROM files"
+        where, values = ("", ()) if path is None else (" WHERE path = ?", (path,))
+        return [_IndexedFile(*row) for row in self._database.execute(columns + where, values)]
 
     def _add_chunk(self, file: SessionFile) -> tuple[int, bool]:
         """Index the next megabyte of `file`; how many bytes that was, and whether it was the last.
@@ -374,7 +375,7 @@ class WordIndex:
                 name = printable_line(new_name) or name
                 prompt = prompt or printable_line(new_prompt)
                 if text := record_text(record):
-                    rows.append((place, _prepare_text(text)))
+                    rows.append((place, _with_words_apart(fold(text))))
             place += len(line) + 1
         self._database.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", rows)
         return name, prompt
