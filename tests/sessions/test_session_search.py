@@ -321,6 +321,13 @@ def test_the_index_may_be_lost_broken_or_locked(store: SessionStore, damage: str
     assert index.stat().st_mode & 0o077 == 0
 
 
+def test_an_index_that_is_no_database_is_made_again_at_once(store: SessionStore) -> None:
+    write_session(store, user("still here"))
+    (store.root / "search.sqlite").write_bytes(b"this is no database" * 500)
+    assert store.update_search() == 0
+    assert titles(store, "still") == ["still here"]
+
+
 def test_without_fts5_nothing_is_found_and_all_is_left(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

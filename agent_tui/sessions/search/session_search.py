@@ -103,13 +103,19 @@ class SessionSearch:
         Raises:
             OSError, sqlite3.Error: It cannot be used.
         """
-        try:
-            index = WordIndex(self._path)
-        except (OSError, sqlite3.Error) as error:
-            discard_if_broken(self._path, error)
-            with self._lock:
-                self._in_memory = self._in_memory or WordIndex(None)
-                yield self._in_memory
-        else:
+        index = self._on_disk()
+        if index is not None:
             with closing(index):
                 yield index
+            return
+        with self._lock:
+            self._in_memory = self._in_memory or WordIndex(None)
+            yield self._in_memory
+
+    def _on_disk(self) -> WordIndex | None:
+        for _ in range(2):  # one that is broken is deleted, and begins again
+            try:
+                return WordIndex(self._path)
+            except (OSError, sqlite3.Error) as error:
+                discard_if_broken(self._path, error)
+        return None
