@@ -20,7 +20,6 @@ _INSTRUCTIONS = re.compile(
 _OUR_TAGS = re.compile(
     r"</?(?:file|folder|earlier-work|command-instructions|instructions)(?:\s[^<>\n]*)?>"
 )
-_LONGEST_TAG = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +62,9 @@ def instructions_block(text: str) -> str:
     return f"<command-instructions>\n{text}\n</command-instructions>"
 
 
-def without_tags(text: str, start: int, end: int) -> str:
-    """A part of a message without the tags, even half ones, that hold what went along with it."""
-    for tag in _OUR_TAGS.finditer(text, max(start - _LONGEST_TAG, 0), end):
-        if tag.start() < start < tag.end():
-            start = tag.end()
-    return _OUR_TAGS.sub("", text[start:end])
+def without_tags(text: str) -> str:
+    """A message without the tags that hold what went along with it."""
+    return _OUR_TAGS.sub("", text)
 
 
 def without_instructions(text: str) -> str:

@@ -1,36 +1,18 @@
-"""Searching texts for what somebody typed: parsing, folding, words, and places of a match.
+"""Searching texts for what somebody typed: parsing, folding, and places of a match.
 
 The searches in all sessions, in the history of one and in the chat are adapters over this.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import cast
-
-_WORD_CHARS = 32
-"""Longer words are known by their beginning: nobody types the whole of a hash."""
-
-_MOST_TERMS = 24
-_MOST_QUERY_CHARS = 400
-_SHORTEST_PREFIX = 2
-"""Letters of an unfinished word before words that begin so are looked for."""
 
 _MOST_COUNTED = 5
 """Occurrences of one term: a log with a thousand of them tells no more than one with five."""
 
 _QUERY_PART = re.compile(r'"([^"]*)("?)|([^\s"]+)')
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_WORD = re.compile(f"[{_IDEOGRAPH}]|[^\\W_{_IDEOGRAPH}]+")
-_APART = bytes(
-    code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20
-    for code in range(256)
-)
-"""Bytes of UTF-8 in lower case, ASCII signs as spaces: `bytes.split` is the quickest there is."""
-
 _NEVER_FOLDED_TO_ASCII = bytes(set(range(256)) - {*range(0xC3, 0xCB), 0xCC, 0xCD, 0xE1, 0xEF})
 
 
@@ -67,22 +49,6 @@ def may_hold_accents(data: bytes) -> bool:
     return not data.isascii() and bool(data.translate(None, _NEVER_FOLDED_TO_ASCII))
 
 
-def words_of(text: str) -> set[str]:
-    """The different words of `text`, folded: runs of letters and digits, or one ideograph."""
-    found: set[str] = set()
-    for run in set(text.encode(errors="replace").translate(_APART).split()):
-        if run.isascii():
-            found.add(run[:_WORD_CHARS].decode())
-        else:
-            found.update(word[:_WORD_CHARS] for word in _word_list(run.decode(errors="replace")))
-    return found
-
-
-def _word_list(text: str) -> list[str]:
-    """The words of `text`, folded and whole, in order."""
-    return cast("list[str]", _WORD.findall(fold(text)))
-
-
 def split_query(query: str) -> Iterator[tuple[str, bool]]:
     """Each word and ``"quoted phrase"`` of `query`, and whether more of it may follow."""
     for match in _QUERY_PART.finditer(query):
@@ -92,73 +58,6 @@ def split_query(query: str) -> Iterator[tuple[str, bool]]:
             yield phrase, at_end and not closing
         else:
             yield word, at_end
-
-
-@dataclass(frozen=True, slots=True)
-class WordTerm:
-    """A word or phrase of a query, found where words begin and end.
-
-    Attributes:
-        words: What an index of words is asked for.
-        is_certain: Where the index has the words, the text has the term; else it must be read.
-        is_prefix: More letters may follow.
-        text: The term, folded.
-        pattern: Finds it in a folded text where no word begins before it.
-        raw: The term as a line of JSON has it.
-    """
-
-    words: tuple[str, ...]
-    is_certain: bool
-    is_prefix: bool
-    text: str
-    pattern: re.Pattern[str]
-    raw: bytes
-
-    def place_in(self, folded: str) -> int | None:
-        """Where it begins first in a folded text; None where it is not."""
-        start = folded.find(self.text)
-        match = self.pattern.search(folded, start) if start >= 0 else None
-        return match.start() if match is not None else None
-
-
-def word_terms(query: str) -> tuple[WordTerm, ...]:
-    """The words and quoted phrases of `query`; any text is a query.
-
-    A word that the query ends with may be unfinished; its first letter alone is not yet one.
-    Of very long queries the beginning counts.
-    """
-    found: dict[str, WordTerm] = {}
-    for text, is_open in split_query(query[:_MOST_QUERY_CHARS].replace("\0", " ")):
-        if len(found) < _MOST_TERMS and (term := _word_term(text, is_open)):
-            found[term.text] = term
-    return tuple(found.values())
-
-
-def _word_term(text: str, is_open: bool) -> WordTerm | None:
-    folded = " ".join(fold(text).split())
-    words = _word_list(folded)
-    ends_in_word = bool(words) and folded.endswith(words[-1])
-    is_prefix = is_open and ends_in_word and not _is_ideograph(folded[-1])
-    if not folded or (is_prefix and len(folded) < _SHORTEST_PREFIX):
-        return None
-    pattern = re.escape(folded)
-    if words and folded.startswith(words[0]) and not _is_ideograph(folded[0]):
-        pattern = r"(?<![^\W_])" + pattern
-    if ends_in_word and not is_prefix and not _is_ideograph(folded[-1]):
-        pattern += r"(?![^\W_])"
-    return WordTerm(
-        words=tuple(dict.fromkeys(word[:_WORD_CHARS] for word in words)),
-        is_certain=words == [folded] and len(folded) <= _WORD_CHARS,
-        is_prefix=is_prefix,
-        text=folded,
-        pattern=re.compile(pattern),
-        raw=json.dumps(folded, ensure_ascii=False)[1:-1].encode(errors="replace"),
-    )
-
-
-def _is_ideograph(character: str) -> bool:
-    """Whether `character` is of a script that writes no spaces between words."""
-    return bool(re.match(f"[{_IDEOGRAPH}]", character))
 
 
 class TermSet:

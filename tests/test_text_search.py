@@ -9,8 +9,6 @@ from agent_tui.text_search import (
     lower_in_place,
     split_query,
     unfolded_place,
-    word_terms,
-    words_of,
 )
 
 
@@ -66,14 +64,6 @@ def test_the_first_place_is_one_of_the_text_itself() -> None:
     text = "ﬁﬁﬁ " * 5 + "ÉCOLE"
     assert text[terms.first_place(text) :] == "ÉCOLE"
     assert terms.first_place("nothing of it") == 0
-
-
-@given(st.text(max_size=40))
-def test_a_text_is_found_by_each_of_its_words(text: str) -> None:
-    for word in text.replace('"', " ").split():
-        for term in word_terms(f"{word} "):
-            assert set(term.words) <= words_of(text)
-            assert term.text == fold(term.text)
 
 
 @given(st.text(max_size=40))

@@ -7,7 +7,7 @@ from agent_tui.compaction.model_client import RequestTracker, uncounted
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.replay.agent_runs import AgentRun
+from agent_tui.sessions.replay.usage import AgentRun
 
 _ASKED = """\
 A side question; the work continues as if it had not been asked. Answer briefly, in text only, from

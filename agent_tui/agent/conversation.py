@@ -45,10 +45,10 @@ from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entr
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.agent_runs import AgentRun, run_entry
 from agent_tui.sessions.replay.context_notes import newest_note, sent_messages
 from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
+from agent_tui.sessions.replay.usage import AgentRun, run_entry
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.jobs.table import JobTable

@@ -3,9 +3,9 @@
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from agent_tui.messages import (
     ImageContent,
@@ -22,6 +22,7 @@ from agent_tui.messages import (
 
 FORMAT_VERSION = 3
 
+StoredT = TypeVar("StoredT", bound=Stored)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -281,6 +282,21 @@ class CustomEntry(_Entry):
     type: Literal["custom"] = "custom"
     custom_type: str
     data: JsonValue = None
+
+
+def custom_entry(kind: str, value: Stored) -> CustomEntry:
+    """The entry of the custom type `kind` that records `value`."""
+    return CustomEntry(custom_type=kind, data=value.model_dump(mode="json", by_alias=True))
+
+
+def custom_value(entry: "Entry", kind: str, model: type[StoredT]) -> StoredT | None:
+    """What an entry of the custom type `kind` records; None for any other entry or bad data."""
+    if not isinstance(entry, CustomEntry) or entry.custom_type != kind:
+        return None
+    try:
+        return model.model_validate(entry.data)
+    except ValidationError:
+        return None
 
 
 class CustomMessageEntry(_Entry):

@@ -1,6 +1,5 @@
 """One session: an append-only file and its in-memory twin."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -8,7 +7,6 @@ from typing import Self, TypeVar, cast
 
 from agent_tui.config import Durability
 from agent_tui.errors import NewerFormatError, SessionError
-from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.entries import (
     FORMAT_VERSION,
     CompactionEntry,
@@ -17,12 +15,11 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     new_entry_id,
 )
-from agent_tui.sessions.file.chunks import CHUNK_BYTES, read_lines
-from agent_tui.sessions.file.disk import DiskFile, OpenFile, describe_fault
+from agent_tui.sessions.file.disk import DiskFile, OpenFile
 from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.file.writer import SessionWriter
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
-from agent_tui.sessions.format.parse import ParsedSession, parse_lines
+from agent_tui.sessions.format.parse import ParsedSession, read_session
 from agent_tui.sessions.replay.command_changes import completed_result
 
 __all__ = ["SessionInUseError", "SessionLog"]
@@ -97,7 +94,9 @@ class SessionLog:
             )
         lock = None if read_only else SessionLock(path)
         try:
-            state, parsed = _read(path)
+            state, parsed = read_session(path)
+            if not parsed.looks_like_session:
+                raise SessionError(f"{path} is not a session file: it contains no entries.")
             if lock is not None:
                 _refuse_newer(path, parsed.header)
         except SessionError:
@@ -291,16 +290,3 @@ def _refuse_newer(path: Path, header: Header) -> None:
             f"{FORMAT_VERSION}.",
             "Update agent-tui to continue it; `agent-tui sessions show` can read it.",
         )
-
-
-def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:
-    """The session in the file `path`, and how the file was when it was read."""
-    try:
-        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
-            state = os.fstat(file.fileno())
-            parsed = parse_lines(read_lines(file), fallback_id=path.stem.rpartition("_")[2])
-    except OSError as error:
-        raise describe_fault(path, "read", error) from error
-    if not parsed.looks_like_session:
-        raise SessionError(f"{path} is not a session file: it contains no entries.")
-    return state, parsed

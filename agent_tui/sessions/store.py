@@ -26,10 +26,12 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
 from agent_tui.sessions.listing.summary import SessionSummary, prompt_line
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
+from agent_tui.sessions.search.session_search import SessionSearch
+from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.text import repair_text
 
 _PAGE_SIZE = 100
@@ -155,7 +157,7 @@ class SessionStore:
     def _helper_named(self, start: str) -> Path | None:
         """The session of the one helper whose id begins with `start`."""
         files = self.root.glob(f"*/{EXPLORED}/*/[!.]*.jsonl")
-        named = [path for path in files if _id_in_name(path).startswith(start)]
+        named = [path for path in files if id_in_name(path).startswith(start)]
         return named[0] if start and len(named) == 1 else None
 
     def list(self, cwd: Path | None = None) -> list[SessionSummary]:
@@ -220,10 +222,10 @@ class SessionStore:
         """Sessions in which all words of `query` occur, the best first. Blocking; never raises.
 
         Names, prompts, replies, thinking, tool arguments and outputs are searched, whatever
-        their case and accents; ``"a phrase"`` is looked for as it stands, the last word may be
+        their case and accents. The words of ``"a phrase"`` follow each other; the last word may be
         only begun. What `update_search` has not yet reached is not found.
         """
-        return self._search.search(query, self._listed, limit)
+        return self._search.search(query, limit)
 
     def search_project(self, query: str, cwd: Path, limit: int) -> tuple[Sequence[SearchHit], int]:
         """As `search`, among the sessions that work in `cwd`, indexed or not.
@@ -323,7 +325,7 @@ class SessionStore:
             moved = path.rename(target)
             if (kept := kept_folder(path)).is_dir():
                 kept.rename(kept_folder(target))
-            explored = path.parent / EXPLORED / _id_in_name(path)
+            explored = path.parent / EXPLORED / id_in_name(path)
             if explored.is_dir():
                 explored.rename(make_private_dir(folder / EXPLORED) / target.stem)
             return moved
@@ -357,11 +359,6 @@ def _why_unreadable(path: Path) -> str:
             return "it contains no session" if file.read(1) else "it is empty"
     except OSError as error:
         return error.strerror or str(error)
-
-
-def _id_in_name(path: Path) -> str:
-    """The id of the session whose file has this name."""
-    return path.stem.rpartition("_")[2]
 
 
 def _existing_file(ref: str, cwd: Path) -> Path | None:

@@ -1,6 +1,7 @@
+import errno
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from agent_tui.messages import (
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, CustomMessageEntry, LabelEntry
 from agent_tui.sessions.search import session_search as search
 from agent_tui.sessions.search import word_index
+from agent_tui.sessions.search.word_index import search_terms
 from agent_tui.sessions.store import SessionStore
-from agent_tui.text_search import fold, word_terms
+from agent_tui.text_search import fold
 from tests.support.session_files import append_to, make_older, write_session
 from tests.support.session_values import reply, result, user
 
@@ -31,16 +33,26 @@ def store(tmp_path: Path) -> SessionStore:
     return SessionStore(tmp_path / "sessions", "none")
 
 
-@pytest.fixture(params=["indexed", "not indexed"])
-def either(request: pytest.FixtureRequest, store: SessionStore):
-    """Finds sessions, with the index brought up to date and without any: the first prompts."""
+@pytest.fixture(params=["on the disk", "in memory"])
+def either(request: pytest.FixtureRequest, store: SessionStore, monkeypatch: pytest.MonkeyPatch):
+    """Finds sessions by either index, brought up to date: the first prompts."""
+    if request.param == "in memory":
+        forbid_writing(monkeypatch)
 
     def find(query: str) -> list[str]:
-        if request.param == "indexed":
-            assert store.update_search() == 0
+        assert store.update_search() == 0
         return titles(store, query)
 
     return find
+
+
+def forbid_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index can be made on the disk."""
+
+    def refuse(path: Path, _busy_timeout_s: float) -> sqlite3.Connection:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(word_index, "open_database", refuse)
 
 
 def titles(store: SessionStore, query: str) -> list[str]:
@@ -102,6 +114,7 @@ FOUND = [
     "会话",
     "会",
     "C++",
+    "old-parser",  # only letters, digits and symbols count
     "🎉",
     "a ",
     'say "hello world"',
@@ -114,7 +127,7 @@ NOT_FOUND = [
     "pars lexer",  # only the last word may be begun
     "pars ",
     "arser",
-    "old-parser",
+    "old-lexer",
     "话会",
     "👻",
     "a",  # one letter is not yet a word
@@ -170,8 +183,10 @@ def test_a_snippet_has_no_tags_of_ours(store: SessionStore) -> None:
         text = f'See @{path}\n\n<file path="{path}" lines="1-2">\nneedle\n</file>'
         write_session(store, user(text))
     store.update_search()
-    found = [hit.snippet for hit in store.search("needle")]
-    assert sorted(found) == ["…@a.py needle", "…needle"]
+    short, cut = sorted(hit.snippet for hit in store.search("needle"))
+    assert short == "See @a.py needle"
+    assert cut.startswith("…a")
+    assert cut.endswith(f"a/{long}.py needle")
 
 
 def test_a_snippet_in_another_script_shows_the_place(store: SessionStore) -> None:
@@ -252,12 +267,12 @@ def test_a_torn_last_line_waits_for_its_end(store: SessionStore) -> None:
 def test_it_can_be_stopped_and_goes_on_later(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_index, "PART_BYTES", 2_000)
+    monkeypatch.setattr(word_index, "CHUNK_BYTES", 2_000)
     monkeypatch.setattr(word_index, "BATCH_BYTES", 4_000)
     for number in range(3):
         texts = [user(f"s{number}w{line} " + "filler " * 100) for line in range(20)]
         write_session(store, *texts, age_s=number)
-    answers = iter([False] * 6)
+    answers = iter([False] * 12)
     left = store.update_search(is_cancelled=lambda: next(answers, True))
     assert left == store.unsearched() == 2
     assert titles(store, "s0w19") != []
@@ -287,7 +302,7 @@ def test_the_index_may_be_lost_broken_or_locked(store: SessionStore, damage: str
                 other.execute("PRAGMA user_version = 99")
         case "no rows":
             with closing(sqlite3.connect(index)) as other, other:
-                other.execute("DROP TABLE words")
+                other.execute("DROP TABLE texts")
         case _:
             database = sqlite3.connect(index)
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -302,21 +317,37 @@ def test_the_index_may_be_lost_broken_or_locked(store: SessionStore, damage: str
     assert store.update_search() == 0
     assert titles(store, "still") == ["still here"]
     with closing(word_index.WordIndex(index)) as mended:
-        assert len(mended.find(word_terms("still "))) == 1
+        assert len(mended.find(search_terms("still "), 10)) == 1
     assert index.stat().st_mode & 0o077 == 0
 
 
-def test_without_fts5_the_newest_files_themselves_are_read(
+def test_an_index_that_is_no_database_is_made_again_at_once(store: SessionStore) -> None:
+    write_session(store, user("still here"))
+    (store.root / "search.sqlite").write_bytes(b"this is no database" * 500)
+    assert store.update_search() == 0
+    assert titles(store, "still") == ["still here"]
+
+
+def test_without_fts5_nothing_is_found_and_all_is_left(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = [line.replace("fts5", "no_such_module") for line in word_index._SCHEMA]
     monkeypatch.setattr(word_index, "_SCHEMA", schema)
+    write_session(store, user("needle"))
+    assert store.update_search() == store.unsearched() == 1
+    assert titles(store, "needle") == []
+
+
+def test_where_nothing_can_be_written_the_newest_sessions_are_indexed_in_memory(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbid_writing(monkeypatch)
+    monkeypatch.setattr(search, "_MOST_BYTES_AT_ONCE", 2_000)
     for number in range(3):
         write_session(store, user(f"needle {number}"), reply("x" * 1_000), age_s=number)
-    assert store.update_search() == 3
-    assert titles(store, "needle") == ["needle 0", "needle 1", "needle 2"]
-    monkeypatch.setattr(search, "_UNINDEXED_BYTES", 2_000)
+    assert store.update_search() == 1
     assert titles(store, "needle") == ["needle 0", "needle 1"]
+    assert not (store.root / "search.sqlite").exists()
 
 
 def test_among_a_folders_sessions_the_bytes_before_a_file_decide_whether_it_is_looked_at(
@@ -328,14 +359,39 @@ def test_among_a_folders_sessions_the_bytes_before_a_file_decide_whether_it_is_l
     ]
     size = paths[0].stat().st_size
     for most_bytes, late in ((size, 2), (size + 1, 1), (2 * size + 1, 0)):
-        monkeypatch.setattr(search, "_UNINDEXED_BYTES", most_bytes)
+        (store.root / "search.sqlite").unlink(missing_ok=True)
+        monkeypatch.setattr(search, "_MOST_BYTES_AT_ONCE", most_bytes)
         found, unread = store.search_project("needle", Path("/w/here"), 10)
         assert ([hit.path for hit in found], unread) == (paths[: 3 - late], late)
-    assert store.update_search() == 0
-    monkeypatch.setattr(search, "_UNINDEXED_BYTES", 1)
+    monkeypatch.setattr(search, "_MOST_BYTES_AT_ONCE", 1)
     found, unread = store.search_project("needle", Path("/w/here"), 10)
     assert ([hit.path for hit in found], unread) == (paths, 0)
     assert len(store.search_project("needle", Path("/w/here"), 2)[0]) == 2
+
+
+def test_what_came_after_a_search_is_found_by_the_next(
+    store: SessionStore, either: Callable[[str], list[str]]
+) -> None:
+    path = write_session(store, user("first"), age_s=9)
+    assert either("first") == ["first"]
+    append_to(path, reply("laterword"), age_s=5)
+    write_session(store, user("second"), age_s=1)
+    assert either("laterword") == ["first"]
+    assert either("second") == ["second"]
+
+
+def test_letters_of_other_scripts_are_found_and_shown_as_written(
+    store: SessionStore, either: Callable[[str], list[str]]
+) -> None:
+    prompts = ("Ещё один отчёт", "한국어 세션", "Η Άλφα", "データの確認", "ﬁle ＡＢ，Straße")
+    for prompt in prompts:
+        write_session(store, user(prompt))
+    latin = ("file", "ab", "strasse")
+    for query in ("отчёт", "отчет", "한국어", "세", "άλφα", "αλφα", "データ", *latin):
+        (found,) = either(query)
+        assert [hit.snippet for hit in store.search(query)] in ([found], [fold(found)]), query
+    for prompt in prompts[:4]:
+        assert [hit.snippet for hit in store.search(prompt.split()[-1])] == [prompt]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -352,7 +408,7 @@ def test_a_folder_that_cannot_be_written_is_searched(store: SessionStore) -> Non
 def test_rows_of_files_that_are_gone_do_not_pile_up(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_index, "_MOST_DEAD_PARTS", 3)
+    monkeypatch.setattr(word_index, "_MOST_DEAD_FILES", 3)
     path = write_session(store, user("word0"))
     for number in range(8):
         path.write_bytes(path.read_bytes().replace(b"word%d" % number, b"word%d" % (number + 1)))
@@ -360,7 +416,7 @@ def test_rows_of_files_that_are_gone_do_not_pile_up(
         store.update_search()
     with closing(sqlite3.connect(store.root / "search.sqlite")) as database:
         (made,) = database.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()
-    assert made <= 6
+    assert made <= 7
     assert titles(store, "word8") == ["word8"]
 
 
@@ -375,8 +431,7 @@ def test_two_that_index_at_once_add_nothing_twice(store: SessionStore) -> None:
         waiting = one.pending(files)
         assert list(other.add(waiting, bool)) == [5]
         assert list(one.add(waiting, bool)) == [5]
-    with closing(sqlite3.connect(store.root / "search.sqlite")) as database:
-        assert database.execute("SELECT count(*) FROM parts").fetchone() == (5,)
+        assert [hit.matches for hit in one.find(search_terms("word2"), 10)] == [1]
 
 
 ODD = [
@@ -426,8 +481,12 @@ def test_no_query_raises(tmp_path_factory: pytest.TempPathFactory, query: str) -
         write_session(store, user("a word in é and 会话"))
         store.update_search()
     store.search(query)
-    for term in word_terms(query):
-        assert term.text == fold(term.text)
+
+
+def test_matches_are_counted_and_each_file_is_found_once(store: SessionStore) -> None:
+    write_session(store, *(user(f"needle {number}") for number in range(12)))
+    store.update_search()
+    assert [hit.matches for hit in store.search("needle")] == [12]
 
 
 def test_a_snippet_of_a_reply_reads_as_it_is_drawn(store: SessionStore) -> None:

@@ -93,7 +93,7 @@ async def test_a_session_that_another_process_writes_is_found(context, store) ->
 async def test_sessions_beyond_what_one_search_reads_are_told_of(
     context, store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_search, "_UNINDEXED_BYTES", 100)
+    monkeypatch.setattr(session_search, "_MOST_BYTES_AT_ONCE", 100)
     for session_id in ("a1b2c3d4-1", "b0000000-1"):
         said_in(store, context.cwd, "The flaky test waits.", session_id=session_id)
     look_in(context, Talk().path)

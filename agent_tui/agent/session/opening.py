@@ -46,7 +46,7 @@ from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import unfinished_restore
 from agent_tui.sessions.replay.jobs import known_jobs
-from agent_tui.sessions.replay.own_usage import own_usage
+from agent_tui.sessions.replay.usage import own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.jobs.table import JobTable

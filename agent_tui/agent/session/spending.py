@@ -15,9 +15,8 @@ from agent_tui.sessions.entries import (
     Requests,
 )
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.changes import report_of
-from agent_tui.sessions.replay.own_usage import was_copied
+from agent_tui.sessions.replay.usage import run_in, was_copied
 
 
 @dataclass(frozen=True, slots=True)

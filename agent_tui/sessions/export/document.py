@@ -1,7 +1,8 @@
 """A conversation as the pieces of a document: what was said, done and summed up, in order."""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -51,6 +52,8 @@ BlockKind: TypeAlias = Literal["user", "assistant", "thinking", "call", "result"
 
 _TITLE_CHARS = 80
 _SUBJECT_CHARS = 60
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_IMAGE_ADDRESS = re.compile(rf"data:image/[a-z]+;base64,{_BASE64.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +222,16 @@ def _call_title(call: ToolCall) -> str:
     subjects = (value for value in call.arguments.values() if isinstance(value, str) and value)
     subject = printable_line(next(subjects, ""), _SUBJECT_CHARS)
     return f"Tool call: {call.name} {subject}".strip()
+
+
+def image_address(image: ImageContent, types: Container[str]) -> str | None:
+    """`image` as a ``data:`` address; None where it is of none of `types` or no Base64."""
+    data = "".join(image.data.split())
+    if image.mime_type in types and _BASE64.fullmatch(data):
+        return f"data:{image.mime_type};base64,{data}"
+    return None
+
+
+def is_image_address(text: str) -> bool:
+    """Whether `text` is an address of `image_address` and nothing else."""
+    return _IMAGE_ADDRESS.fullmatch(text) is not None

@@ -24,32 +24,24 @@ class ExportFormat:
     text: Callable[[SessionLog, Sequence[str]], str]
 
 
-def _markdown(log: SessionLog, secrets: Sequence[str]) -> str:
-    return to_markdown(_document(log, secrets))
-
-
-def _page(log: SessionLog, secrets: Sequence[str]) -> str:
-    return to_html(_document(log, secrets))
-
-
 def _document(log: SessionLog, secrets: Sequence[str]) -> Document:
     path = log.path_entries()
     return document_of(log.header, path, other_branches(log.entries, path), secrets)
 
 
-def _atif(log: SessionLog, secrets: Sequence[str]) -> str:
-    return to_atif(log.header, log.path_entries(), secrets)
-
-
-def _jsonl(log: SessionLog, _secrets: Sequence[str]) -> str:
-    return to_jsonl(log)
-
-
 EXPORT_FORMATS: Final = {
-    "md": ExportFormat(".md", "Markdown, for reading", _markdown),
-    "html": ExportFormat(".html", "a self-contained web page", _page),
-    "jsonl": ExportFormat(".jsonl", "the whole session file", _jsonl),
-    "atif": ExportFormat(".json", "a trajectory in Harbor's ATIF", _atif),
+    "md": ExportFormat(
+        ".md", "Markdown, for reading", lambda log, secrets: to_markdown(_document(log, secrets))
+    ),
+    "html": ExportFormat(
+        ".html", "a self-contained web page", lambda log, secrets: to_html(_document(log, secrets))
+    ),
+    "jsonl": ExportFormat(".jsonl", "the whole session file", lambda log, _secrets: to_jsonl(log)),
+    "atif": ExportFormat(
+        ".json",
+        "a trajectory in Harbor's ATIF",
+        lambda log, secrets: to_atif(log.header, log.path_entries(), secrets),
+    ),
 }
 """By name; Markdown is what is made where nothing else is asked for."""
 

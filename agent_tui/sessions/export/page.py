@@ -6,8 +6,7 @@ from importlib.resources import files
 
 from agent_tui.messages import ImageContent
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.export.document import Block, Document
-from agent_tui.sessions.export.images import image_address
+from agent_tui.sessions.export.document import Block, Document, image_address
 
 _SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 """Images that are nothing but pixels; an SVG may hold anything."""

@@ -5,7 +5,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import cast
+from typing import cast, get_args
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -26,21 +26,9 @@ from agent_tui.sessions.format.repair import stored_within_depth, validate_repai
 from agent_tui.text import repair_json
 
 _KNOWN_ENTRY: TypeAdapter[KnownEntry] = TypeAdapter(KnownEntry, config=ConfigDict(defer_build=True))
-_KNOWN_TYPES = frozenset(
-    {
-        "message",
-        "model_change",
-        "thinking_level_change",
-        "compaction",
-        "context_edit",
-        "custom",
-        "custom_message",
-        "branch_summary",
-        "label",
-        "session_info",
-    }
+_KNOWN_TYPES: frozenset[str] = frozenset(
+    kind.model_fields["type"].default for kind in get_args(get_args(KnownEntry)[0])
 )
-
 
 _BEGINNING = re.compile(
     rb"""

@@ -1,11 +1,15 @@
 """Reading a session file: bytes to header, entries and what was wrong. Nothing in it raises."""
 
 import io
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path, PurePath
 
+from agent_tui.regular_files import open_regular_file
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
-from agent_tui.sessions.file.chunks import LongLine
+from agent_tui.sessions.file.chunks import CHUNK_BYTES, LongLine, read_lines
+from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.format.codec import (
     DecodedRecord,
     UnreadableRecordError,
@@ -51,6 +55,25 @@ def parse_lines(lines: Iterable[bytes | LongLine], *, fallback_id: str = "") -> 
     """
     with garbage_collection_paused():
         return _parse(lines, fallback_id)
+
+
+def read_session(path: Path) -> tuple[os.stat_result, ParsedSession]:
+    """How the file `path` was when it was read, and what it holds.
+
+    Raises:
+        SessionError: The file cannot be read.
+    """
+    try:
+        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
+            state = os.fstat(file.fileno())
+            return state, parse_lines(read_lines(file), fallback_id=id_in_name(path))
+    except OSError as error:
+        raise describe_fault(path, "read", error) from error
+
+
+def id_in_name(path: PurePath) -> str:
+    """The id of the session whose file is named `path`."""
+    return path.stem.rpartition("_")[2]
 
 
 def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession:

@@ -1,7 +1,8 @@
 """Building a session from what another agent wrote: entries with ids, one after the other."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from agent_tui.messages import (
     AssistantContent,
@@ -28,6 +29,8 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     milliseconds,
 )
+
+SplitText: TypeAlias = Callable[[str], tuple[str, str]]
 
 _MOST_WARNINGS = 200
 _MOST_RESULTS = 1_000
@@ -80,7 +83,7 @@ class SessionBuilder:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
-        self._names: dict[str, str] = {}
+        self._calls: dict[str, ToolCall] = {}
         self._open_calls: dict[str, None] = {}
         self._replies: dict[Hashable, int] = {}
         self._model = ("", "")
@@ -94,6 +97,17 @@ class SessionBuilder:
     def open_calls(self) -> tuple[str, ...]:
         """Ids of the calls without a result so far, oldest first."""
         return tuple(self._open_calls)
+
+    def open_call(self, call_id: str, line_number: int) -> ToolCall | None:
+        """The call that a result on line `line_number` answers; None, with a warning, for none."""
+        if call_id in self._open_calls:
+            return self._calls[call_id]
+        self.warn(line_number, "a result without an open tool call; left out")
+        return None
+
+    def warn(self, line_number: int, problem: str) -> None:
+        """Something on line `line_number` cannot be taken over."""
+        self.warnings.add(f"line {line_number}: {problem}")
 
     @property
     def last_id(self) -> str:
@@ -130,6 +144,32 @@ class SessionBuilder:
     def user(self, content: Sequence[UserContent]) -> None:
         """Add a message of the person."""
         self._message(UserMessage(content=_simplified(content), timestamp=self._sent_at))
+
+    def user_words(
+        self, content: Sequence[UserContent], split: SplitText, *, display: bool
+    ) -> None:
+        """Add a message under the person's name, and before it what the program put into it.
+
+        Args:
+            content: The message.
+            split: Parts a text into what the program told the model and what the person said.
+            display: Whether what the program told is shown.
+        """
+        said: list[UserContent] = []
+        told: list[UserContent] = []
+        for part in content:
+            if not isinstance(part, TextContent):
+                said.append(part)
+                continue
+            by_program, by_person = split(part.text)
+            if by_program:
+                told.append(TextContent(text=by_program))
+            if by_person:
+                said.append(TextContent(text=by_person))
+        if told:
+            self.note("notice", told, display=display)
+        if said:
+            self.user(said)
 
     def note(self, kind: str, content: Sequence[UserContent], *, display: bool = False) -> None:
         """Something the other program told the model in the person's name."""
@@ -176,7 +216,7 @@ class SessionBuilder:
             grown = message.model_copy(update=changes)
             self._entries[index] = self._entries[index].model_copy(update={"message": grown})
         calls = [part for part in parts if isinstance(part, ToolCall)]
-        self._names.update((call.id, call.name) for call in calls)
+        self._calls.update((call.id, call) for call in calls)
         self._open_calls.update((call.id, None) for call in calls)
 
     def result(
@@ -189,6 +229,7 @@ class SessionBuilder:
     ) -> None:
         """The answer to one call."""
         self._open_calls.pop(call_id, None)
+        call = self._calls.get(call_id)
         dumped = (
             details.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             if details
@@ -197,7 +238,7 @@ class SessionBuilder:
         self._message(
             ToolResultMessage(
                 tool_call_id=call_id,
-                tool_name=self._names.get(call_id, "unknown"),
+                tool_name=call.name if call else "unknown",
                 content=tuple(content),
                 is_error=is_error,
                 details=dumped or None,

@@ -36,6 +36,7 @@ from agent_tui.sessions.importers.fields import (
     as_timestamp,
     joined_text,
     text_at,
+    text_of,
 )
 from agent_tui.sessions.importers.import_format import (
     ImportFormat,
@@ -79,7 +80,6 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._builder = SessionBuilder()
-        self._calls: dict[str, ToolCall] = {}
         self._entry_of: dict[str, str] = {}
         self._boundary: ClaudeRecord | None = None
         self._taken: list[list[tuple[str, str]]] = []
@@ -145,8 +145,6 @@ class _Reader:
         if model != _SYNTHETIC:
             self._builder.by_model(_PROVIDER, model)
         parts = [part for block in line.blocks if (part := self._reply_part(line, block))]
-        for call in (part for part in parts if isinstance(part, ToolCall)):
-            self._calls[call.id] = call
         failed = line.data.get("isApiErrorMessage") is True
         reply = reply_id(line)
         self._builder.reply(
@@ -154,7 +152,7 @@ class _Reader:
             key=(reply, self._reply_keys.setdefault(reply, len(self._taken))),
             usage=_usage(as_object(message.get("usage"))),
             stop_reason="error" if failed else _STOP_REASONS.get(text_at(message, "stop_reason")),
-            error="".join(p.text for p in parts if isinstance(p, TextContent)) if failed else None,
+            error=text_of(parts) if failed else None,
         )
 
     def _reply_part(self, line: ClaudeRecord, block: JsonObject) -> AssistantContent | None:
@@ -175,7 +173,9 @@ class _Reader:
                     arguments=as_object(block.get("input")),
                 )
             case kind:
-                self._warn(line, f"a part of unknown kind {str(kind)[:40]!r}; left out")
+                self._builder.warn(
+                    line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out"
+                )
                 return None
 
     def _take_results(self, line: ClaudeRecord) -> list[JsonObject]:
@@ -186,14 +186,14 @@ class _Reader:
             if block.get("type") != "tool_result":
                 others.append(block)
                 continue
-            call = self._calls.get(text_at(block, "tool_use_id"))
             content = self._said_parts(line, _blocks(block.get("content")))
-            if call is None or call.id not in self._builder.open_calls:
-                self._warn(line, "a result without an open tool call; left out")
+            call = self._builder.open_call(text_at(block, "tool_use_id"), line.number)
+            if call is None:
                 continue
             is_error = block.get("is_error") is True
-            text = "\n".join(part.text for part in content if isinstance(part, TextContent))
-            details = claude_details(call.name, call.arguments, noted, text, is_error=is_error)
+            details = claude_details(
+                call.name, call.arguments, noted, text_of(content), is_error=is_error
+            )
             self._builder.result(call.id, content, is_error=is_error, details=details)
         return others
 
@@ -203,21 +203,7 @@ class _Reader:
             if content:
                 self._builder.note("meta", content)
             return
-        said: list[UserContent] = []
-        told: list[UserContent] = []
-        for part in content:
-            if not isinstance(part, TextContent):
-                said.append(part)
-                continue
-            words = claude_words(part.text)
-            if words.told:
-                told.append(TextContent(text=words.told))
-            if words.said:
-                said.append(TextContent(text=words.said))
-        if told:
-            self._builder.note("notice", told, display=True)
-        if said:
-            self._builder.user(said)
+        self._builder.user_words(content, _told_and_said, display=True)
 
     def _said_parts(self, line: ClaudeRecord, blocks: list[JsonObject]) -> list[UserContent]:
         content: list[UserContent] = []
@@ -230,8 +216,13 @@ class _Reader:
                     media_type = text_at(source, "media_type") or "image/png"
                     content.append(ImageContent(data=text_at(source, "data"), mime_type=media_type))
                 case kind, _:
-                    self._warn(line, f"a part of unknown kind {str(kind)[:40]!r}; left out")
+                    self._builder.warn(
+                        line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out"
+                    )
         return content
+
+    def _warn_unknown(self, line: ClaudeRecord, kind: JsonValue) -> None:
+        self._builder.warn(line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out")
 
     def _take_summary(self, line: ClaudeRecord) -> None:
         boundary, self._boundary = self._boundary, None
@@ -249,11 +240,8 @@ class _Reader:
 
     def _give_up_boundary(self) -> None:
         if self._boundary is not None:
-            self._warn(self._boundary, "a compaction without its summary; left out")
+            self._builder.warn(self._boundary.number, "a compaction without its summary; left out")
             self._boundary = None
-
-    def _warn(self, line: ClaudeRecord, problem: str) -> None:
-        self._builder.warnings.add(f"line {line.number}: {problem}")
 
 
 def _common(
@@ -262,6 +250,11 @@ def _common(
     """What `branch` and `taken`, the lines of another one with their entries, begin with."""
     pairs = zip(branch, taken, strict=False)
     return [one for _, one in takewhile(lambda pair: pair[0].uuid == pair[1][0], pairs)]
+
+
+def _told_and_said(text: str) -> tuple[str, str]:
+    words = claude_words(text)
+    return words.told, words.said
 
 
 def _blocks(content: JsonValue) -> list[JsonObject]:

@@ -4,8 +4,15 @@ import re
 
 from pydantic import JsonValue
 
-from agent_tui.messages import FileTouches, JsonObject, Todo, ToolDetails
-from agent_tui.sessions.importers.fields import as_count, as_list, as_object, as_text, text_at
+from agent_tui.messages import FileTouches, JsonObject, ToolDetails
+from agent_tui.sessions.importers.fields import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    text_at,
+    todos_in,
+)
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
@@ -48,7 +55,7 @@ def claude_details(
     return ToolDetails(
         diff=_diff(path, as_list(noted.get("structuredPatch"))) or None,
         files=files,
-        todos=_todos(noted.get("newTodos")) if tool == "TodoWrite" else None,
+        todos=todos_in(noted.get("newTodos"), "content") if tool == "TodoWrite" else None,
     )
 
 
@@ -67,15 +74,3 @@ def _diff(path: str, hunks: list[JsonValue]) -> str:
         new = f"+{as_count(hunk.get('newStart'))},{as_count(hunk.get('newLines'))}"
         lines += [f"@@ {old} {new} @@", *map(as_text, as_list(hunk.get("lines")))]
     return "\n".join([f"--- {path}", f"+++ {path}", *lines, ""]) if lines else ""
-
-
-def _todos(noted: JsonValue) -> tuple[Todo, ...]:
-    todos: list[Todo] = []
-    for item in map(as_object, as_list(noted)):
-        text = text_at(item, "content")
-        match item.get("status"):
-            case ("in_progress" | "completed") as status:
-                todos.append(Todo(text=text, status=status))
-            case _:
-                todos.append(Todo(text=text))
-    return tuple(todo for todo in todos if todo.text)

@@ -1,6 +1,6 @@
 """Sessions of Codex CLI (``~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl``)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,6 @@ from agent_tui.messages import (
     ThinkingContent,
     ToolCall,
     Usage,
-    UserContent,
 )
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
@@ -38,6 +37,7 @@ from agent_tui.sessions.importers.fields import (
     as_timestamp,
     joined_text,
     text_at,
+    text_of,
 )
 from agent_tui.sessions.importers.import_format import (
     ImportFormat,
@@ -77,7 +77,6 @@ def read_codex(path: Path) -> ForeignSession:
 class _Reader:
     def __init__(self) -> None:
         self.builder = SessionBuilder()
-        self._calls: dict[str, ToolCall] = {}
         self._session_id = ""
         self._cwd = ""
         self._provider = _PROVIDER
@@ -140,11 +139,11 @@ class _Reader:
         elif kind.endswith("_call"):
             self._take_call(item, kind)
         elif kind not in _SILENT:
-            self._warn(item, f"an item of unknown kind {kind[:40]!r}; left out")
+            self.builder.warn(item.number, f"an item of unknown kind {kind[:40]!r}; left out")
 
     def _take_message(self, message: JsonObject) -> None:
         content = content_of(message.get("content"))
-        text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+        text = text_of(content)
         role = text_at(message, "role")
         if not content:
             return
@@ -160,19 +159,7 @@ class _Reader:
         elif not text.startswith(_SUMMARY_OPENING):
             self._turn_parents.append(self.builder.last_id)
             self._requests.append(split_from_editor(text)[1])
-            self._take_said(content)
-
-    def _take_said(self, content: Sequence[UserContent]) -> None:
-        said: list[UserContent] = []
-        for part in content:
-            if not isinstance(part, TextContent):
-                said.append(part)
-                continue
-            told, words = split_from_editor(part.text)
-            if told:
-                self.builder.note("notice", (TextContent(text=told),))
-            said.append(TextContent(text=words))
-        self.builder.user(said)
+            self.builder.user_words(content, split_from_editor, display=False)
 
     def _reply(self, *parts: AssistantContent) -> None:
         """One more piece of the present reply, or the first of the next."""
@@ -193,14 +180,12 @@ class _Reader:
             name=name,
             arguments=call_arguments(name, written, self._cwd),
         )
-        self._calls[call.id] = call
         self._reply(call)
 
     def _take_output(self, item: CodexItem) -> None:
         self._is_reply_open = False
-        call = self._calls.get(text_at(item.payload, "call_id"))
-        if call is None or call.id not in self.builder.open_calls:
-            self._warn(item, "a result without an open tool call; left out")
+        call = self.builder.open_call(text_at(item.payload, "call_id"), item.number)
+        if call is None:
             return
         output = output_of(call.name, call.arguments, item.payload.get("output"))
         self.builder.result(
@@ -235,7 +220,9 @@ class _Reader:
         self._is_reply_open = False
         summary = text_at(item.payload, "message").strip()
         if not summary:
-            self._warn(item, "a compaction with an encrypted summary; its messages are kept")
+            self.builder.warn(
+                item.number, "a compaction with an encrypted summary; its messages are kept"
+            )
             return
         if summary.startswith(_SUMMARY_OPENING):
             summary = summary.partition("\n")[2].strip() or summary
@@ -269,9 +256,6 @@ class _Reader:
                 break
             kept.append(text)
         return kept[::-1]
-
-    def _warn(self, item: CodexItem, problem: str) -> None:
-        self.builder.warnings.add(f"line {item.number}: {problem}")
 
 
 def _texts(payload: JsonObject, key: str) -> list[str]:

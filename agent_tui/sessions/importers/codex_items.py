@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
-from agent_tui.messages import JsonObject, TextContent, Todo, ToolDetails, UserContent
+from agent_tui.messages import JsonObject, TextContent, ToolDetails, UserContent
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
@@ -17,6 +17,8 @@ from agent_tui.sessions.importers.fields import (
     as_text,
     image_of,
     text_at,
+    text_of,
+    todos_in,
 )
 from agent_tui.sessions.importers.json_files import json_lines, read_json
 
@@ -205,7 +207,7 @@ def output_of(name: str, arguments: JsonObject, written: JsonValue) -> CodexOutp
     is_error = told.get("success") is False
     content = content_of(told.get("content") if told else written)
     exit_code: int | None = None
-    text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+    text = text_of(content)
     inner = _object_in(text) if text.startswith('{"output"') else None
     if inner is not None:
         text = text_at(inner, "output")
@@ -214,17 +216,7 @@ def output_of(name: str, arguments: JsonObject, written: JsonValue) -> CodexOutp
     elif found := _EXIT_CODE.match(text):
         exit_code = int(found[1])
     is_error = is_error or exit_code not in (None, 0) or bool(_FAILED.match(text))
-    todos = _plan(arguments) if name == "update_plan" and not is_error else None
+    todos = (
+        todos_in(arguments.get("plan"), "step") if name == "update_plan" and not is_error else None
+    )
     return CodexOutput(content, is_error, ToolDetails(exit_code=exit_code, todos=todos))
-
-
-def _plan(arguments: JsonObject) -> tuple[Todo, ...]:
-    todos: list[Todo] = []
-    for step in map(as_object, as_list(arguments.get("plan"))):
-        text = text_at(step, "step")
-        match step.get("status"):
-            case ("in_progress" | "completed") as status:
-                todos.append(Todo(text=text, status=status))
-            case _:
-                todos.append(Todo(text=text))
-    return tuple(todo for todo in todos if todo.text)

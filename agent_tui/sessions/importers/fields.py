@@ -1,10 +1,18 @@
 """Taking single values out of JSON that another program wrote; nothing here fails."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from agent_tui.messages import ImageContent, JsonObject, TextContent, UserContent
+from agent_tui.messages import (
+    AssistantContent,
+    ImageContent,
+    JsonObject,
+    TextContent,
+    Todo,
+    UserContent,
+)
 
 
 def as_object(value: JsonValue) -> JsonObject:
@@ -41,6 +49,24 @@ def joined_text(content: JsonValue) -> str:
     """The text of a message: `content` itself, or that of its parts."""
     texts = (text_at(as_object(part), "text") for part in as_list(content))
     return as_text(content) or " ".join(text for text in texts if text)
+
+
+def text_of(content: Sequence[UserContent | AssistantContent]) -> str:
+    """All text of a message's content, a line for each part."""
+    return "\n".join(part.text for part in content if isinstance(part, TextContent))
+
+
+def todos_in(items: JsonValue, text_key: str) -> tuple[Todo, ...]:
+    """A plan: the `items` with a text under `text_key`, and their ``status``."""
+    todos: list[Todo] = []
+    for item in map(as_object, as_list(items)):
+        text = text_at(item, text_key)
+        match item.get("status"):
+            case ("in_progress" | "completed") as status:
+                todos.append(Todo(text=text, status=status))
+            case _:
+                todos.append(Todo(text=text))
+    return tuple(todo for todo in todos if todo.text)
 
 
 def image_of(url: str) -> UserContent:

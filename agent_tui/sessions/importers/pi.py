@@ -6,10 +6,7 @@ from typing import Final
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
-from agent_tui.regular_files import open_regular_file
-from agent_tui.sessions.file.chunks import CHUNK_BYTES, read_lines
-from agent_tui.sessions.file.disk import describe_fault
-from agent_tui.sessions.format.parse import parse_lines
+from agent_tui.sessions.format.parse import read_session
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.fields import as_object, joined_text, text_at
 from agent_tui.sessions.importers.import_format import (
@@ -28,11 +25,7 @@ def _read_pi(path: Path) -> ForeignSession:
     Raises:
         SessionError: The file cannot be read, or holds no entry.
     """
-    try:
-        with open_regular_file(path, buffering=CHUNK_BYTES) as file:
-            parsed = parse_lines(read_lines(file), fallback_id=path.stem.rpartition("_")[2])
-    except OSError as error:
-        raise describe_fault(path, "read", error) from error
+    _, parsed = read_session(path)
     if not parsed.entries:
         raise SessionError(f"{path} contains no session entries.")
     return ForeignSession(parsed.header, parsed.entries, parsed.warnings)

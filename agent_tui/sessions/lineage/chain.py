@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_tui.errors import SessionError
 from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header
-from agent_tui.sessions.format.parse import ParsedSession
+from agent_tui.sessions.format.parse import ParsedSession, id_in_name
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import as_object
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
@@ -129,7 +129,7 @@ class ProjectSessions:
         hits, late = self.store.search_project(
             query, self.cwd, _MOST_SESSIONS_FOUND + len(apart_from)
         )
-        paths = [hit.path for hit in hits if _id_in_name(hit.path) not in apart_from]
+        paths = [hit.path for hit in hits if id_in_name(hit.path) not in apart_from]
         read = [(_read(path), path) for path in paths[:_MOST_SESSIONS_FOUND]]
         late += sum(session is None for session, _ in read)
         return [session for session, _ in read if session and self._has(session)], late
@@ -137,7 +137,7 @@ class ProjectSessions:
     def named(self, start: str) -> Sequence[KnownSession]:
         """The sessions whose id begins with `start`."""
         paths = chain(self.store.project_files(self.cwd), self.store.explored_files(self.cwd))
-        named = [path for path in paths if start and _id_in_name(path).startswith(start)]
+        named = [path for path in paths if start and id_in_name(path).startswith(start)]
         read = [_read(path) for path in named[:_MOST_SESSIONS_FOUND]]
         return [session for session in read if session and self._has(session)]
 
@@ -227,7 +227,7 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
     for path in (beside / named, beside / named.name):
         if is_file(path):
             return path
-    wanted_id = _id_in_name(named)
+    wanted_id = id_in_name(named)
     return next((found.path for found in store.list() if found.id == wanted_id), None)
 
 
@@ -250,11 +250,6 @@ def _first_value_has_no_type(path: Path) -> bool:
     except SessionError:
         pass
     return False
-
-
-def _id_in_name(path: Path) -> str:
-    """The id of the session whose file has this name."""
-    return path.stem.rpartition("_")[2]
 
 
 def known_session(log: SessionLog) -> KnownSession:

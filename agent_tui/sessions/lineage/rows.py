@@ -1,11 +1,12 @@
 """Sessions that go on from one another, as an indented list. Pure."""
 
 import os.path
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 
+from agent_tui.sessions.format.parse import id_in_name
 from agent_tui.sessions.listing.summary import SessionSummary
 
 MOST_GUIDES = 6
@@ -36,17 +37,21 @@ def lineage_rows(sessions: Sequence[SessionSummary]) -> list[LineageRow]:
     among others. A session whose parent is not among `sessions` begins a chain. Where files name
     each other in a circle, the oldest of them begins it.
     """
-    parents = _parents(sessions)
+    numbers = range(len(sessions))
+    newest_first = sorted(
+        numbers, key=lambda one: (sessions[one].modified, sessions[one].id, one), reverse=True
+    )
+    parents = _parents(sessions, newest_first)
     children: dict[int, list[int]] = {}
-    for number in range(len(sessions)):
+    for number in numbers:
         if number in parents:
             children.setdefault(parents[number], []).append(number)
-    newest = _newest_below(sessions, parents)
+    newest = _newest_below(sessions, parents, newest_first)
 
     def by_activity(number: int) -> tuple[datetime, str]:
         return newest[number], sessions[number].id
 
-    roots = [number for number in range(len(sessions)) if number not in parents]
+    roots = [number for number in numbers if number not in parents]
     rows: list[LineageRow] = []
     for root in sorted(roots, key=by_activity, reverse=True):
         waiting = [(root, 0, True, "")]
@@ -61,16 +66,22 @@ def lineage_rows(sessions: Sequence[SessionSummary]) -> list[LineageRow]:
     return rows
 
 
-def _parents(sessions: Sequence[SessionSummary]) -> dict[int, int]:
+def _parents(sessions: Sequence[SessionSummary], newest_first: Sequence[int]) -> dict[int, int]:
     """The number of each session's parent; none for those that begin a chain."""
     known = _Known(sessions)
-    parents = {
-        number: parent
-        for number in range(len(sessions))
-        if (parent := known.parent_of(number)) is not None
-    }
-    for first in _cycle_starts(sessions, parents):
-        del parents[first]
+    parents: dict[int, int] = {}
+    towards_first = list(range(len(sessions)))
+
+    def first_of_chain(number: int) -> int:
+        while (above := towards_first[number]) != number:
+            towards_first[number] = towards_first[above]  # halves the way for those that follow
+            number = above
+        return number
+
+    for number in newest_first:
+        parent = known.parent_of(number)
+        if parent is not None and first_of_chain(parent) != number:
+            parents[number] = towards_first[number] = parent
     return parents
 
 
@@ -95,41 +106,21 @@ class _Known:
             found = self._by_path.get(os.path.normpath(place))
             if found is not None:
                 return found if found != number else None
-        same_id = self._by_id.get(path.stem.rpartition("_")[2]) or self._by_id.get(named, [])
+        same_id = self._by_id.get(id_in_name(path)) or self._by_id.get(named, [])
         others = [found for found in same_id if found != number]
         # Of copies of one session the one beside its child is meant.
         others.sort(key=lambda found: self._sessions[found].path.parent != folder)
         return others[0] if others else None
 
 
-def _cycle_starts(sessions: Sequence[SessionSummary], parents: Mapping[int, int]) -> Iterator[int]:
-    """The session of each circle that is to begin its chain."""
-    done: set[int] = set()
-    for start in range(len(sessions)):
-        walked: dict[int, int] = {}
-        present: int | None = start
-        while present is not None and present not in done and present not in walked:
-            walked[present] = len(walked)
-            present = parents.get(present)
-        if present is not None and present in walked:
-            circle = list(walked)[walked[present] :]
-            yield min(circle, key=lambda one: (sessions[one].modified, sessions[one].id, one))
-        done.update(walked)
-
-
-def _newest_below(sessions: Sequence[SessionSummary], parents: Mapping[int, int]) -> list[datetime]:
+def _newest_below(
+    sessions: Sequence[SessionSummary], parents: Mapping[int, int], newest_first: Sequence[int]
+) -> dict[int, datetime]:
     """When each session, or any that goes on from it, was written last."""
-    newest = [found.modified for found in sessions]
-    open_children = [0] * len(sessions)
-    for parent in parents.values():
-        open_children[parent] += 1
-    ready = [number for number, count in enumerate(open_children) if not count]
-    while ready:
-        number = ready.pop()
-        parent = parents.get(number)
-        if parent is not None:
-            newest[parent] = max(newest[parent], newest[number])
-            open_children[parent] -= 1
-            if not open_children[parent]:
-                ready.append(parent)
+    newest: dict[int, datetime] = {}
+    for number in newest_first:
+        above: int | None = number
+        while above is not None and above not in newest:  # a newer one has been all the way up
+            newest[above] = sessions[number].modified
+            above = parents.get(above)
     return newest

@@ -1,20 +1,22 @@
 """A cache of session summaries; it may be deleted, broken or locked at any time."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Generator, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from agent_tui.sessions.file.chunks import checksum
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken, open_database
 from agent_tui.sessions.listing.summary import SessionSummary, extend_summary, read_summary
 
-_SCHEMA_VERSION = 4
+_SCHEMA_VERSION = 5
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]
@@ -126,63 +128,20 @@ def _row(file: SessionFile, summary: SessionSummary | None) -> _Row:
     return file.size_bytes, file.mtime_ns, crc, _dump(summary)
 
 
+@cache
+def _stored_form() -> TypeAdapter[SessionSummary]:
+    """How a summary is written and read; made when first needed."""
+    return TypeAdapter(SessionSummary)
+
+
 def _dump(summary: SessionSummary | None) -> str:
-    if summary is None:
-        return ""
-    return json.dumps(
-        [
-            summary.id,
-            str(summary.cwd),
-            summary.name,
-            summary.first_prompt,
-            summary.message_count,
-            summary.modified.isoformat(),
-            summary.model,
-            summary.parent_session,
-            summary.size_bytes,
-            str(summary.launch_cwd) if summary.launch_cwd else None,
-            summary.context_tokens,
-            summary.origin,
-        ]
-    )
+    return "" if summary is None else _stored_form().dump_json(summary, exclude={"path"}).decode()
 
 
 def _restore(file: Path, stored: str) -> SessionSummary | None:
     if not stored:
         return None
     try:
-        values = cast(
-            "tuple[str, str, str, str, int, str, str, str | None, int, str | None, int, str]",
-            json.loads(stored),
-        )
-        (
-            session_id,
-            cwd,
-            name,
-            prompt,
-            count,
-            modified,
-            model,
-            parent,
-            size,
-            launch,
-            used,
-            origin,
-        ) = values
-        return SessionSummary(
-            id=session_id,
-            path=file,
-            cwd=Path(cwd),
-            name=name,
-            first_prompt=prompt,
-            message_count=count,
-            modified=datetime.fromisoformat(modified),
-            model=model,
-            parent_session=parent,
-            size_bytes=size,
-            launch_cwd=Path(launch) if launch else None,
-            context_tokens=used,
-            origin=origin,
-        )
+        return _stored_form().validate_python({**from_json(stored), "path": file})
     except (ValueError, TypeError):
         return read_summary(file)

@@ -20,6 +20,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.chunks import Chunk, read_chunks
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
+from agent_tui.sessions.format.parse import id_in_name
 
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _MESSAGE_MARKS = (b'"type":"message"', b'"type": "message"')
@@ -66,7 +67,7 @@ def read_summary(path: Path) -> SessionSummary | None:
         chunks = read_chunks(path)
         first = next(chunks, Chunk(b"", 0))
         header = _header(first.data)
-        found = _blank(path, header or Header(id=path.stem.rpartition("_")[2], cwd=""))
+        found = _blank(path, header or Header(id=id_in_name(path), cwd=""))
         found = _with_lines(found, first)
         for chunk in chunks:
             found = _with_lines(found, chunk)

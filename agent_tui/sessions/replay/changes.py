@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import TypeGuard
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from agent_tui.messages import Stored
 from agent_tui.sessions.entries import (
@@ -16,6 +16,8 @@ from agent_tui.sessions.entries import (
     ContextEditEntry,
     CustomEntry,
     Entry,
+    custom_entry,
+    custom_value,
 )
 from agent_tui.sessions.replay.marks import is_mark
 from agent_tui.sessions.replay.pins import is_unpin
@@ -70,23 +72,17 @@ class EditReport(Stored):
 
 def report_entry(report: EditReport) -> CustomEntry:
     """`report` as the entry that ends its batch."""
-    return CustomEntry(custom_type=EDIT_REPORT, data=report.model_dump(mode="json", by_alias=True))
+    return custom_entry(EDIT_REPORT, report)
 
 
 def report_of(entry: Entry) -> EditReport | None:
     """The report that `entry` is; None for any other entry or one that cannot be read."""
-    if not isinstance(entry, CustomEntry) or entry.custom_type != EDIT_REPORT:
-        return None
-    try:
-        return EditReport.model_validate(entry.data)
-    except ValidationError:
-        return None
+    return custom_value(entry, EDIT_REPORT, EditReport)
 
 
 def undo_mark(entry_ids: Sequence[str]) -> CustomEntry:
     """An entry that takes back the changes `entry_ids`."""
-    mark = _UndoMark(entries=tuple(entry_ids))
-    return CustomEntry(custom_type=UNDO, data=mark.model_dump(mode="json", by_alias=True))
+    return custom_entry(UNDO, _UndoMark(entries=tuple(entry_ids)))
 
 
 def is_undo_mark(entry: Entry) -> TypeGuard[CustomEntry]:
@@ -99,10 +95,8 @@ def undone_by(mark: CustomEntry) -> tuple[str, ...]:
 
     They are in another session if a compaction that began that session was undone.
     """
-    try:
-        return _UndoMark.model_validate(mark.data).entries
-    except ValidationError:
-        return ()
+    read = custom_value(mark, UNDO, _UndoMark)
+    return read.entries if read is not None else ()
 
 
 def in_force(path: Sequence[Entry]) -> Sequence[Entry]:

@@ -6,10 +6,14 @@ its own says it then, and whoever reads the session finds it in the details of t
 
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
 from agent_tui.messages import FileTouches, Stored, ToolResultMessage
-from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import (
+    CustomEntry,
+    Entry,
+    MessageEntry,
+    custom_entry,
+    custom_value,
+)
 
 COMMAND_CHANGES = "command_changes"
 """The custom type of the entry."""
@@ -24,10 +28,7 @@ class CommandChanges(Stored):
 
 def changes_entry(target_id: str, files: FileTouches) -> CustomEntry:
     """What records that the command whose result is entry `target_id` changed `files`."""
-    changes = CommandChanges(target_id=target_id, files=files)
-    return CustomEntry(
-        custom_type=COMMAND_CHANGES, data=changes.model_dump(mode="json", by_alias=True)
-    )
+    return custom_entry(COMMAND_CHANGES, CommandChanges(target_id=target_id, files=files))
 
 
 def result_changed(entry: Entry) -> str:
@@ -52,9 +53,4 @@ def completed_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry |
 
 
 def _changes_in(entry: Entry) -> CommandChanges | None:
-    if not isinstance(entry, CustomEntry) or entry.custom_type != COMMAND_CHANGES:
-        return None
-    try:
-        return CommandChanges.model_validate(entry.data)
-    except ValidationError:
-        return None
+    return custom_value(entry, COMMAND_CHANGES, CommandChanges)

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from agent_tui.messages import Stored
-from agent_tui.sessions.entries import CustomEntry, Entry
+from agent_tui.sessions.entries import CustomEntry, Entry, custom_entry, custom_value
 
 FILE_CHANGES = "file_changes"
 """The custom type of the entry."""
@@ -51,9 +49,7 @@ class FileChanges(Stored):
 
 def file_changes_entry(changes: FileChanges) -> CustomEntry:
     """The entry that records `changes`."""
-    return CustomEntry(
-        custom_type=FILE_CHANGES, data=changes.model_dump(mode="json", by_alias=True)
-    )
+    return custom_entry(FILE_CHANGES, changes)
 
 
 def is_file_changes(entry: Entry) -> bool:
@@ -63,12 +59,7 @@ def is_file_changes(entry: Entry) -> bool:
 
 def file_changes_in(entry: Entry) -> FileChanges | None:
     """What `entry` records; None for any other entry and one that cannot be read."""
-    if not isinstance(entry, CustomEntry) or entry.custom_type != FILE_CHANGES:
-        return None
-    try:
-        return FileChanges.model_validate(entry.data)
-    except ValidationError:
-        return None
+    return custom_value(entry, FILE_CHANGES, FileChanges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeGuard
 
-from pydantic import ValidationError
-
 from agent_tui.messages import AssistantMessage, Stored, ToolResultMessage
-from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    CustomEntry,
+    Entry,
+    MessageEntry,
+    custom_entry,
+    custom_value,
+)
 
 Mark: TypeAlias = Literal["keep", "pin", "drop"]
 """``keep``: whole through the next compaction. ``pin``: whole through every compaction. ``drop``:
@@ -57,8 +62,7 @@ class Marks:
 
 def mark_entry(target_id: str, mark: Mark | None) -> CustomEntry:
     """The entry that marks the message `target_id`; None takes its mark off."""
-    marked = _Marked(target_id=target_id, mark=mark)
-    return CustomEntry(custom_type=_MARK, data=marked.model_dump(mode="json", by_alias=True))
+    return custom_entry(_MARK, _Marked(target_id=target_id, mark=mark))
 
 
 def is_mark(entry: Entry) -> TypeGuard[CustomEntry]:
@@ -81,7 +85,7 @@ def read_marks(path: Sequence[Entry]) -> Marks:
             kept = {key for key, (mark, _) in set_by.items() if mark == "keep"}
             set_by = {key: found for key, found in set_by.items() if key not in kept}
             standing = frozenset(_with_results(kept, groups))
-        elif is_mark(entry) and (marked := _marked(entry)) is not None:
+        elif marked := custom_value(entry, _MARK, _Marked):
             target = marked.target_id
             head = reply_of.get(target, target)
             reply_mark = set_by.get(head, (None, ""))[0]
@@ -120,13 +124,6 @@ def _put(
         set_by.pop(key, None)
         if found is not None:
             set_by[key] = found
-
-
-def _marked(entry: CustomEntry) -> _Marked | None:
-    try:
-        return _Marked.model_validate(entry.data)
-    except ValidationError:
-        return None
 
 
 def _replies(path: Sequence[Entry]) -> Iterator[tuple[str, str]]:

@@ -6,10 +6,16 @@ was put in, and once what is around it was compacted, right behind the summary.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, ValidationError
 
 from agent_tui.messages import Pin, Stored
-from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
+from agent_tui.sessions.entries import (
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    custom_entry,
+    custom_value,
+)
 
 _PINNED = "pinned"
 _UNPINNED = "unpinned"
@@ -29,7 +35,7 @@ def pin_entry(pin: Pin, text: str) -> CustomMessageEntry:
         custom_type=_PINNED,
         content=f"<{pin.kind} {head}>\n{text.strip()}\n</{pin.kind}>",
         display=False,
-        details=_dumped(pin),
+        details=pin.model_dump(mode="json", by_alias=True),
     )
 
 
@@ -45,7 +51,7 @@ def pin_of(entry: Entry) -> Pin | None:
 
 def unpin_entry(paths: Iterable[str]) -> CustomEntry:
     """The entry that takes the texts of `paths` out of the context."""
-    return CustomEntry(custom_type=_UNPINNED, data=_dumped(_Unpinned(paths=tuple(paths))))
+    return custom_entry(_UNPINNED, _Unpinned(paths=tuple(paths)))
 
 
 def is_unpin(entry: Entry) -> bool:
@@ -82,22 +88,11 @@ def _read(path: Sequence[Entry]) -> tuple[dict[str, CustomMessageEntry], frozens
             pinned.pop(pin.path, None)
             pinned[pin.path] = entry
             written.setdefault(pin.path, []).append(entry.id)
-        elif isinstance(entry, CustomEntry) and is_unpin(entry):
-            for file in _unpinned_paths(entry):
+        elif unpinned := custom_value(entry, _UNPINNED, _Unpinned):
+            for file in unpinned.paths:
                 pinned.pop(file, None)
                 gone.update(written.pop(file, ()))
     return pinned, frozenset(gone)
-
-
-def _unpinned_paths(entry: CustomEntry) -> tuple[str, ...]:
-    try:
-        return _Unpinned.model_validate(entry.data).paths
-    except ValidationError:
-        return ()
-
-
-def _dumped(value: Stored) -> JsonValue:
-    return value.model_dump(mode="json", by_alias=True)
 
 
 def _quoted(text: str) -> str:

@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from agent_tui.messages import ToolResultMessage, TurnFacts
-from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, custom_value
 from agent_tui.sessions.replay.file_changes import FileVersion, file_changes_in
 
 TURN_FACTS = "turn_facts"
@@ -60,12 +58,7 @@ def turn_facts_entry(facts: TurnFacts) -> CustomEntry:
 
 def turn_facts_in(entry: Entry) -> TurnFacts | None:
     """What `entry` records; None for any other entry and one that cannot be read."""
-    if not isinstance(entry, CustomEntry) or entry.custom_type != TURN_FACTS:
-        return None
-    try:
-        return TurnFacts.model_validate(entry.data)
-    except ValidationError:
-        return None
+    return custom_value(entry, TURN_FACTS, TurnFacts)
 
 
 def _shown(path: str, cwd: Path) -> str:

@@ -6,8 +6,13 @@ from typing import cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from agent_tui.attachments import without_tags
+from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import JsonObject, texts_in
 from agent_tui.safe_text import strip_escape_sequences
+
+_MOST_MARKDOWN = 20_000
+"""Characters; a longer reply is shown as it was written."""
 
 
 def load_record(line: bytes) -> JsonObject | None:
@@ -43,7 +48,17 @@ def _texts(entry: JsonObject) -> Iterator[str]:
             return
 
 
-def markdown_length(entry: JsonObject) -> int:
+def drawn_text(entry: JsonObject) -> str:
+    """`record_text` as people read it: Markdown of a model drawn, tags of our own left out."""
+    text = record_text(entry)
+    markdown = text[: _markdown_length(entry)]
+    if not markdown:
+        return without_tags(text)
+    drawn = markdown_words(markdown) if len(markdown) <= _MOST_MARKDOWN else markdown
+    return drawn + text[len(markdown) :]
+
+
+def _markdown_length(entry: JsonObject) -> int:
     """How much of `record_text` of a record is what a model wrote for people; it comes first."""
     match entry:
         case {"type": "message", "message": {"role": "assistant", "content": list(content)}}:

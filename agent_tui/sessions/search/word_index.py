@@ -1,193 +1,183 @@
-"""An index of the words of all sessions in SQLite; it may be deleted, broken or locked."""
+"""An index of the texts of all sessions, by SQLite's FTS5; it may be deleted, broken or locked."""
 
 import os
+import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
+from agent_tui.messages import JsonObject
+from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks
-from agent_tui.sessions.gc_pause import garbage_collection_paused
+from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks, read_lines
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import open_database
-from agent_tui.sessions.search.records import load_record, record_text, title_part
-from agent_tui.text_search import WordTerm, words_of
-
-PART_BYTES = 128_000
-"""So much of a file is one row; where a word occurs is known as exactly as this."""
+from agent_tui.sessions.search.records import (
+    drawn_text,
+    load_record,
+    record_text,
+    title_part,
+)
+from agent_tui.text import repair_text
+from agent_tui.text_search import fold, split_query
 
 BATCH_BYTES = 8_000_000
-"""So much is indexed in one go, and lost when the program is stopped meanwhile."""
+"""So much is indexed in one transaction, and lost when the program is stopped meanwhile."""
 
-_SCHEMA_VERSION = 1
+CHUNK_BYTES = 1_000_000
+"""So much is read between two looks at whether to stop."""
+
+_SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 0.2
 _HASH_BYTES = 32_000_000
 """Memory FTS5 collects words in before it writes: its default of 1 MB takes half as long again."""
-_MOST_DEAD_PARTS = 2_000
+
+_MOST_DEAD_FILES = 2_000
+_TOKENS = "unicode61 remove_diacritics 2 categories ''L* N* Co S*''"
 _SCHEMA = (
     "DROP TABLE IF EXISTS files",
-    "DROP TABLE IF EXISTS parts",
+    "DROP TABLE IF EXISTS texts",
+    "DROP TABLE IF EXISTS parts",  # of the first version, like words
     "DROP TABLE IF EXISTS words",
-    "CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER NOT NULL,"
-    " mtime_ns INTEGER NOT NULL, done INTEGER NOT NULL, crc INTEGER NOT NULL, name TEXT NOT NULL,"
-    " prompt TEXT NOT NULL)",
-    "CREATE TABLE parts (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL,"
-    " start INTEGER NOT NULL, stop INTEGER NOT NULL)",
-    "CREATE INDEX parts_file ON parts (file)",
-    "CREATE VIRTUAL TABLE words USING fts5(word, content='', detail='none', columnsize=0,"
-    " tokenize='ascii')",
-    f"INSERT INTO words(words, rank) VALUES ('hashsize', {_HASH_BYTES})",
+    "CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB UNIQUE NOT NULL,"
+    " size INTEGER NOT NULL DEFAULT -1, mtime_ns INTEGER NOT NULL DEFAULT 0,"
+    " done INTEGER NOT NULL DEFAULT 0, crc INTEGER NOT NULL DEFAULT -1,"
+    " name TEXT NOT NULL DEFAULT '', prompt TEXT NOT NULL DEFAULT '')",
+    f"CREATE VIRTUAL TABLE texts USING fts5(text, content='', columnsize=0, tokenize='{_TOKENS}')",
+    f"INSERT INTO texts(texts, rank) VALUES ('hashsize', {_HASH_BYTES})",
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
+_SNIPPETS = (
+    f"CREATE VIRTUAL TABLE temp.shown USING fts5(drawn, written, folded, tokenize='{_TOKENS}')"
+)
 
-_Place: TypeAlias = tuple[int, int, int]
-"""A part of a file: its number (newer ones have higher ones), its first byte, the byte after it."""
+_PLACE_BITS = 40
+"""A row of `texts` is a line of a file: the file's id, then the byte where the line begins."""
+
+_MOST_TERMS, _MOST_QUERY_CHARS = 24, 400
+_SNIPPET_WORDS = 32
+_CHARS_BEFORE, _CHARS_SHOWN = 50, 160
+_BEGIN, _END = "\x02", "\x03"
+"""Around what was found."""
+
+_BETWEEN = "\u200b"
+"""Parts words without being seen."""
+
+_ALONE = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "$+<=>^`|~]|[^\\w\\s\\x00-\\x7f\u0300-\u036f\u200b]"
+)
+"""Characters that are a word each: of scripts that write no spaces, and signs."""
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
-    """A run of whole lines of a file, in bytes."""
+class SearchTerm:
+    """A word or phrase of a query.
 
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True, slots=True)
-class _FileState:
-    """How far a file is indexed: `done` bytes, whole lines, with the checksum `crc`.
-
-    `size` and `mtime_ns` are the file's when all of it was; `size` is -1 until then. `name` and
-    `prompt` are the session's name and the beginning of its first prompt.
+    Attributes:
+        text: The term, folded.
+        expression: What FTS5 is asked for.
     """
 
-    size: int = -1
-    mtime_ns: int = 0
-    done: int = 0
-    crc: int = -1
-    name: str = ""
-    prompt: str = ""
+    text: str
+    expression: str
 
 
 @dataclass(frozen=True, slots=True)
-class _PartWords:
-    """The different words of a part, folded, with spaces between them."""
+class SearchHit:
+    """A session that has what was looked for.
 
-    place: FilePart
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class _FileChange:
-    """A step from what is known of a file to what it holds.
-
-    `starts_anew`: what is known is of no use, the file was rewritten.
+    `matches` counts the entries with at least one of the words. `snippet` is one line
+    of the newest entry that has all of them, or else any; or the session's title if that entry
+    cannot be read.
     """
 
     path: Path
-    before: _FileState | None
-    after: _FileState
-    starts_anew: bool
-    parts: tuple[_PartWords, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """How much of the file it covers."""
-        return sum(part.place.stop - part.place.start for part in self.parts)
-
-
-def _file_changes(file: SessionFile, known: _FileState | None) -> Iterator[_FileChange]:
-    """The steps from `known` to all whole lines of `file`, each of at most some megabytes.
-
-    A file that cannot be read has none: it stays as it was.
-    """
-    before, after = known, known or _FileState()
-    starts_anew = known is None or not _continues(file, known)
-    if starts_anew:
-        after = _FileState()
-    parts: list[_PartWords] = []
-    size_bytes = 0
-    with suppress(OSError):
-        for chunk in read_chunks(file.path, after.done, PART_BYTES):
-            if not chunk.data.endswith(b"\n"):
-                break
-            part, after = _read_part(chunk, after)
-            parts.append(part)
-            size_bytes += chunk.size_bytes
-            if size_bytes >= BATCH_BYTES:
-                after = replace(after, size=-1, crc=checksum(file.path, after.done))
-                yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
-                before, starts_anew, parts, size_bytes = after, False, [], 0
-        after = replace(
-            after,
-            size=file.size_bytes,
-            mtime_ns=file.mtime_ns,
-            crc=checksum(file.path, after.done),
-        )
-        yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
-
-
-def _continues(file: SessionFile, known: _FileState) -> bool:
-    if known.done == 0 or known.done > file.size_bytes or known.size == file.size_bytes:
-        return False  # of the same size with another time: rewritten
-    return known.crc >= 0 and checksum(file.path, known.done) == known.crc
-
-
-def _read_part(chunk: Chunk, before: _FileState) -> tuple[_PartWords, _FileState]:
-    name, prompt = before.name, before.prompt
-    texts: list[str] = []
-    for line in chunk.data.split(b"\n"):
-        entry = load_record(line) if line else None
-        if entry is None:
-            continue
-        new_name, new_prompt = title_part(entry)
-        name, prompt = new_name or name, prompt or printable_line(new_prompt)
-        texts.append(record_text(entry))
-    stop = before.done + chunk.size_bytes
-    words = " ".join(words_of("\n".join(texts)))
-    part = _PartWords(FilePart(before.done, stop), words)
-    return part, replace(before, done=stop, name=printable_line(name), prompt=prompt)
+    matches: int
+    snippet: str
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A session that may answer a query; `title` is its name and the start of its first prompt.
+class _IndexedFile:
+    """What is known of a file: all whole lines of its first `done` bytes, whose checksum is `crc`.
 
-    There are thousands for a common word, of which few are shown: what costs is made when asked.
+    `size` and `mtime_ns` are the file's when all of it was indexed; `size` is -1 until then.
+    `name` and `prompt` are the session's name and the beginning of its first prompt.
     """
 
-    encoded_path: bytes
+    id: int
+    path: bytes
+    size: int
     mtime_ns: int
-    title: str
-    places: Mapping[_Place, int]
-    """How many of the terms each part has; empty: nobody knows."""
+    done: int
+    crc: int
+    name: str
+    prompt: str
 
-    @property
-    def path(self) -> Path:
-        """The session's file."""
-        return Path(os.fsdecode(self.encoded_path))
+    def is_current(self, file: SessionFile) -> bool:
+        """Whether all of `file` is indexed."""
+        return (self.size, self.mtime_ns) == (file.size_bytes, file.mtime_ns)
 
-    @property
-    def parts(self) -> tuple[FilePart, ...]:
-        """Where to look: those parts first that have most of the terms, then newer ones."""
-        ordered = sorted(self.places.items(), key=lambda item: (item[1], item[0]), reverse=True)
-        return tuple(FilePart(start, stop) for (_, start, stop), _ in ordered)
+    def is_beginning_of(self, file: SessionFile) -> bool:
+        """Whether `file` only grew since; one of the same size with another time was rewritten."""
+        if self.done > file.size_bytes or self.size == file.size_bytes:
+            return False
+        return self.done == 0 or (self.crc >= 0 and checksum(file.path, self.done) == self.crc)
+
+
+def search_terms(query: str) -> list[SearchTerm]:
+    """The words and quoted phrases of `query`; any text is a query.
+
+    A word that the query ends with may be unfinished; its first letter alone is not yet one.
+    Of very long queries the beginning counts.
+    """
+    terms: dict[str, SearchTerm] = {}
+    for text, is_open in split_query(repair_text(query[:_MOST_QUERY_CHARS]).replace("\0", " ")):
+        folded = fold(text)
+        if not any(unicodedata.category(letter)[0] in "LNS" for letter in folded):
+            continue
+        is_prefix = is_open and folded[-1].isalnum() and not _ALONE.match(folded[-1])
+        if len(terms) < _MOST_TERMS and not (is_prefix and len(folded) == 1):
+            composed = unicodedata.normalize("NFKC", text.casefold())
+            spellings = dict.fromkeys((folded, composed, composed.replace("ss", "ß")))
+            phrases = [f'"{_with_words_apart(one)}"{" *" * is_prefix}' for one in spellings]
+            terms[folded] = SearchTerm(folded, f"({' OR '.join(phrases)})")
+    return list(terms.values())
+
+
+def _with_words_apart(text: str) -> str:
+    return _ALONE.sub(f"{_BETWEEN}\\g<0>{_BETWEEN}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundLines:
+    """How many lines of a file match, and where the newest of them begins."""
+
+    count: int
+    newest: int
 
 
 class WordIndex:
-    """One connection to the index; use it as a context manager, in one thread.
+    """One connection to the index; use it in one thread at a time.
 
-    Each row of ``words`` holds the different words of a part of a file, and nothing else: no
-    positions, no text. It is about a fortieth of the size of the files.
+    It holds which words are where in which line of which file, and no texts: about a third of
+    the size of the files.
+
+    Args:
+        path: The SQLite file; None for an index in memory.
 
     Raises:
         OSError, sqlite3.Error: It cannot be opened, made, read or written. FTS5 may be missing.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = open_database(path, _BUSY_TIMEOUT_S)
+    def __init__(self, path: Path | None) -> None:
+        self.is_in_memory = path is None
+        if path is None:
+            self._database = sqlite3.connect(":memory:", check_same_thread=False)
+        else:
+            self._database = open_database(path, _BUSY_TIMEOUT_S)
         try:
             self._prepare()
         except sqlite3.Error:
@@ -200,149 +190,225 @@ class WordIndex:
 
     def pending(self, files: Sequence[SessionFile]) -> list[SessionFile]:
         """Those of `files` that are new or have changed since they were indexed."""
-        rows = self._database.execute("SELECT path, size, mtime_ns FROM files")
-        known = {path: (size, mtime_ns) for path, size, mtime_ns in rows}
-        return [
-            file
-            for file in files
-            if known.get(os.fsencode(file.path)) != (file.size_bytes, file.mtime_ns)
-        ]
+        known = {indexed.path: indexed for indexed in self._files()}
+        states = ((file, known.get(os.fsencode(file.path))) for file in files)
+        return [file for file, state in states if state is None or not state.is_current(file)]
 
     def forget_missing(self, files: Sequence[SessionFile]) -> None:
-        """Drop what is known of files that are not among `files`."""
+        """Drop what is known of files that are not among `files`.
+
+        Their words stay until most are of such files; then the index begins again.
+        """
         present = {os.fsencode(file.path) for file in files}
-        rows = self._database.execute("SELECT id, path FROM files").fetchall()
+        gone = [(indexed.id,) for indexed in self._files() if indexed.path not in present]
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")
-            for file_id, path in rows:
-                if path not in present:
-                    self._forget(file_id)
-            self._drop_if_mostly_dead()
+            self._database.executemany("DELETE FROM files WHERE id = ?", gone)
+            made, alive = self._database.execute(
+                "SELECT (SELECT ifnull(max(seq), 0) FROM sqlite_sequence), count(*) FROM files"
+            ).fetchone()
+            if made - alive > max(_MOST_DEAD_FILES, alive):
+                self._begin_again()
 
-    def add(self, files: Sequence[SessionFile], is_cancelled: Callable[[], bool]) -> Iterator[int]:
+    def add(
+        self,
+        files: Sequence[SessionFile],
+        is_cancelled: Callable[[], bool],
+        most_bytes: int | None = None,
+    ) -> Iterator[int]:
         """Index what is new in `files`, in transactions of some megabytes.
 
-        Yields after each how many of `files` are done. What another process has indexed
-        meanwhile is left as it is.
+        Yields after each how many of `files` are done. A file that cannot be read stays as it
+        was. No further file is begun after about `most_bytes`.
         """
-        batch: list[_FileChange] = []
-        for number, file in enumerate(files):
-            for change in _file_changes(file, self._state_of(file.path)):
-                if is_cancelled():
-                    return
-                batch.append(change)
-                if sum(waiting.size_bytes for waiting in batch) >= BATCH_BYTES:
-                    self._write(batch)
-                    batch = []
-                    yield number
-        self._write(batch)
-        yield len(files)
+        done, read_bytes, batch_bytes = 0, 0, 0
+        while done < len(files):
+            with self._database:
+                self._database.execute("BEGIN IMMEDIATE")
+                while done < len(files) and batch_bytes < BATCH_BYTES:
+                    if is_cancelled() or (most_bytes is not None and read_bytes >= most_bytes):
+                        return
+                    new_bytes, is_whole = self._add_chunk(files[done])
+                    batch_bytes += new_bytes
+                    read_bytes += new_bytes
+                    done += is_whole
+            batch_bytes = 0
+            yield done
 
-    @garbage_collection_paused()
-    def find(self, wanted: Sequence[WordTerm]) -> list[FoundFile]:
-        """The files that have the words of all of `wanted`."""
-        chosen: dict[int, dict[_Place, int]] | None = None
-        for term in wanted:
-            by_file: dict[int, dict[_Place, int]] = {}
-            for file, part, start, stop in self._places_of(term):
-                by_file.setdefault(file, {})[part, start, stop] = 1
-            chosen = by_file if chosen is None else _files_of_both(chosen, by_file)
-        if not chosen:
-            return []
-        rows = self._database.execute("SELECT id, path, mtime_ns, name, prompt FROM files")
+    def find(
+        self, terms: Sequence[SearchTerm], limit: int, among: Collection[Path] | None = None
+    ) -> list[SearchHit]:
+        """The sessions that have all `terms`: by title first, then the newest.
+
+        Args:
+            terms: At least one.
+            limit: So many at most.
+            among: Only these files; None for all.
+        """
+        any_of = " OR ".join(term.expression for term in terms)
+        all_of = " AND ".join(term.expression for term in terms)
+        found = self._lines(any_of)
+        for term in terms if len(terms) > 1 else ():
+            having = self._lines(term.expression).keys()
+            found = {file_id: lines for file_id, lines in found.items() if file_id in having}
+        best = self._lines(all_of) if len(terms) > 1 else {}
+        wanted = None if among is None else {os.fsencode(path) for path in among}
+        files = [
+            file
+            for file in self._files()
+            if file.id in found and (wanted is None or file.path in wanted)
+        ]
+        files.sort(key=lambda file: (_in_title(file, terms), file.mtime_ns), reverse=True)
+        del files[limit:]
+        records = [_record_at(file, best.get(file.id, found[file.id]).newest) for file in files]
+        snippets = self._snippets(records, any_of)
         return [
-            FoundFile(path, mtime_ns, f"{name}\n{prompt}".strip(), chosen[file])
-            for file, path, mtime_ns, name, prompt in rows
-            if file in chosen
+            SearchHit(_path(file), found[file.id].count, _line(snippets.get(number, _title(file))))
+            for number, file in enumerate(files)
         ]
 
-    def _places_of(self, term: WordTerm) -> Iterable[tuple[int, int, int, int]]:
-        """File and place of each part with all words of `term`; of all parts if it has none."""
-        if not term.words:
-            return self._database.execute("SELECT file, id, start, stop FROM parts")
-        quoted = [f'"{word}"' for word in term.words]
-        return self._database.execute(
-            "SELECT parts.file, parts.id, parts.start, parts.stop FROM words"
-            " JOIN parts ON parts.id = words.rowid WHERE words MATCH ?",
-            (" AND ".join(quoted) + ("*" if term.is_prefix else ""),),
+    def _lines(self, expression: str) -> dict[int, _FoundLines]:
+        """The lines that match `expression`, by the id of their file."""
+        rows = self._database.execute(
+            f"SELECT rowid >> {_PLACE_BITS}, count(*), max(rowid) & {(1 << _PLACE_BITS) - 1}"
+            " FROM texts WHERE texts MATCH ? GROUP BY 1",
+            (expression,),
         )
+        return {file_id: _FoundLines(count, newest) for file_id, count, newest in rows}
+
+    def _snippets(self, records: Sequence[JsonObject], expression: str) -> dict[int, str]:
+        """The part of each of `records` that matches `expression`, by its number.
+
+        It is cut from the text as people read it, else as it was written, else folded.
+        """
+        rows: list[tuple[int | str, ...]] = []
+        for number, record in enumerate(records):
+            written = record_text(record)
+            forms = dict.fromkeys((drawn_text(record), written, fold(written)))
+            texts = [_with_words_apart(form) for form in forms] + [""] * (3 - len(forms))
+            rows.append((number, *texts))
+        cut = f"'{_BEGIN}', '{_END}', '…', {_SNIPPET_WORDS})"
+        columns = ", ".join(f"snippet(shown, {column}, {cut}" for column in range(3))
+        snippets: dict[int, str] = {}
+        with self._database:
+            self._database.executemany(
+                "INSERT INTO shown(rowid, drawn, written, folded) VALUES (?, ?, ?, ?)", rows
+            )
+            for number, *parts in self._database.execute(
+                f"SELECT rowid, {columns} FROM shown WHERE shown MATCH ?", (expression,)
+            ):
+                snippets[number] = next((part for part in parts if _BEGIN in part), parts[0])
+            self._database.execute("DELETE FROM shown")
+        return snippets
 
     def _prepare(self) -> None:
         self._database.execute("PRAGMA synchronous = NORMAL")
-        if self._version() == _SCHEMA_VERSION:
-            return
-        self._database.execute("PRAGMA journal_mode = WAL")
-        with self._database:
-            self._database.execute("BEGIN IMMEDIATE")
-            if self._version() != _SCHEMA_VERSION:  # another process may have been quicker
-                self._begin_anew()
+        self._database.execute("PRAGMA temp_store = MEMORY")
+        if self._version() != _SCHEMA_VERSION:
+            self._database.execute("PRAGMA journal_mode = WAL")
+            with self._database:
+                self._database.execute("BEGIN IMMEDIATE")
+                if self._version() != _SCHEMA_VERSION:  # another process may have been quicker
+                    self._begin_again()
+        self._database.execute(_SNIPPETS)
 
     def _version(self) -> int:
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
         return version
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         for statement in _SCHEMA:
             self._database.execute(statement)
 
-    def _state_of(self, path: Path) -> _FileState | None:
-        row = self._database.execute(
-            "SELECT size, mtime_ns, done, crc, name, prompt FROM files WHERE path = ?",
-            (os.fsencode(path),),
-        ).fetchone()
-        return _FileState(*row) if row else None
+    def _files(self, path: bytes | None = None) -> list[_IndexedFile]:
+        """What is known of all files, or of the one at `path`."""
+        columns = "SELECT id, path, size, mtime_ns, done, crc, name, prompt FROM files"
+        where, values = ("", ()) if path is None else (" WHERE path = ?", (path,))
+        return [_IndexedFile(*row) for row in self._database.execute(columns + where, values)]
 
-    def _write(self, batch: Sequence[_FileChange]) -> None:
-        with self._database:
-            self._database.execute("BEGIN IMMEDIATE")
-            for change in batch:
-                if self._state_of(change.path) == change.before:
-                    self._apply(change)
+    def _add_chunk(self, file: SessionFile) -> tuple[int, bool]:
+        """Index the next megabyte of `file`; how many bytes that was, and whether it was the last.
 
-    def _apply(self, change: _FileChange) -> None:
-        key, after = os.fsencode(change.path), change.after
-        if change.starts_anew:
-            rows = self._database.execute("SELECT id FROM files WHERE path = ?", (key,)).fetchall()
-            for (old_id,) in rows:
-                self._forget(old_id)
-        (file_id,) = self._database.execute(
-            "INSERT INTO files (path, size, mtime_ns, done, crc, name, prompt)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET size = excluded.size,"
-            " mtime_ns = excluded.mtime_ns, done = excluded.done, crc = excluded.crc,"
-            " name = excluded.name, prompt = excluded.prompt RETURNING id",
-            (key, after.size, after.mtime_ns, after.done, after.crc, after.name, after.prompt),
-        ).fetchall()[0]
-        for part in change.parts:
-            cursor = self._database.execute(
-                "INSERT INTO parts (file, start, stop) VALUES (?, ?, ?)",
-                (file_id, part.place.start, part.place.stop),
-            )
-            self._database.execute(
-                "INSERT INTO words (rowid, word) VALUES (?, ?)", (cursor.lastrowid, part.words)
-            )
+        The last line is left for later if its end is missing.
+        """
+        known = self._known(file)
+        if known.is_current(file):
+            return 0, True
+        try:
+            chunk = next(read_chunks(file.path, known.done, CHUNK_BYTES), Chunk(b"", 0))
+        except OSError:
+            return 0, True
+        has_end = chunk.data.endswith(b"\n")
+        done, name, prompt = known.done, known.name, known.prompt
+        if has_end:
+            start = (known.id << _PLACE_BITS) + done + chunk.size_bytes - len(chunk.data)
+            name, prompt = self._add_lines(start, chunk.data.split(b"\n"), name, prompt)
+            done += chunk.size_bytes
+        is_last = not has_end or done >= file.size_bytes
+        size, mtime_ns = (file.size_bytes, file.mtime_ns) if is_last else (-1, 0)
+        self._database.execute(
+            "UPDATE files SET size = ?, mtime_ns = ?, done = ?, crc = ?, name = ?, prompt = ?"
+            " WHERE id = ?",
+            (size, mtime_ns, done, checksum(file.path, done), name, prompt, known.id),
+        )
+        return chunk.size_bytes, is_last
 
-    def _forget(self, file_id: int) -> None:
-        self._database.execute("DELETE FROM files WHERE id = ?", (file_id,))
-        self._database.execute("DELETE FROM parts WHERE file = ?", (file_id,))
+    def _known(self, file: SessionFile) -> _IndexedFile:
+        """What is known of `file`: nothing if it is new or was rewritten."""
+        path = os.fsencode(file.path)
+        for known in self._files(path):
+            if known.is_current(file) or known.is_beginning_of(file):
+                return known
+            self._database.execute("DELETE FROM files WHERE id = ?", (known.id,))
+        self._database.execute("INSERT INTO files (path) VALUES (?)", (path,))
+        (new,) = self._files(path)
+        return new
 
-    def _drop_if_mostly_dead(self) -> None:
-        """Begin anew where most rows belong to files that were deleted or rewritten."""
-        (made,) = self._database.execute(
-            "SELECT ifnull(max(seq), 0) FROM sqlite_sequence"
-        ).fetchone()
-        (alive,) = self._database.execute("SELECT count(*) FROM parts").fetchone()
-        if made - alive > max(_MOST_DEAD_PARTS, alive):
-            self._begin_anew()
+    def _add_lines(
+        self, place: int, lines: Sequence[bytes], name: str, prompt: str
+    ) -> tuple[str, str]:
+        """Index `lines`, which begin at the row `place`; the title with what they add to it."""
+        rows: list[tuple[int, str]] = []
+        for line in lines:
+            if record := load_record(line):
+                new_name, new_prompt = title_part(record)
+                name = printable_line(new_name) or name
+                prompt = prompt or printable_line(new_prompt)
+                if text := record_text(record):
+                    rows.append((place, _with_words_apart(fold(text))))
+            place += len(line) + 1
+        self._database.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", rows)
+        return name, prompt
 
 
-def _files_of_both(
-    earlier: dict[int, dict[_Place, int]], by_file: dict[int, dict[_Place, int]]
-) -> dict[int, dict[_Place, int]]:
-    """The files of both, with how many terms each of their parts has."""
-    joined: dict[int, dict[_Place, int]] = {}
-    for file in earlier.keys() & by_file.keys():
-        counts = dict(earlier[file])
-        for place in by_file[file]:
-            counts[place] = counts.get(place, 0) + 1
-        joined[file] = counts
-    return joined
+def _path(file: _IndexedFile) -> Path:
+    return Path(os.fsdecode(file.path))
+
+
+def _title(file: _IndexedFile) -> str:
+    return f"{file.name} {file.prompt}".strip()
+
+
+def _in_title(file: _IndexedFile, terms: Sequence[SearchTerm]) -> int:
+    """How many of `terms` the session's name or first prompt has."""
+    title = fold(_title(file))
+    return sum(term.text in title for term in terms)
+
+
+def _record_at(file: _IndexedFile, place: int) -> JsonObject:
+    """The record on the line that begins at `place`; empty if it cannot be read."""
+    try:
+        with open_regular_file(_path(file)) as opened:
+            opened.seek(place)
+            line = next(read_lines(opened), b"")
+    except OSError:
+        return {}
+    return (load_record(line) if isinstance(line, bytes) else None) or {}
+
+
+def _line(snippet: str) -> str:
+    """`snippet` on one line, with what was found near its beginning."""
+    before, _, after = snippet.replace(_BETWEEN, "").partition(_BEGIN)
+    if len(before) > _CHARS_BEFORE:
+        before = "…" + before[-_CHARS_BEFORE:]
+    return printable_line((before + after).replace(_BEGIN, "").replace(_END, ""), _CHARS_SHOWN)

@@ -30,7 +30,7 @@ from agent_tui.sessions.importers.discovery import (
 )
 from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary
-from agent_tui.sessions.search.session_search import SearchHit
+from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.painted_lines import PaintedLines
