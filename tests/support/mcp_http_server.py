@@ -11,7 +11,10 @@ from tests.support.loopback import LoopbackServer, QuietHandler
 TOOL: JsonObject = {
     "name": "echo",
     "description": "Says the same.",
-    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    "inputSchema": {
+        "type": "object",
+        "properties": {"text": {"type": "string", "x-mcp-header": "Text"}},
+    },
 }
 
 
@@ -23,6 +26,7 @@ class McpHttpServer(LoopbackServer):
         self.methods: list[str] = []
         self.refusal = 0
         self.wants_login = False
+        self.has_handshake = True
         self.lasts_s = 3_600
         self.grants: list[dict[str, str]] = []
         told = self
@@ -98,7 +102,24 @@ class McpHttpServer(LoopbackServer):
             return 202
         answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
         params = message.get("params")
+        assert isinstance(params, dict)
         match method:
+            case "initialize" if not self.has_handshake:
+                unsupported: JsonObject = {"code": -32022, "message": "no handshake"}
+                return {**answer, "error": unsupported}
+            case "server/discover":
+                result = {"capabilities": {"tools": {}}, "instructions": "Be kind."}
+            case "tools/call" if not self.has_handshake and "inputResponses" not in params:
+                form: JsonObject = {"message": "Who?", "requestedSchema": {"properties": {}}}
+                asked: JsonObject = {"method": "elicitation/create", "params": form}
+                result = {
+                    "resultType": "input_required",
+                    "inputRequests": {"one": asked},
+                    "requestState": "kept",
+                }
+            case "tools/call" if not self.has_handshake:
+                given = [params["inputResponses"], params["requestState"]]
+                result = {"content": [{"type": "text", "text": json.dumps(given)}]}
             case "initialize":
                 info: JsonObject = {"name": "far", "version": "1"}
                 capabilities: JsonObject = {"tools": {}}
@@ -110,7 +131,6 @@ class McpHttpServer(LoopbackServer):
             case "tools/list":
                 result = {"tools": [TOOL]}
             case "tools/call":
-                assert isinstance(params, dict)
                 result = {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
             case _:
                 error: JsonObject = {"code": -32601, "message": f"no {method}"}

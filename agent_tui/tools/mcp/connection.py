@@ -180,13 +180,13 @@ class Connection:
         """
         await self._send(message_line(method))
 
-    def go_stateless(self, client: JsonObject) -> None:
-        """Say with every request from now on which version is spoken, and by whom."""
+    def go_stateless(self, client: JsonObject, capabilities: JsonObject) -> None:
+        """Send the version, the client and its capabilities with every request from now on."""
         prefix = "io.modelcontextprotocol"
         self.meta = {
             f"{prefix}/protocolVersion": STATELESS_VERSION,
             f"{prefix}/clientInfo": client,
-            f"{prefix}/clientCapabilities": {},
+            f"{prefix}/clientCapabilities": capabilities,
         }
 
     async def read_all(self) -> None:

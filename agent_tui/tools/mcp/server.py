@@ -38,6 +38,8 @@ ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "faile
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
 _MAX_REASON_CHARS = 200
 _END_WITHIN_S = 1.0
+_MAX_FORMS = 10
+"""In one call to a server without a handshake; the SDKs take as many."""
 
 
 class McpServer:
@@ -197,9 +199,7 @@ class McpServer:
             why = f": {self.why}" if self.why else ""
             raise ToolError(f"The MCP server {self.spec.name} is {self.state}{why}.")
         try:
-            result = await connection.request(
-                method, params, timeout_s=self.spec.timeout_s, on_progress=on_progress
-            )
+            result = await self._asked_with_forms(connection, method, params, on_progress)
         except ServerGone as error:
             raise ToolError(
                 f"The MCP server {self.spec.name} stopped during this call, which may have had "
@@ -209,6 +209,34 @@ class McpServer:
             raise ToolError(f"The MCP server {self.spec.name}: {self._reason(error)}.") from error
         self._may_restart = True
         return result
+
+    async def _asked_with_forms(
+        self,
+        connection: Connection,
+        method: str,
+        params: JsonObject,
+        on_progress: Callable[[str], None],
+    ) -> JsonObject:
+        """The result of a request; one without a handshake is sent again with each filled form."""
+        sent: JsonObject = params
+        for _ in range(_MAX_FORMS):
+            result = await connection.request(
+                method, sent, timeout_s=self.spec.timeout_s, on_progress=on_progress
+            )
+            wanted = result.get("inputRequests")
+            if result.get("resultType") != "input_required" or not isinstance(wanted, dict):
+                return result
+            answers: JsonObject = {}
+            for name, asked in wanted.items():
+                match asked:
+                    case {"method": "elicitation/create", "params": dict(form)}:
+                        answers[name] = await self._answer_form(form)
+                    case _:
+                        return result
+            sent = {**params, "inputResponses": answers}
+            if (state := result.get("requestState")) is not None:
+                sent["requestState"] = state
+        raise RequestFailed(f"it asked for more than {_MAX_FORMS} forms in one call")
 
     async def _run(self) -> None:
         """Keep it running; one that dies at work is started again, once without a call between."""
@@ -272,20 +300,21 @@ class McpServer:
         return self._ending(child, log, connection)
 
     async def _shake_hands(self, connection: Connection) -> None:
+        capabilities: JsonObject = {} if self._fill is None else {"elicitation": {}}
         params: JsonObject = {
             "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {} if self._fill is None else {"elicitation": {}},
+            "capabilities": capabilities,
             "clientInfo": _CLIENT,
         }
         try:
             met = await connection.request("initialize", params, timeout_s=self.spec.timeout_s)
+            await connection.tell("notifications/initialized")
         except RequestFailed as error:
             if error.code != UNSUPPORTED_VERSION:
                 raise
-            connection.go_stateless(_CLIENT)
-            return
+            connection.go_stateless(_CLIENT, capabilities)
+            met = await connection.request("server/discover", {}, timeout_s=self.spec.timeout_s)
         self.introduction = introduction(met)
-        await connection.tell("notifications/initialized")
 
     async def _list_tools(self, connection: Connection) -> None:
         self._resources = None
