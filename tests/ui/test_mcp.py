@@ -11,9 +11,9 @@ from textual.widgets import Static
 
 from agent_tui.commands.mcp import mcp_page
 from agent_tui.commands.trust import server_question
+from agent_tui.tools.mcp.hub import ServerView
 from agent_tui.tools.mcp.results import content_texts
-from agent_tui.tools.mcp.sources import FoundServer, ServerView
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.mcp.spec import FoundServer, ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen

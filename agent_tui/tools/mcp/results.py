@@ -17,6 +17,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.mcp.json_rpc import items_in
 from agent_tui.tools.shorten import keep_ends, plain_text
 
 _MAX_IMAGES: Final = 4
@@ -74,7 +75,7 @@ def _parts(result: JsonObject) -> _Parts:
     content, structured = result.get("content"), result.get("structuredContent")
     texts: list[str] = []
     images: list[ImageContent] = []
-    for item in content if isinstance(content, list) else ():
+    for item in items_in(content):
         image = _image(item) if len(images) < _MAX_IMAGES else None
         if image is not None:
             images.append(image)

@@ -11,25 +11,28 @@ from agent_tui import __version__
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.log_file import ProcessLog
-from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone, ignore
 from agent_tui.tools.mcp.elicitation import DECLINED, FormFiller, decline, elicitation
-from agent_tui.tools.mcp.introduction import Introduction, introduction
 from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
+    items_in,
+    shown_text,
 )
 from agent_tui.tools.mcp.launch import ServerContext, server_command
-from agent_tui.tools.mcp.prompts import RemotePrompt, listed_prompts
-from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
-from agent_tui.tools.mcp.resources import (
+from agent_tui.tools.mcp.library import (
+    Introduction,
+    RemotePrompt,
     RemoteResource,
+    introduction,
+    listed_prompts,
     listed_resources,
     listing_result,
     resource_result,
     resource_tool,
 )
+from agent_tui.tools.mcp.remote_tools import RemoteTool, read_tools
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.keeper import TalkingChild
 
@@ -59,6 +62,7 @@ class McpServer:
         prompts: Prompts that it offers.
         notes: What of its tools was left out.
         is_outdated: Whether it said that its tools are others now.
+        was_waited_for: Whether a turn has waited for its present start.
         introduction: What it says of itself.
     """
 
@@ -77,6 +81,7 @@ class McpServer:
         self.notes: tuple[str, ...] = ()
         self._resources: tuple[RemoteResource, ...] | None = None
         self.is_outdated = False
+        self.was_waited_for = False
         self.introduction = Introduction()
         self._around = around
         self._secrets = around.secrets
@@ -84,7 +89,6 @@ class McpServer:
         self._fill = fill
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
-        self._starts = 0
         self._start_ended = asyncio.Event()
         self._may_restart = True
         self._has_served = False
@@ -93,11 +97,6 @@ class McpServer:
     def cwd(self) -> Path:
         """Where it is started."""
         return self.spec.cwd or self._around.cwd
-
-    @property
-    def starts(self) -> int:
-        """How often it was started so far."""
-        return self._starts
 
     def start(self) -> None:
         """Start it in the background, unless it runs; needs a running event loop."""
@@ -164,7 +163,7 @@ class McpServer:
             page = await self._asked("resources/templates/list", {})
         except ToolError:
             page = {}
-        templates = listed_resources(page, "resourceTemplates", "uriTemplate")
+        templates = listed_resources(items_in(page.get("resourceTemplates")), "uriTemplate")
         return listing_result((*await self.resources(), *templates))
 
     @property
@@ -180,7 +179,7 @@ class McpServer:
         """
         if self._resources is None or self.is_outdated:
             page = await self._asked("resources/list", {})
-            self._resources = listed_resources(page, "resources", "uri")
+            self._resources = listed_resources(items_in(page.get("resources")), "uri")
         return self._resources
 
     async def fill_prompt(self, own_name: str, arguments: Mapping[str, str]) -> JsonObject:
@@ -318,21 +317,23 @@ class McpServer:
 
     async def _list_tools(self, connection: Connection) -> None:
         self._resources = None
-        listed = ToolList(self.spec.name, self.spec.picks)
-        async for page in connection.pages("tools/list", "tools", timeout_s=self.spec.timeout_s):
-            await asyncio.to_thread(listed.take, page)
-            if listed.is_full:
-                break
-        if "resources" in self.introduction.capabilities:
-            listed.add(resource_tool(self.spec.name))
-        problems = listed.problems
+        name, picks, timeout_s = self.spec.name, self.spec.picks, self.spec.timeout_s
+        listed = await connection.listed("tools/list", "tools", timeout_s=timeout_s)
+        tools, notes = await asyncio.to_thread(read_tools, name, listed, picks)
+        reader = resource_tool(name)
+        if (
+            "resources" in self.introduction.capabilities
+            and picks.is_offered(reader.own_name)
+            and reader.name not in {tool.name for tool in tools}
+        ):
+            tools = (*tools, reader)
         try:
             if "prompts" in self.introduction.capabilities:
-                pages = connection.pages("prompts/list", "prompts", timeout_s=self.spec.timeout_s)
-                self.prompts = await listed_prompts(self.spec.name, pages)
+                listed = await connection.listed("prompts/list", "prompts", timeout_s=timeout_s)
+                self.prompts = listed_prompts(name, listed)
         except RequestFailed as error:
-            problems = (*problems, f"cannot list its prompts: {self._reason(error)}")
-        self.tools, self.notes = listed.tools, problems
+            notes = (*notes, f"cannot list its prompts: {self._reason(error)}")
+        self.tools, self.notes = tools, notes
 
     @asynccontextmanager
     async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:
@@ -361,7 +362,7 @@ class McpServer:
 
     def _note_start(self) -> None:
         self.state, self.why = "starting", ""
-        self._starts += 1
+        self.was_waited_for = False
         self._start_ended.clear()
 
     def _note_change(self) -> None:
@@ -376,7 +377,9 @@ class McpServer:
         else:
             how = f"it exited with code {code}"
         lines = [line for line in log.text.splitlines() if line.strip()]
-        last = _one_line(mask_secrets(lines[-1], self._secrets)) if lines else ""
+        last = (
+            shown_text(mask_secrets(lines[-1], self._secrets), _MAX_REASON_CHARS) if lines else ""
+        )
         return f"{how}: {last}" if last else _with_output(how, connection)
 
     def _reason(self, error: Exception) -> str:
@@ -384,7 +387,9 @@ class McpServer:
             return f"it did not answer within {self.spec.timeout_s:g} s and was told to stop"
         if isinstance(error, ServerGone):
             return "it stopped"
-        return _one_line(mask_secrets(str(error), self._secrets)).removesuffix(".")
+        return shown_text(mask_secrets(str(error), self._secrets), _MAX_REASON_CHARS).removesuffix(
+            "."
+        )
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")
@@ -393,12 +398,7 @@ class McpServer:
 def _with_output(why: str, connection: Connection) -> str:
     """`why`, and what the server wrote that was no message."""
     output = connection.unread_output
-    return f"{why}; it wrote: {_one_line(output)}" if output else why
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(strip_control_characters(text).split())
-    return line if len(line) <= _MAX_REASON_CHARS else f"{line[:_MAX_REASON_CHARS]}…"
+    return f"{why}; it wrote: {shown_text(output, _MAX_REASON_CHARS)}" if output else why
 
 
 def _signal_name(number: int) -> str:
