@@ -1,16 +1,13 @@
 """One MCP server: started, asked for its tools, called, started again when it dies."""
 
 import asyncio
-import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from agent_tui import __version__
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
-from agent_tui.providers.log_file import ProcessLog
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone, ignore
 from agent_tui.tools.mcp.elicitation import DECLINED, FormFiller, decline, elicitation
@@ -20,7 +17,7 @@ from agent_tui.tools.mcp.json_rpc import (
     items_in,
     shown_text,
 )
-from agent_tui.tools.mcp.launch import ServerContext, server_command
+from agent_tui.tools.mcp.launch import ServerContext, ServerProcess, running_process
 from agent_tui.tools.mcp.library import (
     Introduction,
     RemotePrompt,
@@ -34,13 +31,11 @@ from agent_tui.tools.mcp.library import (
 )
 from agent_tui.tools.mcp.remote_tools import RemoteTool, read_tools
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.processes.keeper import TalkingChild
 
 ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
 
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
 _MAX_REASON_CHARS = 200
-_END_WITHIN_S = 1.0
 _MAX_FORMS = 10
 """In one call to a server without a handshake; the SDKs take as many."""
 
@@ -254,16 +249,17 @@ class McpServer:
     async def _run_once(self) -> str:
         """Start it and wait for its end, which is told."""
         try:
-            async with self._started() as (child, log):
+            async with running_process(self.spec, self._around) as process:
+                self._secrets = process.secrets
                 connection = Connection(
-                    child.stdin,
-                    child.stdout,
+                    process.child.stdin,
+                    process.child.stdout,
                     self._note_change,
                     None if self._fill is None else self._answer_form,
                 )
                 reading = asyncio.create_task(connection.read_all())
                 try:
-                    return await self._serve(connection, reading, child, log)
+                    return await self._serve(connection, reading, process)
                 finally:
                     reading.cancel()
                     await asyncio.wait((reading,))
@@ -271,11 +267,7 @@ class McpServer:
             return self._reason(error)
 
     async def _serve(
-        self,
-        connection: Connection,
-        reading: "asyncio.Task[None]",
-        child: TalkingChild,
-        log: ProcessLog,
+        self, connection: Connection, reading: "asyncio.Task[None]", process: ServerProcess
     ) -> str:
         try:
             await self._shake_hands(connection)
@@ -294,9 +286,8 @@ class McpServer:
             return _with_output(self._reason(error), connection)
         except ServerGone:
             pass
-        await asyncio.wait((child.ending,), timeout=_END_WITHIN_S)
-        await log.finish()
-        return self._ending(child, log, connection)
+        how, last = await process.ending()
+        return f"{how}: {self._one_line(last)}" if last else _with_output(how, connection)
 
     async def _shake_hands(self, connection: Connection) -> None:
         capabilities: JsonObject = {} if self._fill is None else {"elicitation": {}}
@@ -335,22 +326,6 @@ class McpServer:
             notes = (*notes, f"cannot list its prompts: {self._reason(error)}")
         self.tools, self.notes = tools, notes
 
-    @asynccontextmanager
-    async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:
-        command = server_command(self.spec, self._around)
-        self._secrets = command.secrets
-        keeper, log_path = self._around.keeper, self._around.log_path
-        log: ProcessLog | None = None
-        try:
-            async with keeper.talking_child(
-                command.argv, cwd=self.cwd, environ=command.environ
-            ) as child:
-                log = ProcessLog(child.stderr, log_path, self._secrets)
-                yield child, log
-        finally:
-            if log is not None:
-                await log.finish()
-
     async def _answer_form(self, params: JsonObject) -> JsonObject:
         """Have the person fill a form; what cannot be asked, or failed, is declined."""
         try:
@@ -368,28 +343,15 @@ class McpServer:
     def _note_change(self) -> None:
         self.is_outdated = True
 
-    def _ending(self, child: TalkingChild, log: ProcessLog, connection: Connection) -> str:
-        code = child.ending.result() if child.ending.done() else None
-        if code is None:
-            how = "it closed its output"
-        elif code < 0:
-            how = f"it was killed by {_signal_name(-code)}"
-        else:
-            how = f"it exited with code {code}"
-        lines = [line for line in log.text.splitlines() if line.strip()]
-        last = (
-            shown_text(mask_secrets(lines[-1], self._secrets), _MAX_REASON_CHARS) if lines else ""
-        )
-        return f"{how}: {last}" if last else _with_output(how, connection)
-
     def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
             return f"it did not answer within {self.spec.timeout_s:g} s and was told to stop"
         if isinstance(error, ServerGone):
             return "it stopped"
-        return shown_text(mask_secrets(str(error), self._secrets), _MAX_REASON_CHARS).removesuffix(
-            "."
-        )
+        return self._one_line(str(error)).removesuffix(".")
+
+    def _one_line(self, text: str) -> str:
+        return shown_text(mask_secrets(text, self._secrets), _MAX_REASON_CHARS)
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")
@@ -399,10 +361,3 @@ def _with_output(why: str, connection: Connection) -> str:
     """`why`, and what the server wrote that was no message."""
     output = connection.unread_output
     return f"{why}; it wrote: {shown_text(output, _MAX_REASON_CHARS)}" if output else why
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
