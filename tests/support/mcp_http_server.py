@@ -27,6 +27,7 @@ class McpHttpServer(LoopbackServer):
         self.refusal = 0
         self.wants_login = False
         self.has_handshake = True
+        self.hangs_up = False
         self.lasts_s = 3_600
         self.grants: list[dict[str, str]] = []
         told = self
@@ -36,7 +37,9 @@ class McpHttpServer(LoopbackServer):
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path != "/mcp":
+                if told.hangs_up:
+                    self.close_connection = True
+                elif self.path != "/mcp":
                     self.answer_json(told.log_in(self.path, body.decode()))
                 elif told.wants_login and self.headers["Authorization"] != "Bearer token-2":
                     self.answer_json(401)

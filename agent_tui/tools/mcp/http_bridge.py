@@ -67,10 +67,11 @@ class Bridge:
         self._version = ""
         self._schemas: dict[str, JsonObject] = {}
 
-    async def run(self, lines: asyncio.StreamReader) -> None:
+    async def run(self, lines: asyncio.StreamReader) -> str:
         """Pass messages on until `lines` end or the connection fails.
 
-        If it fails, every request without an answer is answered with the reason.
+        Returns:
+            Why it failed, which every request without an answer is told, too; empty at the end.
         """
         line = await lines.readline()
         self._note_request(line)
@@ -78,9 +79,10 @@ class Bridge:
             async with self._connected() as transport:
                 await self._exchange(line, lines, transport)
         except ModuleNotFoundError:
-            self._fail(f"it needs the package mcp: {install_command('mcp')}")
+            return self._fail(f"it needs the package mcp: {install_command('mcp')}")
         except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes an answer
-            self._fail(_REFUSALS.get(self._status) or innermost_reason(error))
+            return self._fail(_REFUSALS.get(self._status) or innermost_reason(error))
+        return ""
 
     @asynccontextmanager
     async def _connected(self) -> "AsyncGenerator[Transport]":
@@ -188,13 +190,14 @@ class Bridge:
         if response.request.url == self._url:  # logging in asks at other addresses, too
             self._status = response.status_code
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str) -> str:
         for request_id in self._waiting:
             self._write(error_line(request_id, _FAILED, why))
+        return why
 
 
 def main() -> None:
-    """Serve until stdin closes."""
+    """Serve until stdin closes; a connection that failed is the last line on stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not break a line
 
@@ -202,20 +205,20 @@ def main() -> None:
         answers.write(line)
         answers.flush()
 
-    async def serve() -> None:
+    async def serve() -> str:
         lines = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(lines), sys.stdin.buffer
         )
         tokens = os.environ.get(_TOKENS_VARIABLE)
-        await Bridge(
+        return await Bridge(
             os.environ[_URL_VARIABLE],
             _headers(os.environ),
             write,
             Path(tokens) if tokens else None,
         ).run(lines)
 
-    asyncio.run(serve())
+    sys.exit(asyncio.run(serve()) or 0)
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:

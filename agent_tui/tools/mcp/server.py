@@ -348,10 +348,10 @@ class McpServer:
             return f"it did not answer within {self.spec.timeout_s:g} s and was told to stop"
         if isinstance(error, ServerGone):
             return "it stopped"
-        return self._one_line(str(error)).removesuffix(".")
+        return self._one_line(str(error))
 
     def _one_line(self, text: str) -> str:
-        return shown_text(mask_secrets(text, self._secrets), _MAX_REASON_CHARS)
+        return shown_text(mask_secrets(text, self._secrets), _MAX_REASON_CHARS).removesuffix(".")
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")

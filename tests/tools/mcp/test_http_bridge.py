@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from agent_tui.errors import ToolError
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.elicitation import Elicitation, accepted
@@ -116,3 +117,20 @@ async def test_a_server_without_a_handshake_is_told_what_is_called_and_may_ask(s
     assert sent["mcp-protocol-version"] == "2026-07-28"
     assert (sent["mcp-method"], sent["mcp-name"]) == ("tools/call", "echo")
     assert sent["mcp-param-text"] == "hi"
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+async def test_a_connection_that_is_lost_fails_the_call_and_is_tried_again_once(stage):
+    why = "Server disconnected without sending a response"
+    with McpHttpServer() as far:
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        far.hangs_up = True
+        box = CombinedToolbox(default_toolbox(), stage.hub)
+        with pytest.raises(ToolError, match=f"srv: {why}"):
+            await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
+        while stage.hub.servers[0].state != "failed":
+            await asyncio.sleep(0.01)
+    again, failed = stage.told
+    assert again == f"MCP server srv: it exited with code 1: {why}; restarting it."
+    assert failed == f"MCP server srv: {why}. To try again: /mcp restart srv."
