@@ -117,21 +117,19 @@ def name_problem(name: str) -> str:
 
 def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> ServerSpec:
     """The server that the person's own settings name."""
-    return ServerSpec(
+    spec = ServerSpec(
         name=name,
         source=source,
         argv=(settings.command, *settings.args) if settings.command.strip() else (),
         env=settings.env,
         url=settings.url,
         headers={header: f"${{{name}}}" for header, name in settings.headers_env.items()},
-        is_enabled=settings.enabled,
-        timeout_s=settings.timeout_s,
-        picks=ToolPicks(settings.tools, settings.exclude, settings.always),
     )
+    return as_wanted(spec, settings)
 
 
 def as_wanted(spec: ServerSpec, settings: McpServerSettings) -> ServerSpec:
-    """A server that somebody else names, with what the person's settings want of it."""
+    """`spec` with what the person's settings want of it, whoever names it."""
     return replace(
         spec,
         is_enabled=spec.is_enabled and settings.enabled,
