@@ -50,9 +50,5 @@ class NothingToCompactError(CompactionError):
     """A compaction would gain nothing: found before any work was done."""
 
 
-class ScopeError(AgentTuiError):
-    """A scope is not in the state that was taken for granted; nothing was written."""
-
-
 class ToolError(AgentTuiError):
     """A tool call failed in a way the model can mend; the text goes back to the model."""

@@ -13,9 +13,9 @@ import pytest
 import agent_tui
 from agent_tui.agent.compaction.compactor import read_working_file
 from agent_tui.agent.hooks.files import read_hook_file
-from agent_tui.agent.mcp.server_files import read_server_file
 from agent_tui.agent.prompt.context_files import text_of
 from agent_tui.agent.prompt.prompt_files import read_prompt_bytes
+from agent_tui.agent.server_files import read_server_file
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.gguf import read_gguf

@@ -1,20 +1,39 @@
-"""What an editor shows as Markdown or as a diff: outputs, changes, what is asked about."""
+"""What an editor shows as Markdown or as a diff, and what it sends as a prompt."""
 
+import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from acp.helpers import text_block, tool_content, tool_diff_content
-from acp.schema import ContentToolCallContent, FileEditToolCallContent
+from acp.schema import (
+    AudioContentBlock,
+    ContentToolCallContent,
+    EmbeddedResourceContentBlock,
+    FileEditToolCallContent,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
 
 from agent_tui.events import ApprovalRequest
+from agent_tui.messages import ImageContent
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import after_diff, before_diff, diffs_by_file
 
 Content: TypeAlias = ContentToolCallContent | FileEditToolCallContent
+Block: TypeAlias = (
+    TextContentBlock
+    | ImageContentBlock
+    | AudioContentBlock
+    | ResourceContentBlock
+    | EmbeddedResourceContentBlock
+)
 
 _MOST_FILE_BYTES = 1_000_000
 _MOST_TITLE_CHARS = 2_000
@@ -92,3 +111,33 @@ def _text(path: Path) -> str | None:
         return read_regular_file(path).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError):
         return None
+
+
+def read_prompt(blocks: Sequence[Block]) -> tuple[str, tuple[ImageContent, ...]]:
+    """What an editor sends, as the text and the images of a message."""
+    parts: list[str] = []
+    images: list[ImageContent] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock(text=text):
+                parts.append(text)
+            case ImageContentBlock(data=data, mime_type=mime_type):
+                base64.b64decode(data, validate=True)
+                images.append(ImageContent(data=data, mime_type=mime_type))
+            case ResourceContentBlock(uri=uri, name=name):
+                parts.append(_mention(uri, name))
+            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
+                parts.append(f'<file path="{_path_of(uri) or uri}">\n{text}\n</file>')
+            case _:
+                pass
+    return "\n".join(filter(None, parts)).strip(), tuple(images)
+
+
+def _mention(uri: str, name: str) -> str:
+    path = _path_of(uri)
+    return f'@"{path}"' if path else f"{name}: {uri}"
+
+
+def _path_of(uri: str) -> str:
+    parts = urlsplit(uri)
+    return str(Path(unquote(parts.path))) if parts.scheme == "file" else ""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
-from agent_tui.agent.mcp.server_files import shown_whole
+from agent_tui.agent.server_files import shown_whole
 from agent_tui.tools.mcp.spec import ServerSpec, name_problem
 
 GivenServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio

@@ -7,6 +7,7 @@ from typing import TypeVar, get_args
 from acp import Client
 from acp.schema import ConfigOptionUpdate, CurrentModeUpdate, SessionModeState, StopReason
 
+from agent_tui.acp.contents import Block, read_prompt
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.forms import EditorForms
@@ -20,7 +21,6 @@ from agent_tui.acp.offers import (
     options_of,
 )
 from agent_tui.acp.outbox import Outbox
-from agent_tui.acp.prompts import Block, written
 from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
 from agent_tui.acp.updates import Updates, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
@@ -119,7 +119,7 @@ class AcpSession:
 
     async def prompt(self, blocks: Sequence[Block]) -> StopReason:
         """Run a message or a command to its end; all is told, what failed too, when it returns."""
-        text, images = written(blocks)
+        text, images = read_prompt(blocks)
         front = self._front
         front.finished = None
         self._is_cancelled &= self._turn.locked()

@@ -20,7 +20,7 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
-from agent_tui.tools.mcp.offer import ServerOffer
+from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.sandbox.proxy import NetworkGate
 
 

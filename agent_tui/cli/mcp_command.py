@@ -23,8 +23,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_key
 from agent_tui.tools.mcp.oauth import token_file
-from agent_tui.tools.mcp.sources import FoundServer, FoundServers
-from agent_tui.tools.mcp.spec import expand_variables, name_problem
+from agent_tui.tools.mcp.spec import FoundServer, FoundServers, expand_variables, name_problem
 
 _DESCRIPTION = """\
 Manage MCP servers: programs and URLs whose tools the model can call. Your

@@ -1,35 +1,18 @@
 """``agent-tui mcp login``: allow agent-tui at an MCP server, in the person's browser."""
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent_tui.cli.browser import WAIT_S, Callback, listening_callback
 from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
-from agent_tui.tools.mcp.oauth import oauth_provider
+from agent_tui.tools.mcp.oauth import innermost_reason, oauth_provider
 
-
-class _Shared(Protocol):
-    def AuthorizationCodeResult(
-        self, *, code: str, state: str | None, iss: str | None
-    ) -> object: ...
-
-
-class _Sdk(Protocol):
-    def Client(self, server: object) -> AbstractAsyncContextManager[object]: ...
-
-
-class _Transports(Protocol):
-    def streamable_http_client(self, url: str, *, http_client: object) -> object: ...
-
-
-class _Http(Protocol):
-    def AsyncClient(self, *, auth: object) -> AbstractAsyncContextManager[object]: ...
+if TYPE_CHECKING:  # a second of imports, and an extra that may be missing
+    from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 
 
 async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
@@ -58,36 +41,30 @@ async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
     except TimeoutError as error:
         raise UsageError(f"The browser did not answer within {WAIT_S:g} s.") from error
     except Exception as error:
-        raise UsageError(f"Login failed: {_innermost(error)}") from error
+        raise UsageError(f"Login failed: {innermost_reason(error)}") from error
 
 
 def _provider(
     url: str, tokens: Path, redirect: Callable[[str], Awaitable[None]], callback: Callback
-) -> object:
-    shared = cast(_Shared, importlib.import_module("mcp.shared.auth"))
+) -> "OAuthClientProvider":
+    from mcp.client.auth import AuthorizationCodeResult
 
-    async def code() -> object:
+    async def code() -> "AuthorizationCodeResult":
         brought = await callback.brought()
-        return shared.AuthorizationCodeResult(
+        return AuthorizationCodeResult(
             code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
         )
 
     return oauth_provider(url, tokens, f"http://127.0.0.1:{callback.port}/callback", redirect, code)
 
 
-async def _connect(url: str, provider: object) -> None:
-    sdk = cast(_Sdk, importlib.import_module("mcp"))
-    transports = cast(_Transports, importlib.import_module("mcp.client.streamable_http"))
-    http = cast(_Http, importlib.import_module("httpx2"))
+async def _connect(url: str, provider: "OAuthClientProvider") -> None:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     async with (
-        http.AsyncClient(auth=provider) as client,
-        sdk.Client(transports.streamable_http_client(url, http_client=client)),
+        httpx2.AsyncClient(auth=provider) as client,
+        Client(streamable_http_client(url, http_client=client)),
     ):
         pass
-
-
-def _innermost(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        grouped = cast("BaseExceptionGroup[BaseException]", error)
-        return _innermost(grouped.exceptions[0])
-    return str(error) or type(error).__name__

@@ -15,9 +15,8 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.plain.interrupts import Interrupts
 from agent_tui.plain.keyboard import Keyboard, TerminalInput, terminal_lines
 from agent_tui.plain.lines import LineWriter
-from agent_tui.plain.options import PlainOptions
 from agent_tui.plain.questions import Asker
-from agent_tui.plain.session import run_plain
+from agent_tui.plain.session import PlainOptions, run_plain
 
 _DEMO_NOTICE = (
     "This is a scripted tour in a scratch folder. It calls no model and does not touch your "

@@ -7,7 +7,7 @@ from agent_tui import paths
 from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.hooks.files import HookFiles
-from agent_tui.agent.mcp.server_files import ServerFiles
+from agent_tui.agent.server_files import ServerFiles
 from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust

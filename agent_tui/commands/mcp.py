@@ -9,8 +9,7 @@ from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.commands.core.short_words import counted, short_path
 from agent_tui.commands.trust import server_question
 from agent_tui.errors import AgentTuiError
-from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.sources import ServerView
+from agent_tui.tools.mcp.hub import McpHub, ServerView
 
 _HOW = (
     ("/mcp restart NAME", "restart a server"),

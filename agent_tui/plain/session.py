@@ -4,16 +4,19 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TextIO, TypeVar
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.first_steps import first_steps, trial_note
 from agent_tui.commands.core.forms import form_filler
-from agent_tui.commands.core.front import has_model
+from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.commands.core.short_words import counted
@@ -28,7 +31,6 @@ from agent_tui.plain.interrupts import Interrupts
 from agent_tui.plain.keyboard import Keyboard, TerminalInput, TypedMessage, terminal_lines
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.options import PlainOptions
 from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
 from agent_tui.safe_text import printable_line
@@ -44,6 +46,35 @@ _WAYS_TO_A_MODEL = (
     "agent-tui --plain --demo is a tour that needs no model.",
 )
 _LEAVE_HINT = "Press Control C again to quit, or keep typing."
+
+
+@dataclass(frozen=True, slots=True)
+class PlainOptions:
+    """Everything a conversation by lines needs.
+
+    Args:
+        runtime: The conversation; closed at the end.
+        services: What commands work on besides.
+        warm: Gets the provider and the present model ready, in the background.
+        close: Stops the provider, once the conversation is closed.
+        history_file: Where what is sent is kept, for the up key.
+        notices: Lines to tell at the start.
+        first_prompt: Sent at once, as if it had been typed.
+        resume: A session to open at the start, by path, id or name.
+        keeps_model: Go on with the runtime's model instead of the opened session's.
+        lists_sessions: Begin with the list of sessions (``-r`` without an id).
+    """
+
+    runtime: AgentRuntime
+    services: CommandServices
+    warm: Callable[[], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
+    history_file: Path
+    notices: tuple[str, ...] = ()
+    first_prompt: str = ""
+    resume: str = ""
+    keeps_model: bool = False
+    lists_sessions: bool = False
 
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:

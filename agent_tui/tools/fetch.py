@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import secrets
 import sys
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from pathlib import Path
 from pydantic import Field
 
 from agent_tui.messages import ToolDetails
-from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.base import (
     Intent,
@@ -22,6 +20,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.output_files import keep_output
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, plain_text
@@ -109,7 +108,7 @@ def _output(page: Fetched, context: ToolContext) -> ToolOutput:
     notes = [f"{page.media_type or 'text'}, {len(text):,} characters"]
     path: Path | None = None
     if kept.is_cut:
-        path = _keep(text, context.output_dir)
+        path = keep_output(text, context.output_dir, "fetch", ".md")
         where = f"; the whole page is in {path}: use read" if path else ""
         notes.append(f"cut after {len(kept.text):,}{where}")
     if page.is_cut:
@@ -121,15 +120,3 @@ def _output(page: Fetched, context: ToolContext) -> ToolOutput:
         full_output_path=None if path is None else os.fspath(path),
     )
     return ToolOutput(f"{head}\n\n{kept.text}" if text else f"{head}\n\n(no text)", details)
-
-
-def _keep(text: str, folder: Path) -> Path | None:
-    """The file with all of `text`; None where it cannot be written."""
-    try:
-        path = make_private_dir(folder) / f"fetch-{secrets.token_hex(8)}.md"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError:
-        return None
-    return path

@@ -60,7 +60,7 @@ from agent_tui.sessions.lineage.joined import kept_behind
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
-from agent_tui.ui.chat.compaction_blocks import finished_block
+from agent_tui.ui.chat.compaction_blocks import entered_block, finished_block, left_blocks
 from agent_tui.ui.chat.earlier_chat import EarlierChat
 from agent_tui.ui.chat.history_blocks import (
     REPLY_MARKS,
@@ -70,7 +70,6 @@ from agent_tui.ui.chat.history_blocks import (
     finished_tool,
     user_block,
 )
-from agent_tui.ui.chat.scope_blocks import entered_block, left_blocks
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions

@@ -14,10 +14,9 @@ from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.options import PlainOptions
 from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
-from agent_tui.plain.session import Conversation
+from agent_tui.plain.session import Conversation, PlainOptions
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from tests.support.runtime import Stage
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.plain.sentences import MOST_HELD_CHARS, SentenceCutter
+from agent_tui.plain.voice import MOST_HELD_CHARS, SentenceCutter
 
 
 def pieces(*texts: str) -> list[str]:

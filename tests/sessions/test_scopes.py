@@ -5,14 +5,15 @@ from itertools import pairwise
 
 import pytest
 
-from agent_tui.errors import ScopeError
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.sessions.replay.scope_entries import (
     ScopeBreak,
+    ScopeEnding,
     ScopeEnter,
+    ScopeExit,
     ScopeKind,
     ScopePending,
     ScopeStep,
@@ -21,20 +22,20 @@ from agent_tui.sessions.replay.scope_entries import (
     mark_of,
 )
 from agent_tui.sessions.replay.scopes import (
-    AwaitingCompress,
-    Running,
     Scope,
-    await_compress,
+    ScopeState,
     entries_inside,
-    leave_as_it_is,
-    resume_with_summary,
-    running,
+    pending_mark,
     scope_state,
 )
 from tests.support.context_checks import assert_sendable, context_bytes, shown
 from tests.support.drawn_history import Choices, History
 from tests.support.histories import SOME_OR_ALL, drawn_bytes, for_every
 from tests.support.talk import Talk
+
+
+def left(scope_id: str, label: str, ending: ScopeEnding) -> Entry:
+    return mark_entry(ScopeExit(scope=scope_id, label=label, ending=ending))
 
 
 class Scopes:
@@ -64,17 +65,19 @@ class Scopes:
 
     @property
     def innermost(self) -> Scope:
-        return running(self.path).open_scopes[-1]
+        return scope_state(self.path).open_scopes[-1]
 
     def end(self) -> bool:
         """End the innermost scope; false where it was empty and is left at once."""
         scope = self.innermost
-        pending = await_compress(self.path, scope)
-        self.put(pending or leave_as_it_is(scope.id, scope.begun.label, "done"))
+        pending = pending_mark(self.path, scope)
+        self.put(mark_entry(pending) if pending else left(scope.id, scope.begun.label, "done"))
         return pending is not None
 
     def resume(self, summary: str = "It is in a.py.") -> str:
-        return self.put(resume_with_summary(scope_state(self.path), summary))
+        pending = scope_state(self.path).pending
+        assert pending is not None
+        return self.put(mark_entry(pending.exit_with(summary)))
 
     def exchange(self, word: str = "look") -> None:
         self.talk.user(word)
@@ -94,15 +97,15 @@ def scopes() -> Scopes:
 
 
 def test_the_states_follow_each_other(scopes: Scopes):
-    assert scope_state(scopes.path) == Running()
+    assert scope_state(scopes.path) == ScopeState()
     scope_id = scopes.enter("search", prompt="which file")
     scopes.exchange()
     inside = [entry.id for entry in scopes.path[-2:]]
-    assert [scope.id for scope in running(scopes.path).open_scopes] == [scope_id]
+    assert [scope.id for scope in scope_state(scopes.path).open_scopes] == [scope_id]
     where = scopes.path[-1].id
     assert scopes.end()
-    assert scope_state(scopes.path) == AwaitingCompress(
-        ScopePending(
+    assert scope_state(scopes.path) == ScopeState(
+        pending=ScopePending(
             scope=scope_id,
             kind="tool",
             label="search",
@@ -112,46 +115,26 @@ def test_the_states_follow_each_other(scopes: Scopes):
         )
     )
     scopes.resume()
-    assert scope_state(scopes.path) == Running()
+    assert scope_state(scopes.path) == ScopeState()
 
 
 def test_the_default_wording_is_no_prompt(scopes: Scopes):
     scopes.enter()
     scopes.exchange()
     scopes.end()
-    state = scope_state(scopes.path)
-    assert isinstance(state, AwaitingCompress)
-    assert state.pending.prompt is None
+    pending = scope_state(scopes.path).pending
+    assert pending is not None
+    assert pending.prompt is None
 
 
-def test_a_summary_that_nobody_waits_for_is_an_error(scopes: Scopes):
-    with pytest.raises(ScopeError, match="No scope is waiting"):
-        resume_with_summary(scope_state(scopes.path), "text")
-    scopes.enter()
-    with pytest.raises(ScopeError, match="No scope is waiting"):
-        resume_with_summary(scope_state(scopes.path), "text")
-    scopes.exchange()
-    scopes.end()
-    with pytest.raises(ScopeError, match="is empty"):
-        resume_with_summary(scope_state(scopes.path), " \n")
-    scopes.resume()
-    with pytest.raises(ScopeError, match="No scope is waiting"):
-        resume_with_summary(scope_state(scopes.path), "text")
-
-
-def test_while_one_is_waited_for_no_other_scope_can_end(scopes: Scopes):
-    scopes.enter("outer")
-    outer = scopes.innermost
+def test_the_outer_scope_is_open_while_the_inner_one_waits(scopes: Scopes):
+    outer = scopes.enter("outer")
     scopes.enter("inner")
     scopes.exchange()
     scopes.end()
-    with pytest.raises(ScopeError, match="inner is still waiting"):
-        await_compress(scopes.path, outer)
+    assert [scope.id for scope in scope_state(scopes.path).open_scopes] == [outer]
     scopes.resume()
-    assert scopes.innermost.id == outer.id
-    scopes.put(leave_as_it_is(outer.id, "outer", "done"))
-    with pytest.raises(ScopeError, match="outer is not open"):
-        await_compress(scopes.path, outer)
+    assert scopes.innermost.id == outer
 
 
 def test_the_model_sees_the_marks_and_one_summary(scopes: Scopes):
@@ -268,8 +251,8 @@ def test_a_scope_whose_beginning_was_summarised_away_sums_up_what_is_left(scopes
 def test_leaving_an_outer_scope_leaves_the_inner_ones(scopes: Scopes):
     outer = scopes.enter("outer")
     scopes.enter("inner")
-    scopes.put(leave_as_it_is(outer, "outer", "stopped"))
-    assert scope_state(scopes.path) == Running()
+    scopes.put(left(outer, "outer", "stopped"))
+    assert scope_state(scopes.path) == ScopeState()
 
 
 def test_a_loop_knows_its_round_and_that_it_is_to_end(scopes: Scopes):
@@ -277,8 +260,8 @@ def test_a_loop_knows_its_round_and_that_it_is_to_end(scopes: Scopes):
     scopes.enter("inner", "loop")
     step = ScopeStep(scope=loop, number=2, count=3, item="b.py")
     scopes.put(mark_entry(step))
-    assert [scope.step for scope in running(scopes.path).open_scopes] == [step, None]
-    scopes.put(leave_as_it_is(scopes.innermost.id, "inner", "done"))
+    assert [scope.step for scope in scope_state(scopes.path).open_scopes] == [step, None]
+    scopes.put(left(scopes.innermost.id, "inner", "done"))
     scopes.put(mark_entry(ScopeBreak(scope="another")))
     assert scopes.innermost.step == step
     assert not scopes.innermost.is_broken
@@ -289,10 +272,10 @@ def test_a_loop_knows_its_round_and_that_it_is_to_end(scopes: Scopes):
 def test_marks_that_cannot_be_read_or_are_of_no_open_scope_say_nothing(scopes: Scopes):
     scopes.put(CustomMessageEntry(custom_type="scope_enter", content="==> x", details=["odd"]))
     scopes.put(CustomEntry(custom_type="scope_pending", data={"scope": "x"}))
-    scopes.put(leave_as_it_is("of-another-session", "x", "done"))
+    scopes.put(left("of-another-session", "x", "done"))
     pending = ScopePending(scope="of-another-session", kind="tool", label="x")
     scopes.put(mark_entry(pending))
-    assert scope_state(scopes.path) == Running()
+    assert scope_state(scopes.path) == ScopeState()
     assert mark_of(scopes.path[0]) is None
 
 
@@ -317,12 +300,12 @@ def _grown(drawn: bytes) -> Sequence[tuple[Entry, ...]]:
     steps: list[tuple[Entry, ...]] = []
     for number in range(24):
         state = scope_state(scopes.path)
-        if isinstance(state, AwaitingCompress):
+        if state.pending is not None:
             match choices.below(4):
                 case 0:
                     scopes.talk.user("typed after a crash")
                 case 1:
-                    scopes.put(leave_as_it_is(state.pending.scope, state.pending.label, "stopped"))
+                    scopes.put(left(state.pending.scope, state.pending.label, "stopped"))
                 case _:
                     scopes.resume()
         else:

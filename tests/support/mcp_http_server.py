@@ -11,7 +11,10 @@ from tests.support.loopback import LoopbackServer, QuietHandler
 TOOL: JsonObject = {
     "name": "echo",
     "description": "Says the same.",
-    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    "inputSchema": {
+        "type": "object",
+        "properties": {"text": {"type": "string", "x-mcp-header": "Text"}},
+    },
 }
 
 
@@ -23,6 +26,8 @@ class McpHttpServer(LoopbackServer):
         self.methods: list[str] = []
         self.refusal = 0
         self.wants_login = False
+        self.has_handshake = True
+        self.hangs_up = False
         self.lasts_s = 3_600
         self.grants: list[dict[str, str]] = []
         told = self
@@ -32,7 +37,9 @@ class McpHttpServer(LoopbackServer):
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path != "/mcp":
+                if told.hangs_up:
+                    self.close_connection = True
+                elif self.path != "/mcp":
                     self.answer_json(told.log_in(self.path, body.decode()))
                 elif told.wants_login and self.headers["Authorization"] != "Bearer token-2":
                     self.answer_json(401)
@@ -98,7 +105,24 @@ class McpHttpServer(LoopbackServer):
             return 202
         answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
         params = message.get("params")
+        assert isinstance(params, dict)
         match method:
+            case "initialize" if not self.has_handshake:
+                unsupported: JsonObject = {"code": -32022, "message": "no handshake"}
+                return {**answer, "error": unsupported}
+            case "server/discover":
+                result = {"capabilities": {"tools": {}}, "instructions": "Be kind."}
+            case "tools/call" if not self.has_handshake and "inputResponses" not in params:
+                form: JsonObject = {"message": "Who?", "requestedSchema": {"properties": {}}}
+                asked: JsonObject = {"method": "elicitation/create", "params": form}
+                result = {
+                    "resultType": "input_required",
+                    "inputRequests": {"one": asked},
+                    "requestState": "kept",
+                }
+            case "tools/call" if not self.has_handshake:
+                given = [params["inputResponses"], params["requestState"]]
+                result = {"content": [{"type": "text", "text": json.dumps(given)}]}
             case "initialize":
                 info: JsonObject = {"name": "far", "version": "1"}
                 capabilities: JsonObject = {"tools": {}}
@@ -110,7 +134,6 @@ class McpHttpServer(LoopbackServer):
             case "tools/list":
                 result = {"tools": [TOOL]}
             case "tools/call":
-                assert isinstance(params, dict)
                 result = {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
             case _:
                 error: JsonObject = {"code": -32601, "message": f"no {method}"}

@@ -120,6 +120,8 @@ class Server:
             }
             if self.fault == "library":
                 result["capabilities"] = {"tools": {}, "prompts": {}, "resources": {}}
+        elif method == "server/discover":
+            result = {"capabilities": {"tools": {}}, "instructions": "No handshake."}
         elif method.startswith(("prompts/", "resources/")):
             result = self.other(method, params, message)
         elif method == "tools/list":

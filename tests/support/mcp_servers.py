@@ -10,8 +10,7 @@ from agent_tui.tools.base import FileMemory, ToolContext
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.launch import ServerContext
-from agent_tui.tools.mcp.sources import FoundServer, FoundServers
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.mcp.spec import FoundServer, FoundServers, ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support import mcp_server
 

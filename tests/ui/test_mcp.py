@@ -11,9 +11,9 @@ from textual.widgets import Static
 
 from agent_tui.commands.mcp import mcp_page
 from agent_tui.commands.trust import server_question
+from agent_tui.tools.mcp.hub import ServerView
 from agent_tui.tools.mcp.results import content_texts
-from agent_tui.tools.mcp.sources import FoundServer, ServerView
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.mcp.spec import FoundServer, ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
@@ -212,8 +212,10 @@ async def test_a_form_that_is_left_is_cancelled_and_a_page_only_told(stage, tmp_
         await stage.take_up()
         calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
         await asked(ui)
+        await ui.pilot.pause()
         await ui.pilot.press("a")
         await until(ui, lambda: isinstance(ui.app.screen, LineInputScreen))
+        await ui.pilot.pause()
         await ui.pilot.press("escape")
         assert '"cancel"' in str(await calling)
         page = await stage.hub.call("mcp__srv__page", {}, stage.told.append)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
@@ -56,7 +57,7 @@ class LoopRunner:
             if self._scopes.is_broken(scope_id):
                 ending = "break"
                 break
-        await self._summed_up(lambda: self._scopes.leave(scope_id, emit, ending), emit)
+        await self._summed_up(partial(self._scopes.leave, scope_id, emit, ending), emit)
 
     async def go_on(self, emit: Emit) -> None:
         """Go on after an error or an interruption, first with a summary that is waited for.
@@ -66,13 +67,11 @@ class LoopRunner:
         pending = self._scopes.pending
         if pending is None:
             self._scopes.give_up_unfinished(emit)
-        elif pending.kind == "loop":
-            await self._summed_up(lambda: self._scopes.finish_pending(emit), emit)
-            return
-        elif not await self._summed_up(
-            lambda: self._scopes.finish_pending(emit), emit, is_all=False
-        ):
-            return
+        else:
+            is_all = pending.kind == "loop"
+            finish = partial(self._scopes.finish, pending, emit)
+            if not await self._summed_up(finish, emit, is_all=is_all) or is_all:
+                return
         await self._make_turn(emit).run(None)
 
     async def _round(self, plan: LoopPlan, number: int, scope_id: str, emit: Emit) -> bool:
@@ -99,7 +98,7 @@ class LoopRunner:
         emit(Notice("warning", _STOPPED.format(number=number, count=plan.count)))
 
     async def _summed_up(
-        self, leave: Callable[[], Awaitable[None]], emit: Emit, *, is_all: bool = True
+        self, leave: Callable[[], Awaitable[object]], emit: Emit, *, is_all: bool = True
     ) -> bool:
         """Carry out `leave`, and say how that ended unless it went well and more is to come."""
         try:

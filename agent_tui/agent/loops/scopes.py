@@ -1,6 +1,7 @@
 """Entering and leaving scopes of a conversation: what is written, asked and told."""
 
 import asyncio
+from itertools import islice
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
@@ -20,22 +21,13 @@ from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
     ScopeKind,
+    ScopeMark,
     ScopePending,
     ScopeStep,
-    compression_of,
     mark_entry,
     mark_of,
 )
-from agent_tui.sessions.replay.scopes import (
-    AwaitingCompress,
-    Running,
-    Scope,
-    await_compress,
-    leave_as_it_is,
-    resume_with_summary,
-    running,
-    scope_state,
-)
+from agent_tui.sessions.replay.scopes import Scope, ScopeState, pending_mark, scope_state
 from agent_tui.tools.base import ScopeAction, ToolOutput
 
 _UNFINISHED = (
@@ -65,8 +57,7 @@ class ScopeKeeper:
     @property
     def pending(self) -> ScopePending | None:
         """What waits for its summary, if anything does."""
-        state = scope_state(self._path)
-        return state.pending if isinstance(state, AwaitingCompress) else None
+        return self._state.pending
 
     def enter(
         self, kind: ScopeKind, label: str, emit: Emit, *, is_compressed: bool, prompt: str = ""
@@ -78,19 +69,18 @@ class ScopeKeeper:
             is_compressed=is_compressed,
             prompt=self._masked(prompt),
         )
-        entry = self._conversation.log.append(mark_entry(begun))
-        emit(ScopeEntered(entry.id, begun.label))
-        return entry.id
+        scope_id = self._append(begun)
+        emit(ScopeEntered(scope_id, begun.label))
+        return scope_id
 
     def begin_step(self, scope_id: str, number: int, count: int, item: str | None) -> None:
         """A loop comes to its next round."""
         shown = None if item is None else self._masked(item)
-        step = ScopeStep(scope=scope_id, number=number, count=count, item=shown)
-        self._conversation.log.append(mark_entry(step))
+        self._append(ScopeStep(scope=scope_id, number=number, count=count, item=shown))
 
     def is_broken(self, scope_id: str) -> bool:
         """Whether the model wants to leave that loop."""
-        return any(s.id == scope_id and s.is_broken for s in running(self._path).open_scopes)
+        return any(s.id == scope_id and s.is_broken for s in self._state.open_scopes)
 
     async def leave(self, scope_id: str, emit: Emit, ending: ScopeEnding = "done") -> None:
         """End a scope and all that are open in it, each summed up where that was wanted.
@@ -100,10 +90,10 @@ class ScopeKeeper:
         Raises:
             CompactionError, ProviderError: There is no summary; it is still waited for.
         """
-        scopes = _open_from(running(self._path), scope_id)
+        scopes = _open_from(self._state, scope_id)
         for inner in reversed(scopes[1:]):
             if scopes[0].begun.is_compressed:
-                self._close(inner.id, inner.begun.label, "stopped", emit)
+                self._close(inner, "stopped", emit)
             else:
                 await self._end(inner, "stopped", emit)
         await self._end(scopes[0], ending, emit)
@@ -111,114 +101,113 @@ class ScopeKeeper:
     def stop(self, scope_id: str, emit: Emit) -> None:
         """Leave a scope and all that are open in it at once, as they are."""
         self._give_up_pending(emit)
-        for scope in reversed(_open_from(running(self._path), scope_id)):
-            self._close(scope.id, scope.begun.label, "stopped", emit)
+        for scope in reversed(_open_from(self._state, scope_id)):
+            self._close(scope, "stopped", emit)
 
     def give_up_unfinished(self, emit: Emit) -> None:
         """Leave as they are what waits for a summary and loops that nothing runs any more."""
         self._give_up_pending(emit)
-        scopes = running(self._path).open_scopes
+        scopes = self._state.open_scopes
         loop = next((scope for scope in scopes if scope.begun.kind == "loop"), None)
         if loop is not None:
             self.stop(loop.id, emit)
 
-    async def finish_pending(self, emit: Emit) -> None:
-        """Write the summary that is waited for.
+    async def finish(self, pending: ScopePending, emit: Emit) -> bool:
+        """Write the summary that `pending` waits for; false if it is not worth one.
 
         Raises:
             CompactionError, ProviderError: There is none; it is still waited for.
-            ScopeError: None is waited for.
         """
         conversation = self._conversation
-        state, path = scope_state(self._path), self._path
-        pending = state.pending if isinstance(state, AwaitingCompress) else None
-        summary, before, after = "", 0, 0
-        if pending is not None:
-            request = await asyncio.to_thread(self._request, pending, path)
-            emit(ScopeProgress("reading the conversation", 0))
-            try:
-                summary = await self._summariser().summarise(
-                    request,
-                    lambda phase, chars: emit(ScopeProgress(phase, chars)),
-                    self._spending(emit),
-                )
-            except NothingToCompactError:
-                self._close(pending.scope, pending.label, pending.ending, emit)
-                return
-            summary = self._masked(summary)
-            before = conversation.usage.used
-            after = await asyncio.to_thread(self._size_with, summary, request, before)
-        exit_entry = resume_with_summary(state, summary, tokens_before=before, tokens_after=after)
+        request = await asyncio.to_thread(self._request, pending, self._path)
+        emit(ScopeProgress("reading the conversation", 0))
+        summariser = ScopeSummariser(self._services.client, self._services.counter)
+        try:
+            summary = await summariser.summarise(
+                request,
+                lambda phase, chars: emit(ScopeProgress(phase, chars)),
+                self._spending(emit),
+            )
+        except NothingToCompactError:
+            self._exit(pending.exit_without_summary(pending.ending), emit)
+            return False
+        summary = self._masked(summary)
+        before = conversation.usage.used
+        after = await asyncio.to_thread(self._size_with, summary, request, before)
         self._background.drop()
-        self._tell_left(conversation.log.append(exit_entry), emit)
+        self._exit(pending.exit_with(summary, before, after), emit)
         emit(conversation.use_window(after))
+        return True
 
     async def answer_call(
         self, action: ScopeAction, label: str, focus: str, emit: Emit
     ) -> ToolOutput:
         """What the model's `scope` call comes to."""
-        state = scope_state(self._path)
-        scopes = state.open_scopes if isinstance(state, Running) else state.outer
+        scopes = self._state.open_scopes
         loop = next((s for s in reversed(scopes) if s.begun.kind == "loop"), None)
         match action:
             case "enter":
                 scope_id = self.enter("tool", label, emit, is_compressed=True, prompt=focus)
                 return _output(f"Entered {label} ({scope_id}). Exit when it is done.")
             case "break" if loop is not None:
-                self._conversation.log.append(mark_entry(ScopeBreak(scope=loop.id)))
+                self._append(ScopeBreak(scope=loop.id))
                 return _output(f"{loop.begun.label} ends after this turn. Finish the turn.")
             case "exit" | "break":
                 if not scopes or scopes[-1].begun.kind == "loop":
                     return ToolOutput("You have no open scope.", is_error=True)
-                return await self._exit(scopes[-1], "break" if action == "break" else "done", emit)
+                ending = "done" if action == "exit" else "break"
+                return await self._leave_own(scopes[-1], ending, emit)
 
     def notices(self) -> tuple[AgentEvent, ...]:
         """What to tell the person who opens this session."""
         if self._conversation.log.is_read_only:
             return ()
-        state = scope_state(self._path)
-        if isinstance(state, AwaitingCompress):
+        state = self._state
+        if state.pending is not None:
             return (Notice("warning", _UNFINISHED.format(label=state.pending.label)),)
-        loops = [scope for scope in state.open_scopes if scope.begun.kind == "loop"]
-        return tuple(Notice("warning", _broken_off(loop)) for loop in loops[:1])
+        loops = (scope for scope in state.open_scopes if scope.begun.kind == "loop")
+        return tuple(Notice("warning", _broken_off(loop)) for loop in islice(loops, 1))
 
     def _give_up_pending(self, emit: Emit) -> None:
         if (pending := self.pending) is not None:
-            self._close(pending.scope, pending.label, "stopped", emit)
+            self._exit(pending.exit_without_summary("stopped"), emit)
 
-    async def _exit(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> ToolOutput:
+    async def _leave_own(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> ToolOutput:
         """Leave a scope of the model's; where there is no summary everything stays."""
         left = f"Left {scope.begun.label} ({scope.id})"  # the id tells repeated calls apart
         try:
-            await self._end(scope, ending, emit)
+            is_summed_up = await self._end(scope, ending, emit)
         except (CompactionError, ProviderError) as error:
-            self._close(scope.id, scope.begun.label, ending, emit)
+            self._close(scope, ending, emit)
             return ToolOutput(f"{left}, but it was not summarised. {error}", is_error=True)
-        if compression_of(self._path[-1]) is not None:
+        if is_summed_up:
             return _output(f"{left}. Its summary replaces it; recall finds the rest.")
         return _output(f"{left}. Not summarised: it was short.")
 
-    async def _end(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> None:
+    async def _end(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> bool:
+        """Leave a scope, summed up where that was wanted; whether it was."""
+        path = self._path
         pending = None
         if scope.begun.is_compressed:
-            path = self._path
-            pending = await asyncio.to_thread(await_compress, path, scope, ending)
+            pending = await asyncio.to_thread(pending_mark, path, scope, ending)
         if pending is None:
-            self._close(scope.id, scope.begun.label, ending, emit)
-            return
+            self._close(scope, ending, emit)
+            return False
         for event in await self._conversation.refresh_usage():
             emit(event)
-        self._conversation.log.append(pending)
-        await self.finish_pending(emit)
+        self._append(pending)
+        return await self.finish(pending, emit)
 
-    def _close(self, scope_id: str, label: str, ending: ScopeEnding, emit: Emit) -> None:
-        entry = self._conversation.log.append(leave_as_it_is(scope_id, label, ending))
-        self._tell_left(entry, emit)
+    def _close(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> None:
+        """Leave a scope as it is."""
+        self._exit(ScopeExit(scope=scope.id, label=scope.begun.label, ending=ending), emit)
 
-    def _tell_left(self, entry: Entry, emit: Emit) -> None:
-        mark = mark_of(entry)
-        assert isinstance(mark, ScopeExit)
-        emit(ScopeLeft(entry.id, mark.label, mark.summary, mark.tokens_before, mark.tokens_after))
+    def _exit(self, mark: ScopeExit, emit: Emit) -> None:
+        exit_id = self._append(mark)
+        emit(ScopeLeft(exit_id, mark.label, mark.summary, mark.tokens_before, mark.tokens_after))
+
+    def _append(self, mark: ScopeMark) -> str:
+        return self._conversation.log.append(mark_entry(mark)).id
 
     def _request(self, pending: ScopePending, path: tuple[Entry, ...]) -> ScopeRequest:
         conversation = self._conversation
@@ -255,10 +244,6 @@ class ScopeKeeper:
         after = estimated - request.replaced_tokens + counter.count_text(summary)
         return before * after // max(estimated, 1)
 
-    def _summariser(self) -> ScopeSummariser:
-        services = self._services
-        return ScopeSummariser(services.client, services.counter)
-
     def _spending(self, emit: Emit) -> OnUsage:
         conversation = self._conversation
 
@@ -272,11 +257,15 @@ class ScopeKeeper:
         return mask_values(text, self._conversation.services.secrets)
 
     @property
+    def _state(self) -> ScopeState:
+        return scope_state(self._path)
+
+    @property
     def _path(self) -> tuple[Entry, ...]:
         return self._conversation.log.path_entries()
 
 
-def _open_from(state: Running, scope_id: str) -> tuple[Scope, ...]:
+def _open_from(state: ScopeState, scope_id: str) -> tuple[Scope, ...]:
     """The scope with that id and those open in it, the outermost first."""
     ids = [scope.id for scope in state.open_scopes]
     return state.open_scopes[ids.index(scope_id) :]

@@ -11,8 +11,7 @@ from agent_tui.agent.prompt.server_instructions import server_block
 from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
 from agent_tui.messages import ToolSpec
 from agent_tui.tokens import TokenCounter
-from agent_tui.tools.mcp.finding import FIND_TOOLS
-from agent_tui.tools.mcp.offer import ServerOffer
+from agent_tui.tools.mcp.finding import FIND_TOOLS, ServerOffer
 
 LEAST_WINDOW = 1_500
 """Tokens. Below, the shortest prompt, one tool result and a reply leave no room to work."""

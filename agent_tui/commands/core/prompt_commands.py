@@ -19,7 +19,7 @@ from agent_tui.commands.core.short_words import shown_file
 
 if TYPE_CHECKING:  # the first paint does not wait for the servers' room
     from agent_tui.tools.mcp.hub import McpHub
-    from agent_tui.tools.mcp.prompts import RemotePrompt
+    from agent_tui.tools.mcp.library import RemotePrompt
 
 _MOST_TOLD = 3
 """Of many unusable files the others are named by ``/help``."""

@@ -12,7 +12,7 @@ from agent_tui.errors import ToolError
 
 if TYPE_CHECKING:  # the first paint does not wait for the servers' room
     from agent_tui.tools.mcp.hub import McpHub
-    from agent_tui.tools.mcp.prompts import RemotePrompt
+    from agent_tui.tools.mcp.library import RemotePrompt
 
 
 def server_commands(servers: "McpHub") -> Iterator[Command]:

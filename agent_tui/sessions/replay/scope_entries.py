@@ -47,6 +47,21 @@ class ScopeBreak(Stored):
     scope: str
 
 
+class ScopeExit(Stored):
+    """A scope has been left. With a `summary`, that stands for the entries it `replaces`.
+
+    Sizes in tokens of the whole request, as measured; 0 where nothing was summed up.
+    """
+
+    scope: str
+    label: str
+    ending: ScopeEnding = "done"
+    summary: str = ""
+    replaces: tuple[str, ...] = ()
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
 class ScopePending(Stored):
     """A scope has ended and waits for its summary.
 
@@ -68,20 +83,24 @@ class ScopePending(Stored):
     at: str = ""
     ending: ScopeEnding = "done"
 
+    def exit_with(self, summary: str, tokens_before: int = 0, tokens_after: int = 0) -> ScopeExit:
+        """The mark that leaves the scope and puts `summary` in the place of what was in it.
 
-class ScopeExit(Stored):
-    """A scope has been left. With a `summary`, that stands for the entries it `replaces`.
+        Sizes are those of the request before and after, in tokens.
+        """
+        return ScopeExit(
+            scope=self.scope,
+            label=self.label,
+            ending=self.ending,
+            summary=summary.strip(),
+            replaces=self.entries,
+            tokens_before=tokens_before,
+            tokens_after=tokens_after,
+        )
 
-    Sizes in tokens of the whole request, as measured; 0 where nothing was summed up.
-    """
-
-    scope: str
-    label: str
-    ending: ScopeEnding = "done"
-    summary: str = ""
-    replaces: tuple[str, ...] = ()
-    tokens_before: int = 0
-    tokens_after: int = 0
+    def exit_without_summary(self, ending: ScopeEnding) -> ScopeExit:
+        """The mark that leaves the scope as it is."""
+        return ScopeExit(scope=self.scope, label=self.label, ending=ending)
 
 
 ScopeMark: TypeAlias = ScopeEnter | ScopeStep | ScopeBreak | ScopePending | ScopeExit

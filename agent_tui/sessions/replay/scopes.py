@@ -1,21 +1,18 @@
-"""The states of a session's scopes, read from its entries: pure.
+"""Which scopes of a session are open, read from its entries: pure.
 
-Running, then `AwaitingCompress` when a scope that is to be summed up has ended, and with
-`resume_with_summary` running again. What is awaited is an entry, so a crash in between loses
-nothing.
+A scope that is to be summed up waits for that after it has ended. The wait is an entry, so a
+crash in between loses nothing.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from agent_tui.errors import ScopeError
 from agent_tui.messages import AssistantMessage, ToolResultMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
-    CustomEntry,
     CustomMessageEntry,
     Entry,
     MessageEntry,
@@ -28,7 +25,6 @@ from agent_tui.sessions.replay.scope_entries import (
     ScopeExit,
     ScopePending,
     ScopeStep,
-    mark_entry,
     mark_of,
 )
 
@@ -53,26 +49,16 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """Nothing is waited for; `open_scopes` from the outermost to the innermost."""
-
-    open_scopes: tuple[Scope, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitingCompress:
-    """The innermost scope has ended and waits for its summary.
+class ScopeState:
+    """The scopes after some entry.
 
     Attributes:
-        pending: What the summary is to stand for and to be about.
-        outer: The scopes around it, from the outermost on.
+        open_scopes: Those that have not ended, from the outermost to the innermost.
+        pending: The scope inside them that has ended and waits for its summary, if any does.
     """
 
-    pending: ScopePending
-    outer: tuple[Scope, ...] = field(default=())
-
-
-ScopeState: TypeAlias = Running | AwaitingCompress
+    open_scopes: tuple[Scope, ...] = ()
+    pending: ScopePending | None = None
 
 
 def scope_state(path: Sequence[Entry]) -> ScopeState:
@@ -99,37 +85,17 @@ def scope_state(path: Sequence[Entry]) -> ScopeState:
                 pending = None
             case _:
                 pass
-    if pending is None:
-        return Running(tuple(scopes))
-    return AwaitingCompress(pending, tuple(scopes[:-1]))
+    return ScopeState(tuple(scopes if pending is None else scopes[:-1]), pending)
 
 
-def running(path: Sequence[Entry]) -> Running:
-    """The state of `path`, where nothing may be waited for.
-
-    Raises:
-        ScopeError: A summary is waited for.
-    """
-    state = scope_state(path)
-    if isinstance(state, AwaitingCompress):
-        raise ScopeError(f"The scope {state.pending.label} is still waiting for its summary.")
-    return state
-
-
-def await_compress(
+def pending_mark(
     path: Sequence[Entry], scope: Scope, ending: ScopeEnding = "done"
-) -> CustomEntry | None:
-    """The entry with which `scope`, open on `path`, waits for its summary; None if it is empty.
-
-    Raises:
-        ScopeError: It is not open, or a summary is waited for already.
-    """
-    if all(scope.id != known.id for known in running(path).open_scopes):
-        raise ScopeError(f"The scope {scope.begun.label} is not open.")
+) -> ScopePending | None:
+    """The mark with which `scope`, open on `path`, waits for its summary; None if it is empty."""
     inside = entries_inside(path, scope.id)
     if not inside:
         return None
-    pending = ScopePending(
+    return ScopePending(
         scope=scope.id,
         kind=scope.begun.kind,
         label=scope.begun.label,
@@ -138,46 +104,6 @@ def await_compress(
         at=path[-1].id,
         ending=ending,
     )
-    entry = mark_entry(pending)
-    assert isinstance(entry, CustomEntry)
-    return entry
-
-
-def resume_with_summary(
-    state: ScopeState, summary: str, *, tokens_before: int = 0, tokens_after: int = 0
-) -> CustomMessageEntry:
-    """The one entry that puts `summary` in the place of what was in the scope, and leaves it.
-
-    Args:
-        state: Of the session it is for.
-        summary: Stands for the scope's entries from now on.
-        tokens_before: Size of the request with them, as measured.
-        tokens_after: The same with the summary.
-
-    Raises:
-        ScopeError: No summary is waited for, or this one is empty.
-    """
-    if not isinstance(state, AwaitingCompress):
-        raise ScopeError("No scope is waiting for a summary.")
-    if not summary.strip():
-        raise ScopeError(f"The summary of {state.pending.label} is empty.")
-    pending = state.pending
-    return _exit_entry(
-        ScopeExit(
-            scope=pending.scope,
-            label=pending.label,
-            ending=pending.ending,
-            summary=summary.strip(),
-            replaces=pending.entries,
-            tokens_before=tokens_before,
-            tokens_after=tokens_after,
-        )
-    )
-
-
-def leave_as_it_is(scope_id: str, label: str, ending: ScopeEnding) -> CustomMessageEntry:
-    """The entry that leaves a scope without a summary: what was said in it stays."""
-    return _exit_entry(ScopeExit(scope=scope_id, label=label, ending=ending))
 
 
 def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry, ...]:
@@ -221,9 +147,3 @@ def _without_lone_calls(entries: Sequence[_ContextEntry]) -> tuple[_ContextEntry
 
 def _index_of(scopes: Sequence[Scope], scope_id: str) -> int | None:
     return next((at for at, scope in enumerate(scopes) if scope.id == scope_id), None)
-
-
-def _exit_entry(mark: ScopeExit) -> CustomMessageEntry:
-    entry = mark_entry(mark)
-    assert isinstance(entry, CustomMessageEntry)
-    return entry

@@ -36,6 +36,7 @@ _LIST_CHANGES = frozenset(
     f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")
 )
 _MAX_PAGES = 20
+_MAX_LISTED = 2_000
 _MAX_UNREAD_CHARS = 200
 _MAX_PROGRESS_CHARS = 1_000
 _SHOWN_AT_ONCE = 50
@@ -146,16 +147,15 @@ class Connection:
             raise RequestFailed(given.error, given.error_code)
         return given.result
 
-    async def pages(
-        self, method: str, key: str, *, timeout_s: float
-    ) -> AsyncGenerator[list[JsonValue], None]:
-        """What a method lists under `key`, page by page; nothing where it is not known there.
+    async def listed(self, method: str, key: str, *, timeout_s: float) -> list[JsonValue]:
+        """What a method lists under `key`, of all pages; nothing if the server lacks the method.
 
         Raises:
             RequestFailed: It answered with an error, or with no list.
             ServerGone: It ended.
             TimeoutError: It did not answer in time.
         """
+        listed: list[JsonValue] = []
         cursor: JsonValue = None
         for _ in range(_MAX_PAGES):
             params: JsonObject = {} if cursor is None else {"cursor": cursor}
@@ -163,14 +163,15 @@ class Connection:
                 page = await self.request(method, params, timeout_s=timeout_s)
             except RequestFailed as error:
                 if error.code == METHOD_NOT_FOUND:
-                    return
+                    break
                 raise
             items, cursor = page.get(key), page.get("nextCursor")
             if not isinstance(items, list):
                 raise RequestFailed(f"its list of {key} is not a list")
-            yield items
-            if not isinstance(cursor, str):
-                return
+            listed += items
+            if not isinstance(cursor, str) or len(listed) >= _MAX_LISTED:
+                break
+        return listed
 
     async def tell(self, method: str) -> None:
         """Say something that needs no answer.
@@ -180,13 +181,13 @@ class Connection:
         """
         await self._send(message_line(method))
 
-    def go_stateless(self, client: JsonObject) -> None:
-        """Say with every request from now on which version is spoken, and by whom."""
+    def go_stateless(self, client: JsonObject, capabilities: JsonObject) -> None:
+        """Send the version, the client and its capabilities with every request from now on."""
         prefix = "io.modelcontextprotocol"
         self.meta = {
             f"{prefix}/protocolVersion": STATELESS_VERSION,
             f"{prefix}/clientInfo": client,
-            f"{prefix}/clientCapabilities": {},
+            f"{prefix}/clientCapabilities": capabilities,
         }
 
     async def read_all(self) -> None:

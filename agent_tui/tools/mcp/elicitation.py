@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.safe_text import strip_control_characters
+from agent_tui.tools.mcp.json_rpc import items_in, shown_text
 
 FieldKind: TypeAlias = Literal["text", "number", "integer", "yes or no", "one of", "some of"]
 
@@ -133,15 +133,13 @@ def elicitation(server: str, params: JsonObject) -> Elicitation:
     Raises:
         ValueError: It cannot be asked.
     """
-    said = params.get("message")
-    message = _words(said, _MAX_MESSAGE_CHARS) if isinstance(said, str) else ""
+    message = shown_text(params.get("message"), _MAX_MESSAGE_CHARS)
     url = params.get("url")
     if isinstance(url, str):
-        return Elicitation(server, message, url=_words(url, 2_000))
+        return Elicitation(server, message, url=shown_text(url, 2_000))
     match params.get("requestedSchema"):
         case {"properties": dict(properties), **rest} if len(properties) <= _MAX_FIELDS:
-            required = rest.get("required")
-            names = required if isinstance(required, list) else []
+            names = items_in(rest.get("required"))
             fields = tuple(
                 _field(name, given, is_required=name in names) for name, given in properties.items()
             )
@@ -162,9 +160,9 @@ def _field(name: str, given: JsonValue, *, is_required: bool) -> FormField:
         raise ValueError(f"its field {name[:40]!r} has no choices")
     return FormField(
         name=name,
-        title=_text(given, "title") or _words(name, _MAX_WORDS),
+        title=shown_text(given.get("title"), _MAX_WORDS) or shown_text(name, _MAX_WORDS),
         kind="one of" if own == "text" and choices else own,
-        about=_text(given, "description"),
+        about=shown_text(given.get("description"), _MAX_WORDS),
         choices=choices,
         present=_present(given.get("default")),
         is_required=is_required,
@@ -179,12 +177,14 @@ def _choices(given: JsonObject) -> Iterator[tuple[str, str]]:
         labels = names if isinstance(names, list) and len(names) == len(values) else values
         for value, label in zip(values, labels, strict=True):
             if isinstance(value, str):
-                yield value, _words(str(label), _MAX_WORDS)
-    titled = given.get("oneOf") or given.get("anyOf")
-    for each in titled if isinstance(titled, list) else ():
+                yield value, shown_text(str(label), _MAX_WORDS)
+    for each in items_in(given.get("oneOf") or given.get("anyOf")):
         match each:
             case {"const": str(value)}:
-                yield value, _text(each, "title") or _words(value, _MAX_WORDS)
+                yield (
+                    value,
+                    shown_text(each.get("title"), _MAX_WORDS) or shown_text(value, _MAX_WORDS),
+                )
             case _:
                 pass
 
@@ -196,7 +196,7 @@ def _present(value: JsonValue) -> str:
         case list():
             return ", ".join(each for each in value if isinstance(each, str))
         case str() | int() | float():
-            return _words(str(value), _MAX_MESSAGE_CHARS)
+            return shown_text(str(value), _MAX_MESSAGE_CHARS)
         case _:
             return ""
 
@@ -207,13 +207,3 @@ def _limit(given: JsonObject, *names: str) -> float | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value
     return None
-
-
-def _text(given: JsonObject, key: str) -> str:
-    value = given.get(key)
-    return _words(value, _MAX_WORDS) if isinstance(value, str) else ""
-
-
-def _words(text: str, limit: int) -> str:
-    plain = " ".join(strip_control_characters(text).split())
-    return plain if len(plain) <= limit else f"{plain[:limit].rstrip()}…"

@@ -52,6 +52,23 @@ class ServerLine:
     tools: int
 
 
+@dataclass(frozen=True, slots=True)
+class ServerOffer:
+    """What the servers offer to the turns of a conversation; it changes only between turns.
+
+    Args:
+        specs: Their tools, those that are always wanted first.
+        found: Names of tools that were found by a search, in the order in which they were.
+        finders: The tools that find and call those that do not fit.
+        instructions: Names of servers, with what each says of how it is used.
+    """
+
+    specs: tuple[ToolSpec, ...] = ()
+    found: tuple[str, ...] = ()
+    finders: tuple[ToolSpec, ...] = ()
+    instructions: tuple[tuple[str, str], ...] = ()
+
+
 class FindToolsArguments(ToolArguments):
     """Arguments of ``find_tools``."""
 

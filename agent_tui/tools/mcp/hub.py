@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,18 +12,27 @@ from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.elicitation import Elicitation, FormFiller
-from agent_tui.tools.mcp.finding import ServerLine, finder_specs
+from agent_tui.tools.mcp.finding import ServerLine, ServerOffer, finder_specs
 from agent_tui.tools.mcp.launch import ServerContext
-from agent_tui.tools.mcp.offer import ServerOffer
-from agent_tui.tools.mcp.prompts import RemotePrompt, prompt_text
+from agent_tui.tools.mcp.library import RemotePrompt, prompt_text
 from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.results import call_output
-from agent_tui.tools.mcp.server import McpServer
-from agent_tui.tools.mcp.sources import ServerSources, ServerView
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.mcp.server import McpServer, ServerState
+from agent_tui.tools.mcp.spec import ServerSources, ServerSpec
 
 _QUIET_WAIT_S: Final = 0.5
 """How long a turn waits for a server before it says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """A server as it is shown. `tools` are names the server itself gives."""
+
+    spec: ServerSpec
+    state: ServerState
+    why: str
+    tools: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 class McpHub:
@@ -43,7 +52,6 @@ class McpHub:
         self._around = around
         self._wait_s = wait_s
         self._servers: dict[str, McpServer] = {}
-        self._waited_for: set[tuple[McpServer, int]] = set()
         self._switched_on: dict[str, bool] = {}
         self._told: set[str] = set()
         self._untold: list[str] = []
@@ -318,7 +326,7 @@ class McpHub:
         starting = [
             server
             for server in self._servers.values()
-            if server.state == "starting" and (server, server.starts) not in self._waited_for
+            if server.state == "starting" and not server.was_waited_for
         ]
         if not starting or not self._wait_s:
             return
@@ -333,7 +341,8 @@ class McpHub:
         finally:
             for wait in waits:
                 wait.cancel()
-        self._waited_for.update((server, server.starts) for server in starting)
+        for server in starting:
+            server.was_waited_for = True
         if late := [server.spec.name for server in starting if server.state == "starting"]:
             tell(f"Continuing without the MCP server {', '.join(late)}, which is still starting.")
 

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
+from agent_tui.safe_text import strip_control_characters
 from agent_tui.text import repair_json
 
 PROTOCOL_VERSION: Final = "2025-11-25"
@@ -132,6 +133,25 @@ def _answer(request_id: int, message: JsonObject) -> Response:
     if not isinstance(result, dict):
         return Response(request_id, {}, "its answer has no result")
     return Response(request_id, result)
+
+
+def shown_text(value: JsonValue, limit: int, *, keep_lines: bool = False) -> str:
+    """What a message holds as text, fit to be shown, on one line; empty where `value` is none.
+
+    Args:
+        value: From the message.
+        limit: In characters; what is longer ends in ``…``.
+        keep_lines: Whether line feeds and spaces stay.
+    """
+    plain = strip_control_characters(value).strip() if isinstance(value, str) else ""
+    if not keep_lines:
+        plain = " ".join(plain.split())
+    return plain if len(plain) <= limit else f"{plain[:limit].rstrip()}…"
+
+
+def items_in(value: JsonValue) -> list[JsonValue]:
+    """What a message lists; nothing where `value` is no list."""
+    return value if isinstance(value, list) else []
 
 
 def _line(message: JsonObject) -> bytes:

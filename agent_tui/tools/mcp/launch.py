@@ -1,17 +1,22 @@
-"""What an MCP server is started with: its command, its environment, and what in it is secret."""
+"""The process of an MCP server: its command, its environment, what is secret, how it ended."""
 
+import asyncio
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.config.addresses import address_problem
 from agent_tui.errors import ToolError
+from agent_tui.providers.log_file import ProcessLog
 from agent_tui.tools.mcp.oauth import token_file
 from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
-from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
 _MIN_SECRET_CHARS = 8
+_END_WITHIN_S = 1.0
 _BRIDGE = ("-P", "-m", "agent_tui.tools.mcp.http_bridge")
 
 
@@ -41,22 +46,36 @@ class ServerContext:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerCommand:
-    """The words and the environment of a server's process.
+class ServerProcess:
+    """The running process of a server, or of the bridge to it.
 
-    `secrets` is what its log may not hold: all of `ServerContext.secrets`, and its own.
+    Attributes:
+        child: The process.
+        log: What it writes to stderr.
+        secrets: What neither its log nor any notice may hold: our keys, and what it was given.
     """
 
-    argv: tuple[str, ...]
-    environ: Mapping[str, str]
+    child: TalkingChild
+    log: ProcessLog
     secrets: tuple[str, ...]
 
+    async def ending(self) -> tuple[str, str]:
+        """How it ended, waited for a moment, and the last line of its log."""
+        await asyncio.wait((self.child.ending,), timeout=_END_WITHIN_S)
+        await self.log.finish()
+        lines = [line for line in self.log.text.splitlines() if line.strip()]
+        return _how_it_ended(self.child), lines[-1] if lines else ""
 
-def server_command(spec: ServerSpec, around: ServerContext) -> ServerCommand:
-    """What starts the server of `spec`, or the bridge to it where it is at an address.
+
+@asynccontextmanager
+async def running_process(
+    spec: ServerSpec, around: ServerContext
+) -> AsyncGenerator[ServerProcess, None]:
+    """Start the server of `spec`, or the bridge to it if it is at an address, and end it at last.
 
     Raises:
         ToolError: A variable that it names is not set, or may not be given to it.
+        OSError: It cannot be started.
     """
 
     def filled(text: str) -> str:
@@ -76,7 +95,14 @@ def server_command(spec: ServerSpec, around: ServerContext) -> ServerCommand:
         if (tokens := token_file(around.tokens, spec.name, url)).exists():
             environ["AGENT_TUI_MCP_TOKENS"] = str(tokens)
     own = filter(_may_be_secret, (*env.values(), *headers.values()))
-    return ServerCommand(argv, environ, (*around.secrets, *own))
+    secrets = (*around.secrets, *own)
+    cwd = spec.cwd or around.cwd
+    async with around.keeper.talking_child(argv, cwd=cwd, environ=environ) as child:
+        log = ProcessLog(child.stderr, around.log_path, secrets)
+        try:
+            yield ServerProcess(child, log, secrets)
+        finally:
+            await log.finish()
 
 
 def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
@@ -90,3 +116,15 @@ def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
 def _may_be_secret(value: str) -> bool:
     """Whether a value is taken out of the log; short ones would take half of it along."""
     return len(value) >= _MIN_SECRET_CHARS
+
+
+def _how_it_ended(child: TalkingChild) -> str:
+    code = child.ending.result() if child.ending.done() else None
+    if code is None:
+        return "it closed its output"
+    if code >= 0:
+        return f"it exited with code {code}"
+    try:
+        return f"it was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was killed by signal {-code}"

@@ -6,60 +6,25 @@ them, and has them renewed. Only these two import the SDK.
 """
 
 import hashlib
-import importlib
 import json
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from pydantic import JsonValue
+from pydantic import AnyUrl, BaseModel, JsonValue
 
 from agent_tui.atomic_files import scratch_beside
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
 
-Redirect = Callable[[str], Awaitable[None]]
-Callback = Callable[[], Awaitable[object]]
+if TYPE_CHECKING:  # a second of imports, and an extra that may be missing
+    from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+    from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 
-class _Model(Protocol):
-    """A model of the SDK."""
-
-    def model_dump(self, *, mode: str, exclude_none: bool) -> JsonObject: ...
-
-
-class _ModelClass(Protocol):
-    def model_validate(self, value: JsonObject) -> _Model: ...
-
-
-class _Context(Protocol):
-    token_expiry_time: float | None
-
-
-class Provider(Protocol):
-    """As much of the SDK's ``OAuthClientProvider`` as is used here."""
-
-    context: _Context
-
-
-class _Auth(Protocol):
-    def OAuthClientProvider(
-        self,
-        server_url: str,
-        client_metadata: object,
-        storage: object,
-        *,
-        redirect_handler: Redirect | None,
-        callback_handler: Callback | None,
-    ) -> Provider: ...
-
-
-class _Shared(Protocol):
-    OAuthToken: _ModelClass
-    OAuthClientMetadata: _ModelClass
-    OAuthClientInformationFull: _ModelClass
+_Kept = TypeVar("_Kept", bound=BaseModel)
 
 
 def token_file(folder: Path, name: str, url: str) -> Path:
@@ -73,7 +38,6 @@ class TokenFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._shared = cast(_Shared, importlib.import_module("mcp.shared.auth"))
 
     @property
     def expires_at(self) -> float | None:
@@ -81,27 +45,31 @@ class TokenFile:
         ends = self._read().get("expires_at")
         return ends if isinstance(ends, int | float) else None
 
-    async def get_tokens(self) -> _Model | None:
+    async def get_tokens(self) -> "OAuthToken | None":
         """The tokens, if there are any."""
-        return self._kept("tokens", self._shared.OAuthToken)
+        from mcp.shared.auth import OAuthToken
 
-    async def set_tokens(self, tokens: _Model) -> None:
+        return self._kept("tokens", OAuthToken)
+
+    async def set_tokens(self, tokens: "OAuthToken") -> None:
         """Keep new tokens."""
         values = tokens.model_dump(mode="json", exclude_none=True)
         lasts = values.get("expires_in")
         ends = time.time() + lasts if isinstance(lasts, int | float) else None
         self._write({**self._read(), "tokens": values, "expires_at": ends})
 
-    async def get_client_info(self) -> _Model | None:
+    async def get_client_info(self) -> "OAuthClientInformationFull | None":
         """What the server knows us as, if it does."""
-        return self._kept("client", self._shared.OAuthClientInformationFull)
+        from mcp.shared.auth import OAuthClientInformationFull
 
-    async def set_client_info(self, client_info: _Model) -> None:
+        return self._kept("client", OAuthClientInformationFull)
+
+    async def set_client_info(self, client_info: "OAuthClientInformationFull") -> None:
         """Keep what the server knows us as."""
         client = client_info.model_dump(mode="json", exclude_none=True)
         self._write({**self._read(), "client": client})
 
-    def _kept(self, key: str, kind: _ModelClass) -> _Model | None:
+    def _kept(self, key: str, kind: type[_Kept]) -> _Kept | None:
         value = self._read().get(key)
         try:
             return kind.model_validate(value) if isinstance(value, dict) else None
@@ -127,9 +95,9 @@ def oauth_provider(
     url: str,
     tokens: Path,
     redirect_uri: str,
-    redirect: Redirect | None = None,
-    callback: Callback | None = None,
-) -> Provider:
+    redirect: Callable[[str], Awaitable[None]] | None = None,
+    callback: "Callable[[], Awaitable[AuthorizationCodeResult]] | None" = None,
+) -> "OAuthClientProvider":
     """The SDK's client of OAuth for the server at `url`.
 
     Args:
@@ -143,22 +111,27 @@ def oauth_provider(
     Raises:
         ModuleNotFoundError: The SDK is not installed.
     """
-    auth = cast(_Auth, importlib.import_module("mcp.client.auth"))
-    shared = cast(_Shared, importlib.import_module("mcp.shared.auth"))
-    uris: list[JsonValue] = [redirect_uri]
-    grants: list[JsonValue] = ["authorization_code", "refresh_token"]
-    metadata = shared.OAuthClientMetadata.model_validate(
-        {
-            "client_name": "agent-tui",
-            "redirect_uris": uris,
-            "grant_types": grants,
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-        }
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import OAuthClientMetadata
+
+    metadata = OAuthClientMetadata(
+        client_name="agent-tui",
+        redirect_uris=[AnyUrl(redirect_uri)],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        token_endpoint_auth_method="none",
     )
     kept = TokenFile(tokens)
-    provider = auth.OAuthClientProvider(
+    provider = OAuthClientProvider(
         url, metadata, kept, redirect_handler=redirect, callback_handler=callback
     )
     provider.context.token_expiry_time = kept.expires_at
     return provider
+
+
+def innermost_reason(error: BaseException) -> str:
+    """What went wrong, in the words of the innermost error."""
+    if isinstance(error, BaseExceptionGroup):
+        grouped = cast("BaseExceptionGroup[BaseException]", error)
+        return innermost_reason(grouped.exceptions[0])
+    return str(error) or type(error).__name__

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.safe_text import strip_control_characters
+from agent_tui.tools.mcp.json_rpc import items_in, shown_text
 from agent_tui.tools.mcp.spec import ALL_TOOLS, ToolPicks
 
 PREFIX: Final = "mcp__"
@@ -55,64 +55,42 @@ def is_remote(tool_name: str) -> bool:
     return tool_name.startswith(PREFIX)
 
 
-class ToolList:
-    """The tools a server lists, as far as they can be offered. Not for the event loop.
+def read_tools(
+    server: str, listed: Sequence[JsonValue], picks: ToolPicks = ALL_TOOLS
+) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
+    """The tools that can be offered of those a server lists, and why others cannot.
+
+    Not for the event loop.
 
     Args:
         server: Name of the server.
+        listed: What it lists.
         picks: Which of them the person wants; others count for nothing.
+
+    Returns:
+        The tools by name; a line for each that is left out, of many the first.
     """
-
-    def __init__(self, server: str, picks: ToolPicks = ALL_TOOLS) -> None:
-        self._server = server
-        self._picks = picks
-        self._tools: dict[str, RemoteTool] = {}
-        self._problems: list[str] = []
-        self._listed = 0
-        self._unread = 0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more are taken."""
-        return len(self._tools) >= _MAX_TOOLS
-
-    @property
-    def tools(self) -> tuple[RemoteTool, ...]:
-        """Those that can be offered, by name."""
-        return tuple(self._tools[name] for name in sorted(self._tools))
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """For each other one why it cannot; of many the first, and how many more."""
-        said = self._problems[:_MAX_PROBLEMS]
-        if unsaid := len(self._problems) - len(said):
-            said.append(f"{unsaid:,} more tools left out")
-        if self._unread:
-            said.append(f"{self._unread:,} tools left out: more than {_MAX_TOOLS}")
-        return tuple(said)
-
-    def add(self, tool: RemoteTool) -> None:
-        """Take a tool of ours in, unless one of the server's has its name or it is not wanted."""
-        if self._picks.is_offered(tool.own_name):
-            self._tools.setdefault(tool.name, tool)
-
-    def take(self, page: Sequence[JsonValue]) -> None:
-        """Take what one answer to ``tools/list`` lists."""
-        for item in page:
-            self._listed += 1
-            if self.is_full:
-                self._unread += 1
+    tools: dict[str, RemoteTool] = {}
+    problems: list[str] = []
+    unread = 0
+    for number, item in enumerate(listed, 1):
+        if len(tools) >= _MAX_TOOLS:
+            unread += 1
+            continue
+        try:
+            tool = _tool(server, item)
+            if not picks.is_offered(tool.own_name):
                 continue
-            try:
-                tool = _tool(self._server, item)
-                if not self._picks.is_offered(tool.own_name):
-                    continue
-                if tool.name in self._tools:
-                    raise ValueError("another tool has this name")
-                self._tools[tool.name] = tool
-            except ValueError as error:
-                shown = _shown_name(item) or self._listed
-                self._problems.append(f"tool {shown} left out: {error}")
+            if tool.name in tools:
+                raise ValueError("another tool has this name")
+            tools[tool.name] = tool
+        except ValueError as error:
+            problems.append(f"tool {_shown_name(item) or number} left out: {error}")
+    if unsaid := len(problems) - _MAX_PROBLEMS:
+        problems[_MAX_PROBLEMS:] = [f"{unsaid:,} more tools left out"] if unsaid > 0 else []
+    if unread:
+        problems.append(f"{unread:,} tools left out: more than {_MAX_TOOLS}")
+    return tuple(tools[name] for name in sorted(tools)), tuple(problems)
 
 
 def _tool(server: str, item: JsonValue) -> RemoteTool:
@@ -129,7 +107,7 @@ def _tool(server: str, item: JsonValue) -> RemoteTool:
     words = described if isinstance(described, str) and described.strip() else own_name
     spec = ToolSpec(
         name=_offered_name(server, own_name),
-        description=_words(words, _MAX_DESCRIPTION_CHARS),
+        description=shown_text(words, _MAX_DESCRIPTION_CHARS, keep_lines=True),
         parameters=_parameters(item.get("inputSchema")),
     )
     return RemoteTool(server, own_name, spec)
@@ -163,9 +141,9 @@ def _parameters(given: JsonValue) -> JsonObject:
         if not isinstance(inner, dict):
             raise ValueError(f"its argument {name} has no schema")
     kept = {key: value for key, value in given.items() if key not in _NOT_AT_THE_TOP}
-    required = given.get("required")
-    names = required if isinstance(required, list) else []
-    known: list[JsonValue] = [name for name in names if name in properties]
+    known: list[JsonValue] = [
+        name for name in items_in(given.get("required")) if name in properties
+    ]
     schema = _cleaned({**kept, "type": "object", "properties": properties, "required": known}, 0)
     if len(json.dumps(schema)) > _MAX_SCHEMA_CHARS:
         raise ValueError(f"the schema of its arguments is over {_MAX_SCHEMA_CHARS:,} characters")
@@ -179,18 +157,13 @@ def _cleaned(value: JsonValue, depth: int) -> JsonValue:
         raise ValueError("the schema of its arguments is nested too deeply")
     match value:
         case str():
-            return _words(value, _MAX_DESCRIPTION_CHARS)
+            return shown_text(value, _MAX_DESCRIPTION_CHARS, keep_lines=True)
         case list():
             return [_cleaned(inner, depth + 1) for inner in value]
         case dict():
             return {key: _cleaned(inner, depth + 1) for key, inner in value.items()}
         case _:
             return value
-
-
-def _words(text: str, limit: int) -> str:
-    plain = strip_control_characters(text).strip()
-    return plain if len(plain) <= limit else f"{plain[:limit].rstrip()}…"
 
 
 def _shown_name(item: JsonValue) -> str:
@@ -200,8 +173,8 @@ def _shown_name(item: JsonValue) -> str:
 
 def argument_problems(arguments: JsonObject, spec: ToolSpec) -> Iterator[str]:
     """What of a call is plainly wrong; the server looks at the rest."""
-    required, properties = spec.parameters.get("required"), spec.parameters.get("properties")
-    for name in required if isinstance(required, list) else ():
+    properties = spec.parameters.get("properties")
+    for name in items_in(spec.parameters.get("required")):
         if name not in arguments:
             yield f"{name}: is missing"
     known = properties if isinstance(properties, dict) else {}

@@ -3,20 +3,18 @@
 import base64
 import binascii
 import json
-import os
-import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pydantic import JsonValue
 
 from agent_tui.messages import ImageContent, JsonObject, ToolDetails
-from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.mcp.json_rpc import items_in
+from agent_tui.tools.output_files import keep_output
 from agent_tui.tools.shorten import keep_ends, plain_text
 
 _MAX_IMAGES: Final = 4
@@ -25,12 +23,6 @@ _MAX_IMAGE_CHARS: Final = 5_000_000
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _NOTHING = "(no output)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    texts: tuple[str, ...]
-    images: tuple[ImageContent, ...]
 
 
 def call_output(
@@ -48,21 +40,21 @@ def call_output(
         output_dir: Where the whole text goes if that is less; None for nowhere.
         known_secrets: Values that neither the result nor that file may hold.
     """
-    parts = _parts(result)
-    text = mask_values(plain_text("\n".join(parts.texts)), known_secrets).strip("\n")
+    texts, images = _parts(result)
+    text = mask_values(plain_text("\n".join(texts)), known_secrets).strip("\n")
     is_error = result.get("isError") is True
     kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
-    path = _keep(text, output_dir) if kept.is_cut and output_dir is not None else None
-    shown = kept.text or ("" if parts.images else _NOTHING)
+    path = keep_output(text, output_dir, "mcp", ".txt") if kept.is_cut and output_dir else None
+    shown = kept.text or ("" if images else _NOTHING)
     if path is not None:
         shown += f"\n[The whole output is in {path}]"
     lines = text.count("\n") + 1 if text else 0
     details = ToolDetails(
-        summary=_summary(lines, len(parts.images), is_error=is_error),
+        summary=_summary(lines, len(images), is_error=is_error),
         truncated=kept.is_cut,
         full_output_path=str(path) if path is not None else None,
     )
-    return ToolOutput(shown, details, is_error=is_error, images=parts.images)
+    return ToolOutput(shown, details, is_error=is_error, images=tuple(images))
 
 
 def content_texts(content: Sequence[JsonValue]) -> list[str]:
@@ -70,11 +62,12 @@ def content_texts(content: Sequence[JsonValue]) -> list[str]:
     return [text for item in content for text in _texts(item)]
 
 
-def _parts(result: JsonObject) -> _Parts:
+def _parts(result: JsonObject) -> tuple[list[str], list[ImageContent]]:
+    """The texts and the pictures of a result."""
     content, structured = result.get("content"), result.get("structuredContent")
     texts: list[str] = []
     images: list[ImageContent] = []
-    for item in content if isinstance(content, list) else ():
+    for item in items_in(content):
         image = _image(item) if len(images) < _MAX_IMAGES else None
         if image is not None:
             images.append(image)
@@ -84,7 +77,7 @@ def _parts(result: JsonObject) -> _Parts:
         texts = [json.dumps(structured, ensure_ascii=False, indent=1)]
     if result.get("resultType") == "input_required":
         texts.append("The server wants to ask the user something, which is not possible here.")
-    return _Parts(tuple(texts), tuple(images))
+    return texts, images
 
 
 def _image(item: JsonValue) -> ImageContent | None:
@@ -126,15 +119,3 @@ def _summary(lines: int, images: int, *, is_error: bool) -> str:
     said = [f"{lines} line{'' if lines == 1 else 's'}"] if lines or not images else []
     said += [f"{images} image{'' if images == 1 else 's'}"] if images else []
     return ", ".join((["failed"] if is_error else []) + said)
-
-
-def _keep(text: str, folder: Path) -> Path | None:
-    """The file that holds all of `text`; None where it cannot be written."""
-    try:
-        path = make_private_dir(folder) / f"mcp-{secrets.token_hex(8)}.txt"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8", "replace"))
-    except OSError:
-        return None
-    return path

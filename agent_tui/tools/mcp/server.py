@@ -1,43 +1,43 @@
 """One MCP server: started, asked for its tools, called, started again when it dies."""
 
 import asyncio
-import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from agent_tui import __version__
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
-from agent_tui.providers.log_file import ProcessLog
-from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone, ignore
 from agent_tui.tools.mcp.elicitation import DECLINED, FormFiller, decline, elicitation
-from agent_tui.tools.mcp.introduction import Introduction, introduction
 from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
+    items_in,
+    shown_text,
 )
-from agent_tui.tools.mcp.launch import ServerContext, server_command
-from agent_tui.tools.mcp.prompts import RemotePrompt, listed_prompts
-from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
-from agent_tui.tools.mcp.resources import (
+from agent_tui.tools.mcp.launch import ServerContext, ServerProcess, running_process
+from agent_tui.tools.mcp.library import (
+    Introduction,
+    RemotePrompt,
     RemoteResource,
+    introduction,
+    listed_prompts,
     listed_resources,
     listing_result,
     resource_result,
     resource_tool,
 )
+from agent_tui.tools.mcp.remote_tools import RemoteTool, read_tools
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.processes.keeper import TalkingChild
 
 ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
 
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
 _MAX_REASON_CHARS = 200
-_END_WITHIN_S = 1.0
+_MAX_FORMS = 10
+"""In one call to a server without a handshake; the SDKs take as many."""
 
 
 class McpServer:
@@ -57,6 +57,7 @@ class McpServer:
         prompts: Prompts that it offers.
         notes: What of its tools was left out.
         is_outdated: Whether it said that its tools are others now.
+        was_waited_for: Whether a turn has waited for its present start.
         introduction: What it says of itself.
     """
 
@@ -75,6 +76,7 @@ class McpServer:
         self.notes: tuple[str, ...] = ()
         self._resources: tuple[RemoteResource, ...] | None = None
         self.is_outdated = False
+        self.was_waited_for = False
         self.introduction = Introduction()
         self._around = around
         self._secrets = around.secrets
@@ -82,7 +84,6 @@ class McpServer:
         self._fill = fill
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
-        self._starts = 0
         self._start_ended = asyncio.Event()
         self._may_restart = True
         self._has_served = False
@@ -91,11 +92,6 @@ class McpServer:
     def cwd(self) -> Path:
         """Where it is started."""
         return self.spec.cwd or self._around.cwd
-
-    @property
-    def starts(self) -> int:
-        """How often it was started so far."""
-        return self._starts
 
     def start(self) -> None:
         """Start it in the background, unless it runs; needs a running event loop."""
@@ -162,7 +158,7 @@ class McpServer:
             page = await self._asked("resources/templates/list", {})
         except ToolError:
             page = {}
-        templates = listed_resources(page, "resourceTemplates", "uriTemplate")
+        templates = listed_resources(items_in(page.get("resourceTemplates")), "uriTemplate")
         return listing_result((*await self.resources(), *templates))
 
     @property
@@ -178,7 +174,7 @@ class McpServer:
         """
         if self._resources is None or self.is_outdated:
             page = await self._asked("resources/list", {})
-            self._resources = listed_resources(page, "resources", "uri")
+            self._resources = listed_resources(items_in(page.get("resources")), "uri")
         return self._resources
 
     async def fill_prompt(self, own_name: str, arguments: Mapping[str, str]) -> JsonObject:
@@ -197,9 +193,7 @@ class McpServer:
             why = f": {self.why}" if self.why else ""
             raise ToolError(f"The MCP server {self.spec.name} is {self.state}{why}.")
         try:
-            result = await connection.request(
-                method, params, timeout_s=self.spec.timeout_s, on_progress=on_progress
-            )
+            result = await self._asked_with_forms(connection, method, params, on_progress)
         except ServerGone as error:
             raise ToolError(
                 f"The MCP server {self.spec.name} stopped during this call, which may have had "
@@ -209,6 +203,34 @@ class McpServer:
             raise ToolError(f"The MCP server {self.spec.name}: {self._reason(error)}.") from error
         self._may_restart = True
         return result
+
+    async def _asked_with_forms(
+        self,
+        connection: Connection,
+        method: str,
+        params: JsonObject,
+        on_progress: Callable[[str], None],
+    ) -> JsonObject:
+        """The result of a request; one without a handshake is sent again with each filled form."""
+        sent: JsonObject = params
+        for _ in range(_MAX_FORMS):
+            result = await connection.request(
+                method, sent, timeout_s=self.spec.timeout_s, on_progress=on_progress
+            )
+            wanted = result.get("inputRequests")
+            if result.get("resultType") != "input_required" or not isinstance(wanted, dict):
+                return result
+            answers: JsonObject = {}
+            for name, asked in wanted.items():
+                match asked:
+                    case {"method": "elicitation/create", "params": dict(form)}:
+                        answers[name] = await self._answer_form(form)
+                    case _:
+                        return result
+            sent = {**params, "inputResponses": answers}
+            if (state := result.get("requestState")) is not None:
+                sent["requestState"] = state
+        raise RequestFailed(f"it asked for more than {_MAX_FORMS} forms in one call")
 
     async def _run(self) -> None:
         """Keep it running; one that dies at work is started again, once without a call between."""
@@ -227,16 +249,17 @@ class McpServer:
     async def _run_once(self) -> str:
         """Start it and wait for its end, which is told."""
         try:
-            async with self._started() as (child, log):
+            async with running_process(self.spec, self._around) as process:
+                self._secrets = process.secrets
                 connection = Connection(
-                    child.stdin,
-                    child.stdout,
+                    process.child.stdin,
+                    process.child.stdout,
                     self._note_change,
                     None if self._fill is None else self._answer_form,
                 )
                 reading = asyncio.create_task(connection.read_all())
                 try:
-                    return await self._serve(connection, reading, child, log)
+                    return await self._serve(connection, reading, process)
                 finally:
                     reading.cancel()
                     await asyncio.wait((reading,))
@@ -244,11 +267,7 @@ class McpServer:
             return self._reason(error)
 
     async def _serve(
-        self,
-        connection: Connection,
-        reading: "asyncio.Task[None]",
-        child: TalkingChild,
-        log: ProcessLog,
+        self, connection: Connection, reading: "asyncio.Task[None]", process: ServerProcess
     ) -> str:
         try:
             await self._shake_hands(connection)
@@ -267,59 +286,45 @@ class McpServer:
             return _with_output(self._reason(error), connection)
         except ServerGone:
             pass
-        await asyncio.wait((child.ending,), timeout=_END_WITHIN_S)
-        await log.finish()
-        return self._ending(child, log, connection)
+        how, last = await process.ending()
+        return f"{how}: {self._one_line(last)}" if last else _with_output(how, connection)
 
     async def _shake_hands(self, connection: Connection) -> None:
+        capabilities: JsonObject = {} if self._fill is None else {"elicitation": {}}
         params: JsonObject = {
             "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {} if self._fill is None else {"elicitation": {}},
+            "capabilities": capabilities,
             "clientInfo": _CLIENT,
         }
         try:
             met = await connection.request("initialize", params, timeout_s=self.spec.timeout_s)
+            await connection.tell("notifications/initialized")
         except RequestFailed as error:
             if error.code != UNSUPPORTED_VERSION:
                 raise
-            connection.go_stateless(_CLIENT)
-            return
+            connection.go_stateless(_CLIENT, capabilities)
+            met = await connection.request("server/discover", {}, timeout_s=self.spec.timeout_s)
         self.introduction = introduction(met)
-        await connection.tell("notifications/initialized")
 
     async def _list_tools(self, connection: Connection) -> None:
         self._resources = None
-        listed = ToolList(self.spec.name, self.spec.picks)
-        async for page in connection.pages("tools/list", "tools", timeout_s=self.spec.timeout_s):
-            await asyncio.to_thread(listed.take, page)
-            if listed.is_full:
-                break
-        if "resources" in self.introduction.capabilities:
-            listed.add(resource_tool(self.spec.name))
-        problems = listed.problems
+        name, picks, timeout_s = self.spec.name, self.spec.picks, self.spec.timeout_s
+        listed = await connection.listed("tools/list", "tools", timeout_s=timeout_s)
+        tools, notes = await asyncio.to_thread(read_tools, name, listed, picks)
+        reader = resource_tool(name)
+        if (
+            "resources" in self.introduction.capabilities
+            and picks.is_offered(reader.own_name)
+            and reader.name not in {tool.name for tool in tools}
+        ):
+            tools = (*tools, reader)
         try:
             if "prompts" in self.introduction.capabilities:
-                pages = connection.pages("prompts/list", "prompts", timeout_s=self.spec.timeout_s)
-                self.prompts = await listed_prompts(self.spec.name, pages)
+                listed = await connection.listed("prompts/list", "prompts", timeout_s=timeout_s)
+                self.prompts = listed_prompts(name, listed)
         except RequestFailed as error:
-            problems = (*problems, f"cannot list its prompts: {self._reason(error)}")
-        self.tools, self.notes = listed.tools, problems
-
-    @asynccontextmanager
-    async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:
-        command = server_command(self.spec, self._around)
-        self._secrets = command.secrets
-        keeper, log_path = self._around.keeper, self._around.log_path
-        log: ProcessLog | None = None
-        try:
-            async with keeper.talking_child(
-                command.argv, cwd=self.cwd, environ=command.environ
-            ) as child:
-                log = ProcessLog(child.stderr, log_path, self._secrets)
-                yield child, log
-        finally:
-            if log is not None:
-                await log.finish()
+            notes = (*notes, f"cannot list its prompts: {self._reason(error)}")
+        self.tools, self.notes = tools, notes
 
     async def _answer_form(self, params: JsonObject) -> JsonObject:
         """Have the person fill a form; what cannot be asked, or failed, is declined."""
@@ -332,30 +337,21 @@ class McpServer:
 
     def _note_start(self) -> None:
         self.state, self.why = "starting", ""
-        self._starts += 1
+        self.was_waited_for = False
         self._start_ended.clear()
 
     def _note_change(self) -> None:
         self.is_outdated = True
-
-    def _ending(self, child: TalkingChild, log: ProcessLog, connection: Connection) -> str:
-        code = child.ending.result() if child.ending.done() else None
-        if code is None:
-            how = "it closed its output"
-        elif code < 0:
-            how = f"it was killed by {_signal_name(-code)}"
-        else:
-            how = f"it exited with code {code}"
-        lines = [line for line in log.text.splitlines() if line.strip()]
-        last = _one_line(mask_secrets(lines[-1], self._secrets)) if lines else ""
-        return f"{how}: {last}" if last else _with_output(how, connection)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
             return f"it did not answer within {self.spec.timeout_s:g} s and was told to stop"
         if isinstance(error, ServerGone):
             return "it stopped"
-        return _one_line(mask_secrets(str(error), self._secrets)).removesuffix(".")
+        return self._one_line(str(error))
+
+    def _one_line(self, text: str) -> str:
+        return shown_text(mask_secrets(text, self._secrets), _MAX_REASON_CHARS).removesuffix(".")
 
     def _tell(self, text: str) -> None:
         self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")
@@ -364,16 +360,4 @@ class McpServer:
 def _with_output(why: str, connection: Connection) -> str:
     """`why`, and what the server wrote that was no message."""
     output = connection.unread_output
-    return f"{why}; it wrote: {_one_line(output)}" if output else why
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(strip_control_characters(text).split())
-    return line if len(line) <= _MAX_REASON_CHARS else f"{line[:_MAX_REASON_CHARS]}…"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return f"{why}; it wrote: {shown_text(output, _MAX_REASON_CHARS)}" if output else why

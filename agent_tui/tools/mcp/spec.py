@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from agent_tui.config import McpServerSettings
 from agent_tui.errors import ToolError
@@ -117,21 +117,19 @@ def name_problem(name: str) -> str:
 
 def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> ServerSpec:
     """The server that the person's own settings name."""
-    return ServerSpec(
+    spec = ServerSpec(
         name=name,
         source=source,
         argv=(settings.command, *settings.args) if settings.command.strip() else (),
         env=settings.env,
         url=settings.url,
         headers={header: f"${{{name}}}" for header, name in settings.headers_env.items()},
-        is_enabled=settings.enabled,
-        timeout_s=settings.timeout_s,
-        picks=ToolPicks(settings.tools, settings.exclude, settings.always),
     )
+    return as_wanted(spec, settings)
 
 
 def as_wanted(spec: ServerSpec, settings: McpServerSettings) -> ServerSpec:
-    """A server that somebody else names, with what the person's settings want of it."""
+    """`spec` with what the person's settings want of it, whoever names it."""
     return replace(
         spec,
         is_enabled=spec.is_enabled and settings.enabled,
@@ -166,3 +164,35 @@ def expand_variables(text: str, environ: Mapping[str, str], refused: Collection[
         return otherwise
 
     return _VARIABLE.sub(value, text)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServer:
+    """A server that some file names; `is_allowed` is None where the person was not asked yet."""
+
+    spec: ServerSpec
+    is_allowed: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServers:
+    """The servers for a folder, and what of the files that name them cannot be used."""
+
+    servers: tuple[FoundServer, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class ServerSources(Protocol):
+    """Where servers are named (`agent.server_files` does it)."""
+
+    def find(self, cwd: Path) -> FoundServers:
+        """The servers for work in `cwd`. Reads files; nothing of a folder without trust."""
+        ...
+
+    def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
+        """Keep what the person said about a project's server.
+
+        Raises:
+            ConfigError: It cannot be kept; it holds for this run.
+        """
+        ...

@@ -2,7 +2,6 @@
 
 import codecs
 import os
-import secrets
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from agent_tui.omissions import omission_mark
-from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import REMOVED, mask_values
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.output_files import new_output_file
 from agent_tui.tools.shorten import Shortened, keep_ends, plain_text
 
 MAX_KEPT_BYTES = 50_000_000
@@ -158,9 +157,7 @@ class CommandOutput:
                 file.close()
 
     def _open(self) -> BinaryIO:
-        self._path = make_private_dir(self._folder) / f"bash-{secrets.token_hex(8)}.log"
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self._file = os.fdopen(descriptor, "wb")
+        self._path, self._file = new_output_file(self._folder, "bash", ".log")
         return self._file
 
 

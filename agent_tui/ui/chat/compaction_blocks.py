@@ -1,4 +1,4 @@
-"""Compactions as blocks of the chat: the same when one happens and when the log is read again."""
+"""Compactions and scopes as blocks of the chat, when they happen and when the log is read again."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agent_tui.compaction.curation.excerpts import Excerpt, excerpts_in
 from agent_tui.compaction.summary.fact_blocks import without_index
 from agent_tui.compaction.transcript.text import OWN_TAGS
-from agent_tui.events import CompactionFinished
+from agent_tui.events import CompactionFinished, ScopeLeft
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry
 from agent_tui.sessions.replay.changes import (
     MADE_WITHOUT_MODEL,
@@ -16,7 +16,8 @@ from agent_tui.sessions.replay.changes import (
     report_of,
     undone_by,
 )
-from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
+from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopeExit, ScopeMark
+from agent_tui.ui.transcript.blocks import Block, DividerBlock, NoticeBlock, SummaryBlock
 
 _HEADINGS = {
     "said-by-the-person": "What you said",
@@ -70,6 +71,33 @@ def change_block(entry: CustomEntry, entries: Sequence[Entry]) -> SummaryBlock |
         return None
     done = describe_edits(report.messages, report.freed)
     return SummaryBlock(done, report.tokens_before, report.tokens_after, report.note)
+
+
+def entered_block(label: str) -> DividerBlock:
+    """The line where a scope begins."""
+    return DividerBlock(f"start: {label}")
+
+
+def left_blocks(event: ScopeLeft) -> tuple[Block, ...]:
+    """The line where a scope ends, before it what stands for the scope, to be unfolded."""
+    end = DividerBlock(f"end: {event.label}")
+    if not event.summary:
+        return (end,)
+    sizes = f"{event.tokens_before:,} -> {event.tokens_after:,} tokens"
+    return (SummaryBlock(readable_summary(event.summary), 0, 0, f"summarised ({sizes})"), end)
+
+
+def mark_blocks(entry_id: str, mark: ScopeMark) -> tuple[Block, ...]:
+    """The lines for a mark that the log tells of."""
+    match mark:
+        case ScopeEnter(label=label):
+            return (entered_block(label),)
+        case ScopeExit():
+            return left_blocks(
+                ScopeLeft(entry_id, mark.label, mark.summary, mark.tokens_before, mark.tokens_after)
+            )
+        case _:
+            return ()
 
 
 def readable_summary(summary: str) -> str:

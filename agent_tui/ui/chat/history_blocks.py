@@ -36,8 +36,12 @@ from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import mark_of
 from agent_tui.sessions.replay.turn_facts import turn_facts_in
 from agent_tui.tools.processes.shell import printed_part
-from agent_tui.ui.chat.compaction_blocks import change_block, readable_summary, summary_block
-from agent_tui.ui.chat.scope_blocks import mark_blocks
+from agent_tui.ui.chat.compaction_blocks import (
+    change_block,
+    mark_blocks,
+    readable_summary,
+    summary_block,
+)
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,

@@ -1,15 +1,13 @@
 """Leads the keys of the prompt's text field through `Vim`, and shows what it makes of the text."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from textual.events import Key
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from agent_tui.drafts.vim.editor import Vim, Wish
-from agent_tui.drafts.vim.edits import Buffer
-from agent_tui.drafts.vim.lines import line_start, on_a_letter
+from agent_tui.drafts.vim.motions import Buffer, line_start
 
 
 class VimKeys:
@@ -31,7 +29,7 @@ class VimKeys:
     @property
     def is_writing(self) -> bool:
         """Whether keys write."""
-        return self._vim.mode == "insert"
+        return self._vim.is_writing
 
     @property
     def title(self) -> str:
@@ -43,7 +41,7 @@ class VimKeys:
         buffer = self._buffer()
         self._vim.begin(buffer, "insert" if is_writing else None)
         if not self.is_writing:
-            self._show(buffer, replace(buffer, cursor=on_a_letter(buffer.text, buffer.cursor)))
+            self._show(buffer, buffer.at(buffer.cursor))
 
     def take(self, event: Key) -> bool:
         """Use up a key; false leaves it to what it does without these modes."""

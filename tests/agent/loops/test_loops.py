@@ -27,7 +27,7 @@ from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.export.formats import exported
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
-from agent_tui.sessions.replay.scopes import Running, scope_state
+from agent_tui.sessions.replay.scopes import ScopeState, scope_state
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
@@ -148,7 +148,7 @@ async def test_undoing_brings_the_very_same_context_back(stage: Stage):
     assert context_bytes(runtime.conversation.log.path_entries()) != context_bytes(before)
     await runtime.sessions.undo_compaction()
     assert context_bytes(runtime.conversation.log.path_entries()) == context_bytes(before)
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     with pytest.raises(AgentTuiError, match="Nothing to undo"):
         await runtime.sessions.undo_compaction()
 
@@ -223,7 +223,7 @@ async def test_esc_in_a_round_drops_the_rest_and_says_so(stage: Stage, number: i
     assert f"stopped in round {number} of 3" in only(events, Notice).text
     assert len(of_kind(events, LoopAdvanced)) == number
     assert model.summaries == []
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     assert_sendable(runtime.conversation.log.path_entries())
     assert not runtime.is_busy
 
@@ -296,7 +296,7 @@ async def test_a_crash_in_a_round_leaves_a_loop_that_the_next_message_ends(stage
     await runtime.branches.go_back(steps[1])  # the second round has just begun
     events = await collect(runtime.submit("What now?"))
     assert only(events, ScopeLeft) == ScopeLeft(only(events, ScopeLeft).entry_id, LABEL)
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     assert seen(runtime)[-3:] == [f"<== {LABEL}"[:60], "What now?", LONG[:60]]
 
 
@@ -324,7 +324,7 @@ async def test_a_new_loop_ends_one_that_was_broken_off(stage: Stage):
     await collect(runtime.loop(PLAN))
     events = await collect(runtime.loop(LoopPlan("Again.", 1)))
     assert [event.label for event in of_kind(events, ScopeLeft)] == [LABEL, "loop 1x: Again."]
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
 
 
 async def test_a_summary_written_ahead_of_time_is_dropped_with_what_it_was_of(stage: Stage):
@@ -389,7 +389,7 @@ async def test_two_things_at_once_are_refused(stage: Stage):
     with pytest.raises(AgentTuiError, match="already running"):
         await collect(runtime.loop(PLAN))
     await events.aclose()
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
 
 
 @pytest.mark.parametrize(

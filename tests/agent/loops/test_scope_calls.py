@@ -21,7 +21,7 @@ from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, mark_of
-from agent_tui.sessions.replay.scopes import Running, running, scope_state
+from agent_tui.sessions.replay.scopes import ScopeState, scope_state
 from tests.support.compaction_ways import SUMMARY as WHOLE_SUMMARY
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
@@ -105,7 +105,7 @@ async def test_a_failed_summary_is_told_to_the_model_and_the_originals_stay(stag
     assert only(events, TurnFinished).outcome == "done"
     assert "was not summarised. The key is wrong." in results(events)[2]
     assert LONG.strip() in [text.strip() for text in contents(runtime)]
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     assert_sendable(runtime.conversation.log.path_entries())
 
 
@@ -144,7 +144,7 @@ async def test_esc_while_a_scope_in_a_loop_is_summed_up_ends_both_as_they_are(st
             runtime.abort()
     assert [event.label for event in of_kind(events, ScopeLeft)] == ["search", "loop 2x: Go on."]
     assert only(events, TurnFinished).outcome == "aborted"
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     assert LONG in contents(runtime)
     assert_sendable(runtime.conversation.log.path_entries())
 
@@ -210,7 +210,7 @@ async def test_a_scope_may_last_over_several_turns(stage: Stage):
     runtime = stage.runtime(model)
     await collect(runtime.submit("one"))
     await collect(runtime.submit("two"))
-    assert len(running(runtime.conversation.log.path_entries()).open_scopes) == 1
+    assert len(scope_state(runtime.conversation.log.path_entries()).open_scopes) == 1
     await collect(runtime.submit("three"))
     assert leaves(runtime)[0].summary == SUMMARY
     assert "two" not in contents(runtime)
@@ -224,7 +224,7 @@ async def test_what_the_model_left_open_in_a_loop_ends_with_it(stage: Stage, is_
     inner, outer = of_kind(events, ScopeLeft)
     assert (inner.label, outer.label) == ("search", "loop 2x: Go on.")
     assert (inner.summary, outer.summary) == (("", SUMMARY) if is_compressed else (SUMMARY, ""))
-    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     assert_sendable(runtime.conversation.log.path_entries())
 
 
@@ -297,7 +297,7 @@ async def test_a_scope_from_after_a_compaction_is_undone_before_it_and_comes_bac
     assert LONG in contents(runtime), "first the scope is taken back"
     await runtime.sessions.undo_compaction()
     assert contents(runtime)[0].startswith("Question 0")
-    assert isinstance(scope_state(runtime.conversation.log.path_entries()), Running)
+    assert scope_state(runtime.conversation.log.path_entries()).pending is None
     assert LONG in contents(runtime)
     assert_sendable(runtime.conversation.log.path_entries())
     events = await collect(runtime.submit("And now?"))

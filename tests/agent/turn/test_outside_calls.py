@@ -12,7 +12,7 @@ from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
-from agent_tui.tools.mcp.offer import ServerOffer
+from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.registry import default_toolbox
 
 TOOL = "mcp__github__make_issue"

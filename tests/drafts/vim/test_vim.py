@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.drafts.vim.editor import Vim
-from agent_tui.drafts.vim.edits import Buffer
-from agent_tui.drafts.vim.lines import on_a_letter
+from agent_tui.drafts.vim.motions import Buffer, on_a_letter
 
 
 def typed(vim: Vim, buffer: Buffer, keys: str) -> Buffer:
@@ -101,6 +100,8 @@ CHANGES = [
     ("one t|wo three", "daw", "one |three"),
     ("one t|wo", "daw", "on|e"),
     ("a b.c|.d e", "diW", "a | e"),
+    ("o|ne two three", "d2aw", "|three"),
+    ("a\nb|\n\nc", "d2ip", "|c"),
     ('say "he|llo" now', 'di"', 'say "|" now'),
     ('|say "hello" now', 'ci"x<esc>', 'say "|x" now'),
     ('say "he|llo" now', 'da"', "say |now"),
@@ -144,8 +145,6 @@ REPEATS = [
     ("|a b c d", "dw2.", "|d"),
     ("|one two", "cwx<esc>w.", "x |x"),
     ("|a\nb", "Ax<esc>j.", "ax\nb|x"),
-    ("|abcdef", "vld.", "|ef"),
-    ("|a\nb\nc\nd", "Vjd.", "|"),
     ("|abc", "x.", "|c"),
     ("|abc", ".", "|abc"),
     ("|one two", "dwu", "|one two"),
@@ -167,7 +166,6 @@ SELECTIONS = [
     ("one |two three", "vwohd", "one|hree"),
     ("|one", "v<esc>x", "|ne"),
     ("f(|a, b)", "vi(d", "f(|)"),
-    ("|one two", "vD", "|"),
     ("|abc", "vv", "|abc"),
 ]
 NOT_WHOLE = [
@@ -221,6 +219,15 @@ def test_what_is_typed_of_a_command_is_shown():
     for key in "2d":
         vim.press(key, buffer)
     assert vim.pending == "2d"
+
+
+def test_what_is_written_in_another_draft_is_not_what_a_change_repeats():
+    vim, buffer = Vim(), parsed("|one two")
+    vim.begin(buffer, "normal")
+    typed(vim, buffer, "cwx<esc>")
+    vim.begin(Buffer(""), "insert")
+    buffer = typed(vim, Buffer(""), "new<esc>")
+    assert typed(vim, buffer, "0.").text == "x"
 
 
 def test_undoing_ends_at_the_text_that_was_begun_with():

@@ -3,15 +3,14 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from types import SimpleNamespace
 
 import pytest
 
+from agent_tui.errors import ToolError
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
+from agent_tui.tools.mcp.elicitation import Elicitation, accepted
 from agent_tui.tools.mcp.http_bridge import Bridge
 from agent_tui.tools.mcp.launch import bridge_environ
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
@@ -22,118 +21,9 @@ from tests.support.mcp_servers import KEY
 HAS_SDK = find_spec("mcp") is not None
 
 
-class Dumped:
-    def __init__(self, **values: object) -> None:
-        self.values = values
-
-    def model_dump(self, **_how: object) -> dict[str, object]:
-        return self.values
-
-
-class FakeClient:
-    """As much of the SDK's client as the bridge uses."""
-
-    def __init__(self) -> None:
-        self.is_slow = asyncio.Event()
-        self.was_cancelled = False
-
-        self.server_info = Dumped(name="far")
-        self.server_capabilities = Dumped(tools={}, prompts={})
-        self.instructions = "Be kind."
-        self.list_prompts = self.list_resources = self.list_resource_templates = self.list_tools
-
-    async def get_prompt(self, name: str, arguments: JsonObject) -> Dumped:
-        return Dumped(messages=[name, arguments])
-
-    async def read_resource(self, uri: str, *, cache_mode: str) -> Dumped:
-        return Dumped(contents=[uri, cache_mode])
-
-    async def list_tools(self, *, cursor: str | None, cache_mode: str) -> Dumped:
-        return Dumped(tools=[cursor, cache_mode])
-
-    async def call_tool(
-        self, name: str, arguments: JsonObject, *, progress_callback: Callable[..., object]
-    ) -> Dumped:
-        if name == "fail":
-            raise ExceptionGroup("all", [ValueError("the far side said no")])
-        if name == "slow":
-            await progress_callback(1, None, "half")  # pyright: ignore[reportGeneralTypeIssues]
-            self.is_slow.set()
-            try:
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                self.was_cancelled = True
-                raise
-        return Dumped(content=[name, arguments])
-
-
-class ToolListChangedNotification:
-    pass
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
-    made = FakeClient()
-
-    @asynccontextmanager
-    async def connected(
-        _transport: object, *, message_handler, elicitation_callback
-    ) -> AsyncGenerator[FakeClient]:
-        await message_handler(ToolListChangedNotification())
-        yield made
-
-    @asynccontextmanager
-    async def http(**_given: object) -> AsyncGenerator[object]:
-        yield object()
-
-    modules = {
-        "mcp": SimpleNamespace(Client=connected),
-        "mcp.client.streamable_http": SimpleNamespace(streamable_http_client=lambda *a, **k: None),
-        "httpx2": SimpleNamespace(AsyncClient=http, Timeout=lambda *a, **k: None),
-    }
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    return made
-
-
 def asked(request_id: int, method: str, **params: object) -> bytes:
     message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
     return json.dumps(message).encode() + b"\n"
-
-
-async def test_requests_are_handed_on_and_errors_come_back_in_words(client):
-    lines, said = asyncio.StreamReader(), []
-    running = asyncio.create_task(Bridge("http://x", {}, lambda b: said.append(b)).run(lines))
-    lines.feed_data(asked(1, "initialize") + asked(2, "tools/list", cursor="c"))
-    lines.feed_data(asked(3, "tools/call", name="add", arguments={"a": 1}))
-    lines.feed_data(asked(4, "tools/call", name="fail") + asked(5, "roots/list"))
-    lines.feed_data(asked(7, "prompts/get", name="p", arguments={"n": 1}))
-    lines.feed_data(asked(8, "resources/read", uri="u:1") + asked(9, "prompts/list"))
-    lines.feed_data(asked(6, "tools/call", name="slow"))
-    await client.is_slow.wait()
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}
-    lines.feed_data(json.dumps(cancel).encode() + b"\n")
-    while not client.was_cancelled:
-        await asyncio.sleep(0)
-    lines.feed_eof()
-    await running
-    answers = [json.loads(line) for line in said]
-    by_id = {answer["id"]: answer for answer in answers if "id" in answer}
-    assert by_id[1]["result"]["capabilities"] == {"tools": {}, "prompts": {}}
-    assert by_id[1]["result"]["serverInfo"] == {"name": "far"}
-    assert by_id[1]["result"]["instructions"] == "Be kind."
-    assert by_id[2]["result"] == {"tools": ["c", "refresh"]}
-    assert by_id[3]["result"] == {"content": ["add", {"a": 1}]}
-    assert by_id[4]["error"]["message"] == "the far side said no"
-    assert "roots/list is not supported" in by_id[5]["error"]["message"]
-    assert by_id[7]["result"] == {"messages": ["p", {"n": "1"}]}
-    assert by_id[8]["result"] == {"contents": ["u:1", "refresh"]}
-    assert by_id[9]["result"] == {"tools": [None, "refresh"]}
-    assert 6 not in by_id
-    changed, progress = [answer for answer in answers if "method" in answer]
-    assert changed["method"] == "notifications/tools/list_changed"
-    assert progress["method"] == "notifications/progress"
-    assert progress["params"] == {"progressToken": 6, "progress": 1, "message": "half"}
 
 
 async def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
@@ -177,3 +67,70 @@ async def test_a_refused_key_is_said(stage, status, why):
         await stage.take_up()
         assert why in stage.hub.servers[0].why
         await stage.hub.aclose()
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+async def test_answers_and_errors_come_back_as_the_server_gives_them():
+    with McpHttpServer() as far:
+        lines, said = asyncio.StreamReader(), asyncio.Queue[bytes]()
+        running = asyncio.create_task(Bridge(far.url, {}, said.put_nowait).run(lines))
+        lines.feed_data(asked(1, "initialize"))
+        assert json.loads(await said.get())["result"]["serverInfo"] == {
+            "name": "far",
+            "version": "1",
+        }
+        lines.feed_data(asked(2, "roots/list"))
+        error = {"code": -32601, "message": "no roots/list"}
+        assert json.loads(await said.get()) == {"jsonrpc": "2.0", "id": 2, "error": error}
+        lines.feed_eof()
+        await running
+    versions = [headers.get("mcp-protocol-version") for headers in far.headers]
+    assert versions == [None, "2025-06-18"]
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+async def test_a_server_that_is_gone_fails_each_request_with_the_reason(stage):
+    with McpHttpServer() as far:
+        url = far.url
+    stage.add(argv=(), url=url)
+    await stage.take_up()
+    assert "connection attempts failed" in stage.hub.servers[0].why
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+async def test_a_server_without_a_handshake_is_told_what_is_called_and_may_ask(stage):
+    async def fill(form: Elicitation) -> JsonObject:
+        return accepted({"said": form.message})
+
+    stage.hub.let_answer(fill)
+    with McpHttpServer() as far:
+        far.has_handshake = False
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        assert stage.hub.offer.instructions == (("srv", "Be kind."),)
+        box = CombinedToolbox(default_toolbox(), stage.hub)
+        said = await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
+        await stage.hub.aclose()
+    answer = {"one": {"action": "accept", "content": {"said": "Who?"}}}
+    assert json.loads(said.for_model) == [answer, "kept"]
+    sent = {name.lower(): value for name, value in far.headers[-1].items()}
+    assert sent["mcp-protocol-version"] == "2026-07-28"
+    assert (sent["mcp-method"], sent["mcp-name"]) == ("tools/call", "echo")
+    assert sent["mcp-param-text"] == "hi"
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+async def test_a_connection_that_is_lost_fails_the_call_and_is_tried_again_once(stage):
+    why = "Server disconnected without sending a response"
+    with McpHttpServer() as far:
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        far.hangs_up = True
+        box = CombinedToolbox(default_toolbox(), stage.hub)
+        with pytest.raises(ToolError, match=f"srv: {why}"):
+            await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
+        while stage.hub.servers[0].state != "failed":
+            await asyncio.sleep(0.01)
+    again, failed = stage.told
+    assert again == f"MCP server srv: it exited with code 1: {why}; restarting it."
+    assert failed == f"MCP server srv: {why}. To try again: /mcp restart srv."

@@ -14,7 +14,7 @@ from agent_tui.tools.mcp.json_rpc import (
     parse_line,
     reply_line,
 )
-from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
+from agent_tui.tools.mcp.remote_tools import read_tools
 from agent_tui.tools.mcp.spec import expand_variables
 
 _json = st.recursive(
@@ -81,30 +81,23 @@ def test_a_line_has_no_newline_in_it_and_no_lone_surrogates():
     assert json.loads(sent)["params"] == {"text": "a\nb\ufffd"}
 
 
-def readable_tools(name: str, listed: list) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
-    found = ToolList(name)
-    for item in listed:
-        found.take([item])
-    return found.tools, found.problems
-
-
 @settings(max_examples=25)
 @given(st.lists(_json, max_size=5))
 def test_whatever_a_server_lists_becomes_tools_that_fit_or_words(listed: list):
-    tools, problems = readable_tools("srv", [{"name": "t", "inputSchema": one} for one in listed])
+    tools, problems = read_tools("srv", [{"name": "t", "inputSchema": one} for one in listed])
     assert len(tools) + len(problems) == len(listed)
     for tool in tools:
         assert tool.spec.parameters["type"] == "object"
 
 
 def test_a_tool_that_lists_no_arguments_takes_none():
-    (tool,), _ = readable_tools("srv", [{"name": "t"}])
+    (tool,), _ = read_tools("srv", [{"name": "t"}])
     assert tool.spec.parameters == {"type": "object", "properties": {}}
 
 
 def test_a_tool_that_is_left_out_is_called_by_its_name_or_its_number():
     listed = [{"name": "texts", "inputSchema": {"type": "string"}}, {"inputSchema": {}}]
-    _, (named, numbered) = readable_tools("srv", listed)
+    _, (named, numbered) = read_tools("srv", listed)
     assert named == "tool 'texts' left out: its arguments are not a JSON schema of an object"
     assert numbered == "tool 2 left out: it has no name"
 

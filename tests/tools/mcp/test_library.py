@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.mcp.prompts import PromptArgument, RemotePrompt, prompt_text
+from agent_tui.tools.mcp.library import PromptArgument, RemotePrompt, prompt_text
 from agent_tui.tools.mcp.spec import ToolPicks
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox

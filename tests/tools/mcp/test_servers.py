@@ -13,7 +13,7 @@ import pytest
 
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.mcp.sources import FoundServer
+from agent_tui.tools.mcp.spec import FoundServer
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox

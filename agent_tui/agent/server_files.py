@@ -14,8 +14,14 @@ from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import server_files
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.regular_files import open_regular_file
-from agent_tui.tools.mcp.sources import FoundServer, FoundServers
-from agent_tui.tools.mcp.spec import ServerSpec, as_wanted, name_problem, spec_from_settings
+from agent_tui.tools.mcp.spec import (
+    FoundServer,
+    FoundServers,
+    ServerSpec,
+    as_wanted,
+    name_problem,
+    spec_from_settings,
+)
 
 _MAX_FILE_BYTES = 200_000
 _MAX_SERVERS = 32

@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 
 from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.mcp.server_files import ServerFiles, read_server_file
+from agent_tui.agent.server_files import ServerFiles, read_server_file
 from agent_tui.config import McpServerSettings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
-from agent_tui.tools.mcp.sources import FoundServers
+from agent_tui.tools.mcp.spec import FoundServers
 
 
 @pytest.fixture

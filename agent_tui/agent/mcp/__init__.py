@@ -1,1 +1,0 @@
-"""The MCP servers that person and project name, and the question before one is started."""

@@ -1,0 +1,169 @@
+"""Places in a text: its lines, its words, and where a motion leads. Offsets count code points."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+MotionKind: TypeAlias = Literal["exclusive", "inclusive", "lines"]
+MOTIONS: Final = frozenset((*"hl jkwWbBeE0^$G;,", "gg"))
+LETTER_MOTIONS: Final = frozenset("fFtT")
+END_OF_LINE: Final = 1_000_000_000
+"""The column that ``$`` keeps to on longer and shorter lines."""
+
+_WORDS: Final = {
+    False: re.compile(r"\w+|[^\w\s]+|^$", re.MULTILINE),
+    True: re.compile(r"\S+|^$", re.MULTILINE),
+}
+"""Words, and those that end at blanks only (``W``). An empty line is one, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A text, and the place in it where the cursor is."""
+
+    text: str
+    cursor: int = 0
+
+    def at(self, cursor: int) -> "Buffer":
+        """The same text with the cursor at `cursor`, or on the last character of its line."""
+        return replace(self, cursor=on_a_letter(self.text, cursor))
+
+    def replaced(self, start: int, end: int, by: str, cursor: int) -> "Buffer":
+        """The same with other text from `start` to `end`."""
+        return Buffer(self.text[:start] + by + self.text[end:], cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A part of a text, from `start` up to `end`; `lines`: it is of whole lines."""
+
+    start: int
+    end: int
+    lines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Where a motion leads, and whether an operator takes the character, or the lines, there."""
+
+    at: int
+    kind: MotionKind = "exclusive"
+
+
+def line_start(text: str, at: int) -> int:
+    """Where the line of `at` begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Where the line of `at` ends: its line feed, or the end of the text."""
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def whole_lines(text: str, start: int, last: int) -> Extent:
+    """The lines from that of `start` to that of `last`, without the last line feed."""
+    return Extent(line_start(text, start), line_end(text, last), lines=True)
+
+
+def first_letter(text: str, at: int) -> int:
+    """The first character of the line that is no blank; its last one where all are."""
+    start = line_start(text, at)
+    line = text[start : line_end(text, at)]
+    return on_a_letter(text, start + len(line) - len(line.lstrip()))
+
+
+def on_a_letter(text: str, at: int) -> int:
+    """`at`, or the last character of its line where `at` is behind it: the cursor's place."""
+    return max(line_start(text, at), min(at, line_end(text, at) - 1))
+
+
+def lines_away(text: str, at: int, count: int, column: int = 0) -> int:
+    """`column` of the line so many below `at`, or above where negative; of the last there is."""
+    lines = text.split("\n")
+    row = max(0, min(text.count("\n", 0, at) + count, len(lines) - 1))
+    start = sum(len(line) + 1 for line in lines[:row])
+    return on_a_letter(text, start + min(column, len(lines[row])))
+
+
+def words_end(text: str, at: int, count: int, *, is_big: bool) -> int:
+    """The end of so many words from the one `at` is in: what ``cw`` changes."""
+    ends = [word.end() for word in _WORDS[is_big].finditer(text) if word[0] and word.end() > at]
+    return ends[min(count, len(ends)) - 1] if ends else at
+
+
+def found_in_line(text: str, at: int, how: str, letter: str, *, again: bool) -> int | None:
+    """Where ``f``, ``F``, ``t`` or ``T`` leads for `letter`; None where the line has none.
+
+    `again`: ``t`` and ``T`` go on behind the letter they stand beside.
+    """
+    step = 1 if how in "ft" else -1
+    start = at + step * (2 if again and how in "tT" else 1)
+    if step > 0:
+        found = text.find(letter, start, line_end(text, at))
+    else:
+        found = text.rfind(letter, line_start(text, at), max(start + 1, 0))
+    if found < 0 or letter == "\n":
+        return None
+    return found - step if how in "tT" else found
+
+
+def goal_of(text: str, at: int, motion: str, count: int | None) -> Goal | None:
+    """Where a motion without letters of its own leads; None where it leads nowhere.
+
+    ``j`` and ``k``, which keep a column, are `lines_away`; ``f`` and the like `found_in_line`.
+    """
+    times = count or 1
+    match motion:
+        case "h":
+            place = max(at - times, line_start(text, at))
+        case "l" | " ":
+            place = min(at + times, line_end(text, at))
+        case "0":
+            return Goal(line_start(text, at))
+        case "^":
+            return Goal(first_letter(text, at))
+        case "$":
+            end = line_end(text, lines_away(text, at, times - 1))
+            return Goal(max(end - 1, line_start(text, end)), "inclusive")
+        case "gg" | "G":
+            row = (count or (1 if motion == "gg" else len(text) + 1)) - 1
+            return Goal(first_letter(text, lines_away(text, 0, row)), "lines")
+        case _:
+            return _word_goal(text, at, motion, times)
+    return Goal(place) if place != at else None
+
+
+def _word_goal(text: str, at: int, motion: str, times: int) -> Goal | None:
+    """Where ``w``, ``b``, ``e`` and their capitals lead."""
+    words = [found.span() for found in _WORDS[motion.isupper()].finditer(text)]
+    match motion.lower():
+        case "w":
+            starts = [start for start, _ in words if start > at]
+            place = starts[times - 1] if times <= len(starts) else len(text)
+        case "b":
+            starts = [start for start, _ in words if start < at]
+            place = starts[-times] if times <= len(starts) else 0
+        case _:
+            ends = [end - 1 for start, end in words if end - 1 > at and end > start]
+            place = ends[times - 1] if times <= len(ends) else max(len(text) - 1, at)
+            return Goal(place, "inclusive")
+    return Goal(place) if place != at else None
+
+
+def extent_to(text: str, at: int, goal: Goal, motion: str) -> Extent:
+    """What an operator takes between the cursor and where a motion leads."""
+    start, end = sorted((at, goal.at))
+    if goal.kind == "lines":
+        return whole_lines(text, start, end)
+    if goal.kind == "inclusive":
+        return Extent(start, min(end + 1, line_end(text, end)))
+    if motion in ("w", "W"):
+        feed = text.rfind("\n", start, end)
+        if feed >= 0 and not text[feed:end].strip():
+            end = feed  # the last word's line is not joined with the next
+    elif end > start and text[end - 1] == "\n":
+        if not text[line_start(text, start) : start].strip():
+            return whole_lines(text, start, end - 1)
+        end -= 1
+    return Extent(start, end)

@@ -1,0 +1,213 @@
+"""What a server offers beside tools: what it says of itself, its prompts and its resources."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.tools.mcp.json_rpc import items_in, shown_text
+from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool
+from agent_tui.tools.mcp.results import content_texts
+
+_MAX_WORDS: Final = 200
+_MAX_INSTRUCTIONS: Final = 2_000
+_MAX_PROMPTS: Final = 100
+_MAX_ARGUMENTS: Final = 20
+_MAX_LISTED: Final = 200
+_READ_RESOURCE: Final = "read_resource"
+_NOT_IN_NAMES = re.compile(r"[^\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What a server says of itself when it is met.
+
+    Args:
+        words: What it is, on one line; may be empty.
+        instructions: How its tools are used, in its own words; may be empty.
+        capabilities: Such as ``prompts`` and ``resources``.
+    """
+
+    words: str = ""
+    instructions: str = ""
+    capabilities: frozenset[str] = frozenset()
+
+
+def introduction(result: JsonObject) -> Introduction:
+    """What the answer to ``initialize`` or ``server/discover`` says; the rest is passed over."""
+    info, capabilities = result.get("serverInfo"), result.get("capabilities")
+    given = info if isinstance(info, dict) else {}
+    instructions = shown_text(result.get("instructions"), _MAX_INSTRUCTIONS, keep_lines=True)
+    first_line = instructions.partition("\n")[0].lstrip("# ")
+    candidates = (given.get("description"), first_line, given.get("title"))
+    words = (shown_text(words, _MAX_WORDS) for words in candidates)
+    return Introduction(
+        next(filter(None, words), ""),
+        instructions,
+        frozenset(capabilities) if isinstance(capabilities, dict) else frozenset(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """One argument of a prompt."""
+
+    name: str
+    is_required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePrompt:
+    """A prompt; `own_name` is what its server calls it."""
+
+    server: str
+    own_name: str
+    description: str
+    arguments: tuple[PromptArgument, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the person types after the slash: ``server:prompt``."""
+        return f"{self.server}:{_NOT_IN_NAMES.sub('-', self.own_name)}".lower()
+
+    @property
+    def hint(self) -> str:
+        """Its arguments, as commands show theirs."""
+        return " ".join(f"<{a.name}>" if a.is_required else f"[{a.name}]" for a in self.arguments)
+
+    def filled(self, text: str) -> Mapping[str, str]:
+        """The arguments that the person's `text` gives: in order, or as ``name=value``.
+
+        Words in quotes are one; the last argument takes all that is left.
+
+        Raises:
+            ToolError: One that is needed is missing.
+        """
+        given: dict[str, str] = {}
+        names = {argument.name for argument in self.arguments}
+        loose: list[str] = []
+        for word in _split(text):
+            name, is_named, value = word.partition("=")
+            if is_named and name in names:
+                given[name] = value
+            else:
+                loose.append(word)
+        open_names = [a.name for a in self.arguments if a.name not in given]
+        for name in open_names[: len(loose)]:
+            is_last = name == open_names[-1]
+            given[name] = " ".join(loose) if is_last else loose.pop(0)
+        if missing := [a.name for a in self.arguments if a.is_required and not given.get(a.name)]:
+            raise ToolError(
+                f"/{self.name} needs {', '.join(missing)}. Usage: /{self.name} {self.hint}"
+            )
+        return given
+
+
+def listed_prompts(server: str, listed: Sequence[JsonValue]) -> tuple[RemotePrompt, ...]:
+    """The first prompts of what `server` lists, each name once."""
+    prompts: dict[str, RemotePrompt] = {}
+    for item in listed:
+        match item:
+            case {"name": str(own_name)} if _NOT_IN_NAMES.sub("", own_name):
+                words = shown_text(item.get("description") or item.get("title"), _MAX_WORDS)
+                prompt = RemotePrompt(server, own_name, words, tuple(_arguments(item)))
+                prompts.setdefault(prompt.name, prompt)
+            case _:
+                pass
+    return tuple(prompts.values())[:_MAX_PROMPTS]
+
+
+def _arguments(item: JsonObject) -> Iterator[PromptArgument]:
+    for argument in items_in(item.get("arguments"))[:_MAX_ARGUMENTS]:
+        match argument:
+            case {"name": str(name)} if name.strip():
+                yield PromptArgument(shown_text(name, _MAX_WORDS), argument.get("required") is True)
+            case _:
+                pass
+
+
+def prompt_text(result: JsonObject) -> str:
+    """The text of an answer to ``prompts/get``; what the model is to have said is marked.
+
+    Raises:
+        ToolError: It holds none.
+    """
+    said: list[str] = []
+    for message in items_in(result.get("messages")):
+        if not isinstance(message, dict):
+            continue
+        text = strip_control_characters("\n".join(content_texts([message.get("content")]))).strip()
+        if text:
+            said.append(f"Assistant: {text}" if message.get("role") == "assistant" else text)
+    if not said:
+        raise ToolError("this prompt has no text")
+    return "\n\n".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteResource:
+    """A resource, or by its template many; `about` is what the server says of it, one line."""
+
+    uri: str
+    about: str = ""
+
+
+def listed_resources(listed: Sequence[JsonValue], uri_key: str) -> tuple[RemoteResource, ...]:
+    """The resources that a server lists, their URIs under `uri_key`."""
+    return tuple(
+        RemoteResource(
+            " ".join(uri.split()),
+            shown_text(
+                item.get("description") or item.get("title") or item.get("name"), _MAX_WORDS
+            ),
+        )
+        for item in listed
+        if isinstance(item, dict) and isinstance(uri := item.get(uri_key), str)
+    )
+
+
+def resource_tool(server: str) -> RemoteTool:
+    """The tool that reads what `server` offers; its own name is that of no tool of the server."""
+    uri: JsonObject = {"type": "string", "description": "Omit to list all"}
+    spec = ToolSpec(
+        name=f"{PREFIX}{server}__{_READ_RESOURCE}",
+        description=f"Read a resource of the server {server} by its URI, such as one from a link.",
+        parameters={"type": "object", "properties": {"uri": uri}, "required": []},
+    )
+    return RemoteTool(server, _READ_RESOURCE, spec, reads_resources=True)
+
+
+def resource_result(answer: JsonObject) -> JsonObject:
+    """An answer to ``resources/read`` as one to ``tools/call``; pictures become pictures."""
+    return {"content": [_as_content(item) for item in items_in(answer.get("contents"))]}
+
+
+def listing_result(listed: Sequence[RemoteResource]) -> JsonObject:
+    """What there is to be read, as an answer to ``tools/call``."""
+    lines = [f"{resource.uri}  {resource.about}".rstrip() for resource in listed]
+    more = [f"and {len(lines) - _MAX_LISTED:,} more"] if len(lines) > _MAX_LISTED else []
+    text = "\n".join([*lines[:_MAX_LISTED], *more]) or "It lists no resources."
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def _as_content(item: JsonValue) -> JsonValue:
+    match item:
+        case {"blob": str(blob), "mimeType": str(kind)} if kind.startswith("image/"):
+            return {"type": "image", "data": blob, "mimeType": kind}
+        case {"text": str(text)}:
+            return {"type": "text", "text": text}
+        case _:
+            return {"type": "resource", "resource": item}
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # an open quote is meant as one
+        return text.split()
