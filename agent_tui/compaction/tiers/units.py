@@ -1,5 +1,6 @@
 """Reading a session into the messages that the tiers may change."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,7 +11,6 @@ from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
     Message,
-    ThinkingContent,
     ToolResultMessage,
     UserMessage,
 )
@@ -94,7 +94,6 @@ def read_units(
             position=position,
             message=message,
             written_tokens=sizes.written,
-            thinking_tokens=_thinking_tokens(message, counter),
             tokens=sizes.now,
             id_tokens=sizes.ids,
             edited_tier=edits[entry.id].tier if entry.id in edits else UNEDITED,
@@ -127,13 +126,6 @@ def _as_written(entry: _Written | None) -> Message | None:
             return UserMessage(content=entry.content, timestamp=0)
         case None:
             return None
-
-
-def _thinking_tokens(message: Message, counter: TokenCounter) -> int:
-    if not isinstance(message, AssistantMessage):
-        return 0
-    thoughts = [part.thinking for part in message.content if isinstance(part, ThinkingContent)]
-    return sum(map(counter.count_text, thoughts))
 
 
 def protected_positions(
@@ -174,3 +166,9 @@ def _newest_exchange(messages: Sequence[Message]) -> int:
     while at > 0 and isinstance(messages[at], ToolResultMessage):
         at -= 1
     return at if at >= 0 and isinstance(messages[at], AssistantMessage) else len(messages) - 1
+
+
+def batch_id(path: Sequence[Entry], prefix: str = "") -> str:
+    """The same for the same session and strategy, so that planning twice has the same outcome."""
+    newest = path[-1].id if path else ""
+    return hashlib.blake2b(f"{prefix}{newest}".encode(), digest_size=4).hexdigest()

@@ -146,8 +146,8 @@ def test_a_line_says_that_the_file_was_changed_since(counter: TokenCounter) -> N
     talk.tool("edit", {"path": "/project/src/a.py", "old_string": "1", "new_string": "2"})
     talk.tool("write", {"path": "b.py", "content": "no"}, "refused", is_error=True)
     plan = plan_of((*talk.path, *long_session()), counter).taking({2: Line(), 4: Line()})
-    assert text_at(plan, 2).startswith("(read ./src/a.py: 80 lines; edited since; hash ")
-    assert text_at(plan, 4).startswith("(read b.py: 80 lines; hash ")
+    assert text_at(plan, 2).startswith("(read ./src/a.py; edited since; 80 lines; ")
+    assert text_at(plan, 4).startswith("(read b.py; 80 lines; ")
 
 
 def test_other_words_keep_calls_and_rules(counter: TokenCounter) -> None:
