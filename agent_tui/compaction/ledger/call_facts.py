@@ -2,7 +2,7 @@
 
 import re
 
-from agent_tui.compaction.ledger.tool_names import SHELLS
+from agent_tui.compaction.ledger.tool_names import tool_kind
 from agent_tui.compaction.shorten import one_line
 from agent_tui.messages import ToolCall
 
@@ -65,7 +65,7 @@ def call_label(tool_name: str, call: ToolCall | None) -> str:
     """What was tried, in one line: ``$ pytest -q`` or ``edit src/a.py``."""
     arguments = call.arguments if call is not None else {}
     command = arguments.get("command")
-    if tool_name.lower() in SHELLS and isinstance(command, str):
+    if tool_kind(tool_name) == "run" and isinstance(command, str):
         return "$ " + one_line(command, 200)
     target = next((v for v in arguments.values() if isinstance(v, str) and v), "")
     return f"{tool_name} {one_line(target, 120)}".strip()

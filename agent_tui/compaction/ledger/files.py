@@ -6,17 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.compaction.ledger.shell_files import patched_files, shell_changes, shell_files
-from agent_tui.compaction.ledger.tool_names import (
-    COMMAND_EDITORS,
-    EDITORS,
-    MANY_READERS,
-    PATCHERS,
-    PATH_ARGUMENTS,
-    READERS,
-    SHELLS,
-    WRITERS,
+from agent_tui.compaction.ledger.shell_files import (
+    deleted_files,
+    patched_files,
+    shell_changes,
+    shell_files,
 )
+from agent_tui.compaction.ledger.tool_names import tool_kind
+from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.messages import BashExecutionMessage, FileTouches, ToolCall, ToolResultMessage
 
 MAX_FILES = 5_000
@@ -70,16 +67,16 @@ def touched_files(result: ToolResultMessage, call: ToolCall | None) -> FileTouch
     failed after that. What a tool for commands reports is what git saw; files that git ignores
     and those that were read are told by the command.
     """
-    is_shell = result.tool_name.lower() in SHELLS
+    is_shell = tool_kind(result.tool_name) == "run"
+    reported = result.tool_details.files
     if result.is_error:
-        return result.tool_details.files if is_shell else FileTouches()
+        return reported if is_shell else FileTouches()
     if isinstance(result.details, dict) and "files" in result.details:
-        reported = result.tool_details.files
         return _both(told_files(call), reported) if is_shell else reported
-    if call is None or (call.name.lower() not in SHELLS and _SAYS_FAILED.match(result.text)):
+    if not is_shell and _SAYS_FAILED.match(result.text):
         return FileTouches()
     told = told_files(call)
-    if told == FileTouches() and call.name.lower() in EDITORS:
+    if told == FileTouches() and tool_kind(result.tool_name) == "edit":
         return FileTouches(edited=tuple(_OPEN_FILE.findall(result.text)[-1:]))
     return told
 
@@ -102,43 +99,38 @@ def told_files(call: ToolCall | None) -> FileTouches:
     """The files a call is about if it succeeds, told from its name and arguments."""
     if call is None:
         return FileTouches()
-    name = call.name.lower()
-    command = call.arguments.get("command")
-    if name in SHELLS:
-        return shell_files(command) if isinstance(command, str) else FileTouches()
-    if name in PATCHERS:
-        texts = (value for value in call.arguments.values() if isinstance(value, str))
-        return FileTouches(edited=tuple(path for text in texts for path in patched_files(text)))
-    if name in COMMAND_EDITORS:
-        name = command if isinstance(command, str) else "edit"
-    paths = _paths(call)
-    return FileTouches(
-        read=paths if name in READERS | MANY_READERS else (),
-        written=paths if name in WRITERS else (),
-        edited=paths if name in EDITORS else (),
-    )
+    action = action_of(call)
+    paths = (action.path,) if action.path else _listed_paths(call)
+    match action.kind:
+        case "run":
+            return shell_files(action.command)
+        case "read":
+            return FileTouches(read=paths)
+        case "write":
+            return FileTouches(written=paths)
+        case "edit":
+            return FileTouches(edited=patched_files("\n".join(_texts(call))) or paths)
+        case "other":
+            return FileTouches()
 
 
 def removed_files(result: ToolResultMessage, call: ToolCall | None) -> tuple[str, ...]:
     """The files and folders that are gone after a call that went well."""
     if call is None or result.is_error:
         return ()
-    if call.name.lower() in SHELLS | PATCHERS:
-        texts = (value for value in call.arguments.values() if isinstance(value, str))
-        return tuple(path for text in texts for path in shell_changes(text).removed)
-    return ()
+    action = action_of(call)
+    if action.kind == "run":
+        return shell_changes(action.command).removed
+    return deleted_files("\n".join(_texts(call))) if action.kind == "edit" else ()
 
 
-def _paths(call: ToolCall) -> tuple[str, ...]:
-    for key in (*PATH_ARGUMENTS, "paths"):
-        match call.arguments.get(key):
-            case str() as path if path:
-                return (path,)
-            case list() as paths:
-                return tuple(path for path in paths if isinstance(path, str))
-            case _:
-                continue
-    return ()
+def _texts(call: ToolCall) -> list[str]:
+    return [value for value in call.arguments.values() if isinstance(value, str)]
+
+
+def _listed_paths(call: ToolCall) -> tuple[str, ...]:
+    paths = call.arguments.get("paths")
+    return tuple(p for p in paths if isinstance(p, str)) if isinstance(paths, list) else ()
 
 
 class FileTracker:

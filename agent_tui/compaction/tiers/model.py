@@ -5,14 +5,13 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from agent_tui.compaction.ledger.tool_names import ActionKind
 from agent_tui.messages import JsonObject, Message
 from agent_tui.sessions.entries import EditContent
 
 EditTier: TypeAlias = Literal[0, 1, 2, 3]
 """What an edit does: 0 leaves out what is seen elsewhere, 1 cuts, 2 leaves a line of metadata, 3
 leaves other words or nothing."""
-
-ActionKind: TypeAlias = Literal["read", "write", "edit", "run", "other"]
 
 Content: TypeAlias = str | tuple[EditContent, ...] | None
 """What a `ContextEditEntry` puts in a message's place; None takes the message out."""

@@ -4,15 +4,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from agent_tui.compaction.ledger.tool_names import (
-    EDITORS,
-    PATCHERS,
-    PATH_ARGUMENTS,
-    READERS,
-    SHELLS,
-    WRITERS,
-)
-from agent_tui.compaction.tiers.model import Action, ActionKind, Output
+from agent_tui.compaction.ledger.tool_names import PATH_ARGUMENTS, ActionKind, tool_kind
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -37,7 +30,10 @@ _COMMAND_ARGUMENTS = ("command", "cmd", "code", "script")
 
 def action_of(call: ToolCall) -> Action:
     """The action `call` asks for; ``other`` where its name says nothing."""
-    kind = _kind(call.name.lower(), call.arguments)
+    command = call.arguments.get("command")
+    kind = tool_kind(call.name)
+    if "path" in call.arguments and isinstance(command, str):
+        kind = _EDITOR_COMMANDS.get(command, kind)
     path = _first_text(call.arguments, PATH_ARGUMENTS)
     command = _first_text(call.arguments, _COMMAND_ARGUMENTS) if kind == "run" else ""
     return Action(call.name, kind, path, command, call.arguments)
@@ -52,19 +48,6 @@ def file_key(path: str) -> str:
     """`path` in one form, without a look at the disk; relative paths stay relative."""
     text = path.strip().removeprefix("@")
     return os.path.normpath(text) if text else ""
-
-
-def _kind(name: str, arguments: JsonObject) -> ActionKind:
-    command = arguments.get("command")
-    if "path" in arguments and isinstance(command, str) and command in _EDITOR_COMMANDS:
-        return _EDITOR_COMMANDS[command]
-    if name in READERS:
-        return "read"
-    if name in WRITERS:
-        return "write"
-    if name in EDITORS | PATCHERS:
-        return "edit"
-    return "run" if name in SHELLS else "other"
 
 
 def _first_text(arguments: JsonObject, names: tuple[str, ...]) -> str:
