@@ -238,7 +238,7 @@ class TailEditor:
             timestamp=self._timestamp,
         )
         message = edited_message(unit.message, edit)
-        size = unit.id_tokens + (self._counter.count_message(message) if message else 0)
+        size = self._counter.count_message(message) if message else 0
         return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
 
 

@@ -184,7 +184,7 @@ class Conversation:
             return Made(None, unit.tokens)
         edit = self._entry(unit, content, tier)
         message = edited_message(unit.message, edit)
-        size = self.counter.count_message(message) + unit.id_tokens if message else 0
+        size = self.counter.count_message(message) if message else 0
         return Made(edit, size) if unit.tokens - size >= least else Made(None, unit.tokens)
 
     def _whole(self, unit: Unit) -> Content:

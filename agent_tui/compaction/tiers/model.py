@@ -57,8 +57,7 @@ class Unit:
 
     `message` is as it was written and `written_tokens` what it took then. `tokens` is what it
     takes now, with the edit of tier `edited_tier` that it already has (`UNEDITED` for none).
-    `id_tokens` of both come from ids that the context had to change. `output` is set where the
-    message is the outcome of an action, whatever its role.
+    `output` is set where the message is the outcome of an action, whatever its role.
     """
 
     entry_id: str
@@ -66,7 +65,6 @@ class Unit:
     message: Message
     written_tokens: int
     tokens: int
-    id_tokens: int
     edited_tier: int
     is_protected: bool
     is_display_only: bool = False
