@@ -1,19 +1,12 @@
 """How full the context window is: the provider's own figure first, our estimate for the rest."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from agent_tui.compaction.ledger.call_facts import call_label
-from agent_tui.compaction.shorten import one_line
-from agent_tui.messages import (
-    AssistantMessage,
-    BashExecutionMessage,
-    Message,
-    ToolCall,
-    ToolResultMessage,
-    UserMessage,
-)
+from agent_tui.compaction.tiers.describe import action_label
+from agent_tui.compaction.tiers.outputs import read_outputs
+from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.context import Context, ContextMessage, is_summary
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
@@ -153,30 +146,17 @@ def largest_sources(context: Context, counter: TokenCounter) -> str:
     messages of the person. What is less than one percent is not named.
     """
     tokens = Counter[str]()
-    for source, message in _sources(context):
-        tokens[source] += counter.count_message(message)
+    outputs = read_outputs([item.message for item in context.messages])
+    for item, output in zip(context.messages, outputs, strict=True):
+        if output is not None:
+            source = action_label(output.action, _LABEL_CHARS)
+        elif isinstance(item.message, AssistantMessage):
+            source = "replies and calls"
+        else:
+            source = "the summary" if is_summary(item, context) else "your messages"
+        tokens[source] += counter.count_message(item.message)
     total = max(tokens.total(), 1)
     shares = (
         (source, 100 * count // total) for source, count in tokens.most_common(_NAMED_SOURCES)
     )
     return ", ".join(f"{source} {percent} %" for source, percent in shares if percent)
-
-
-def _sources(context: Context) -> Iterable[tuple[str, Message]]:
-    calls: dict[str, ToolCall] = {}
-    for item in context.messages:
-        message = item.message
-        match message:
-            case UserMessage() if is_summary(item, context):
-                source = "the summary"
-            case UserMessage():
-                source = "your messages"
-            case AssistantMessage():
-                calls.update((call.id, call) for call in message.tool_calls)
-                source = "replies and calls"
-            case ToolResultMessage():
-                label = call_label(message.tool_name, calls.get(message.tool_call_id))
-                source = one_line(label, _LABEL_CHARS)
-            case BashExecutionMessage():
-                source = one_line(f"! {message.command}", _LABEL_CHARS)
-        yield source, message

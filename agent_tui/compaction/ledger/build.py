@@ -17,6 +17,7 @@ from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
+    FileTouches,
     Todo,
     ToolCall,
     ToolResultMessage,
@@ -101,14 +102,12 @@ def _newest_first(later: Sequence[str], earlier: Sequence[str]) -> tuple[str, ..
 def _files_of(path: Sequence[Entry], folders: Sequence[str], earlier: Ledger) -> FileTracker:
     """The files that the calls and commands of `path` touched, those of `earlier` included."""
     files = FileTracker(folders)
-    files.add_read(earlier.read_files[::-1])
-    files.add_modified(earlier.modified_files[::-1])
+    files.add(FileTouches(read=earlier.read_files[::-1], edited=earlier.modified_files[::-1]))
     calls: dict[str, ToolCall] = {}
     for entry in path:
         match entry:
             case CompactionEntry(details=details):
-                files.add_read(details.read_files)
-                files.add_modified(details.modified_files)
+                files.add(FileTouches(read=details.read_files, edited=details.modified_files))
             case MessageEntry(message=AssistantMessage() as reply):
                 calls.update((call.id, call) for call in reply.tool_calls)
             case MessageEntry(message=ToolResultMessage() as result):

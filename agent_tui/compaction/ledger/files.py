@@ -138,42 +138,34 @@ class FileTracker:
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = tuple(folders)
-        self._read: dict[str, None] = {}
-        self._modified: dict[str, None] = {}
+        self._is_modified: dict[str, bool] = {}
 
     def add(self, touches: FileTouches) -> None:
-        """One successful call."""
-        self.add_read(touches.read)
-        self.add_modified((*touches.written, *touches.edited))
-
-    def add_read(self, paths: Iterable[str]) -> None:
-        """Files that were read, oldest first."""
-        self._put(self._read, paths)
-
-    def add_modified(self, paths: Iterable[str]) -> None:
-        """Files that were written or edited, oldest first."""
-        self._put(self._modified, paths)
+        """What was touched, oldest first; what was changed once counts as changed."""
+        self._put(touches.read, is_modified=False)
+        self._put((*touches.written, *touches.edited), is_modified=True)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Files that are gone, and those in folders that are."""
         for path in paths:
             if gone := normalise_path(path, self._folders):
-                for known in (self._read, self._modified):
-                    for name in [n for n in known if n == gone or n.startswith(f"{gone}/")]:
-                        del known[name]
+                known = self._is_modified
+                for name in [n for n in known if n == gone or n.startswith(f"{gone}/")]:
+                    del known[name]
 
     @property
     def operations(self) -> FileOperations:
-        """What was collected; a file that was changed is not listed as read."""
-        modified = tuple(reversed(self._modified))[:MAX_FILES]
-        read = (path for path in reversed(self._read) if path not in self._modified)
-        return FileOperations(tuple(read)[:MAX_FILES], modified)
+        """What was collected, what was touched last first."""
+        newest_first = [*reversed(self._is_modified.items())]
+        read = [path for path, is_modified in newest_first if not is_modified]
+        modified = [path for path, is_modified in newest_first if is_modified]
+        return FileOperations(tuple(read[:MAX_FILES]), tuple(modified[:MAX_FILES]))
 
-    def _put(self, known: dict[str, None], paths: Iterable[str]) -> None:
+    def _put(self, paths: Iterable[str], *, is_modified: bool) -> None:
         for path in paths:
             if normal := normalise_path(path, self._folders):
-                known.pop(normal, None)
-                known[normal] = None
+                was_modified = self._is_modified.pop(normal, False)
+                self._is_modified[normal] = was_modified or is_modified
 
 
 def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:

@@ -10,8 +10,11 @@ from agent_tui.compaction.ledger.call_facts import (
     looks_like_error,
 )
 from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.model import Output, Unit
+from agent_tui.compaction.tiers.model import Action, Output, Unit
+from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.omissions import recall_mark
 
 _LOOKED_AT_CHARS = 8_000
@@ -22,7 +25,6 @@ _LONGEST_TELLING_LINE = 400
 
 _MAX_ERROR_LINES = 100
 _ERROR_WORDS = ("error", "exception", "fail", "fatal", "panic", "denied", "no such", "not ")
-_LEADING_CD = re.compile(r"\s*cd [^&;\n]+ *(?:&&|;|\n)\s*")
 _EMPTY_WORDS = re.compile(
     r"^(?:\(?no output\)?|</?(?:returncode|output|warning)>|<returncode>-?\d+</returncode>"
     r"|\[?exit code \d+\]?|[\W_]*)$"
@@ -42,22 +44,27 @@ def describe(output: Output, entry_id: str, remark: str = "") -> str:
     if output.has_failed:
         status = "failed" if output.exit_code is None else f"exit {output.exit_code}"
         said = error_text(output.text[-_LOOKED_AT_CHARS:]) or telling_line(output.text)
-        parts = [_subject(output), remark, status, said]
+        parts = [action_label(output.action), remark, status, said]
     else:
         status = "" if output.exit_code is None else f"exit {output.exit_code}"
         size = output.summary or _lines(output.text)
-        parts = [_subject(output), remark, status, size, outcome_line(output)]
+        parts = [action_label(output.action), remark, status, size, outcome_line(output)]
     return f"({'; '.join(part for part in parts if part)}) {recall_mark(entry_id)}"
 
 
-def _subject(output: Output) -> str:
-    """What was done to what: ``bash pytest -q`` or ``read src/a.py``."""
-    action = output.action
-    command = _LEADING_CD.sub("", action.command, count=1) or action.command
-    target = command or action.path
-    if action.kind == "other":
+def action_label(action: Action, max_chars: int = _SUBJECT_CHARS) -> str:
+    """What was done to what, in one line: ``$ pytest -q`` or ``read src/a.py``."""
+    if action.command:
+        return f"$ {one_line(without_folder(action.command) or action.command, max_chars)}"
+    target = action.path
+    if action.kind == "other" or not target:
         target = " ".join(text for text in action.arguments.values() if isinstance(text, str))
-    return f"{action.tool} {one_line(target, _SUBJECT_CHARS)}".strip()
+    return f"{action.tool} {one_line(target, max_chars)}".strip()
+
+
+def call_label(result: ToolResultMessage, call: ToolCall | None) -> str:
+    """What `result` is the outcome of, in one line; `call` is None where it was lost."""
+    return action_label(action_of(call or ToolCall(id="", name=result.tool_name)))
 
 
 def _lines(text: str) -> str:

@@ -1,10 +1,9 @@
 """The forms in which a message may stay: without what it repeats, by its ends, as one line."""
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences
-from agent_tui.compaction.tiers.cut import cut_middle
+from agent_tui.compaction.tiers.cut import cut_middle, shorter_reply, without_thinking
 from agent_tui.compaction.tiers.describe import describe
 from agent_tui.compaction.tiers.model import Content, Unit
-from agent_tui.compaction.tiers.replies import shorter_reply, without_thinking
 from agent_tui.messages import (
     AssistantMessage,
     ImageContent,

@@ -284,8 +284,8 @@ def test_old_outputs_become_lines_made_from_metadata(counter: TokenCounter) -> N
     lines = {tool: text_of(after, result_ids(path, tool)[0]) for tool in _TOOLS}
     assert "(read src/a.py; edited since; 80 lines; def function_0(value):)" in lines["read"]
     assert "(Edit src/a.py; 81 lines; The file was updated.)" in lines["Edit"]
-    assert "execute_bash pytest -q; exit 0; 1,000 lines; 00000 compiling" in lines["execute_bash"]
-    assert "bash pytest -x; exit 1; " in lines["bash"]
+    assert "($ pytest -q; exit 0; 1,000 lines; 00000 compiling" in lines["execute_bash"]
+    assert "($ pytest -x; exit 1; " in lines["bash"]
     assert "ValueError: bad value" in lines["bash"]
     assert "grep def build src; 30 lines; src/a.py:3:def build():" in lines["grep"]
     for tool, text in lines.items():
@@ -305,7 +305,7 @@ def test_results_that_come_as_the_users_messages_are_described(counter: TokenCou
     plan = planned(path, counter, settings=KEEP_LITTLE)
     assert [edit.target_id for edit in plan.edits] == [observed.id]
     line = text_of(edited(path, plan), observed.id)
-    assert line.startswith("(bash cat src/a.py; exit 0; ")
+    assert line.startswith("($ cat src/a.py; exit 0; ")
     assert "def function_0(value):" in line
 
 
@@ -317,7 +317,7 @@ def test_a_command_of_the_persons_keeps_its_text_and_a_line_of_output(
     ran = talk.bash("make all", LOG, exit_code=2)
     path = ended(talk)
     text = text_of(edited(path, planned(path, counter, settings=KEEP_LITTLE)), ran.id)
-    assert text.startswith("$ make all\n(bash make all; exit 2; ")
+    assert text.startswith("$ make all\n($ make all; exit 2; ")
     assert len(text) < 500
 
 

@@ -9,7 +9,7 @@ from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.person import said_by_person
-from agent_tui.compaction.shorten import one_line, shorten_middle
+from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.strategies.agent.tools import (
     METADATA,
     SEGMENT,
@@ -30,7 +30,8 @@ from agent_tui.compaction.strategies.message_plan import (
 )
 from agent_tui.compaction.strategies.words import words_problem
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.transcript.text import LIMITS, UNLIMITED, escape_tags, message_texts
+from agent_tui.compaction.transcript.bounded import bounded_transcript
+from agent_tui.compaction.transcript.text import UNLIMITED, escape_tags, message_texts
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -41,7 +42,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.omissions import recall_mark
-from agent_tui.sessions.entries import Entry, Ledger
+from agent_tui.sessions.entries import Entry
 from agent_tui.text import repair_text
 
 _MOST_CALLS = 32
@@ -241,14 +242,8 @@ class AgentActions:
         room = share - _FRAME_TOKENS
         if room < _LEAST_CONTENTS_TOKENS:
             raise BadCallError("Not shown: read fewer segments at once.")
-        tokens, present = self._tokens(segment), self._present(segment)
-        quoted = ""
-        for limits in LIMITS:
-            quoted = "\n\n".join(message_texts(present, limits))
-            if self._counter.count_text(quoted) <= room:
-                break
-        while (size := self._counter.count_text(quoted)) > room and len(quoted) > _SHOWN_CHARS:
-            quoted = shorten_middle(quoted, len(quoted) * room * 9 // (10 * size))
+        tokens = self._tokens(segment)
+        quoted = bounded_transcript(self._present(segment), self._counter, room).text
         self._shown.add(segment)
         words = min(max(tokens // _WORD_SHARE, _LEAST_WORDS), _MOST_WORDS)
         return (
@@ -293,20 +288,17 @@ class AgentActions:
 
     def _facts(self, segment: range, tokens: int) -> str:
         """What the person said, rules and all, open errors and touched files of a segment."""
-        entries, folders = self._entries_of(segment), self._conversation.folders
+        entries = self._entries_of(segment)
         spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
         said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
         block = escape_tags(
             "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
         )
-        ledger = build_ledger(entries, folders=folders, previous=None)
-        facts = Ledger(
-            pinned=tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block),
-            errors=tuple(error for error in ledger.errors if error in self._open_errors),
-            read_files=ledger.read_files,
-            modified_files=ledger.modified_files,
-        )
-        told_chars = sum(len(line) + 3 for line in (*facts.pinned, *facts.errors))
+        ledger = build_ledger(entries, folders=self._conversation.folders, previous=None)
+        pinned = tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block)
+        errors = tuple(error for error in ledger.errors if error in self._open_errors)
+        facts = ledger.model_copy(update={"pinned": pinned, "errors": errors})
+        told_chars = sum(len(line) + 3 for line in (*pinned, *errors))
         room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
         blocks = fact_blocks(facts, request="", window=3 * room_chars)
         own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
