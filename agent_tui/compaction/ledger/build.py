@@ -2,26 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent_tui.compaction.ledger.files import (
-    FileTracker,
-    removed_files,
-    touched_by_person,
-    touched_files,
-)
+from agent_tui.compaction.ledger.files import FileTracker, Touched, touched_by
 from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
-from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.sections.errors import open_errors
-from agent_tui.compaction.sections.history import Said, read_history
+from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.messages import (
-    AssistantMessage,
-    BashExecutionMessage,
-    FileTouches,
-    Todo,
-    ToolCall,
-    ToolResultMessage,
-)
+from agent_tui.messages import Todo, ToolResultMessage
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Ledger, MessageEntry
 
 MAX_USER_MESSAGE_CHARS = 40_000
@@ -45,7 +32,15 @@ def build_ledger(
     said = [event.text for event in events if isinstance(event, Said)]
     rules = [rule for text in said for rule in pinned_sentences(text)]
     shortened = [shorten_middle(text, MAX_USER_MESSAGE_CHARS) for text in said]
-    files = _files_of(path, folders, earlier).operations
+    tracker = FileTracker(folders)
+    tracker.add(Touched(earlier.read_files[::-1], earlier.modified_files[::-1]))
+    for entry in path:
+        if isinstance(entry, CompactionEntry):
+            tracker.add(Touched(entry.details.read_files, entry.details.modified_files))
+    for event in events:
+        if isinstance(event, Done):
+            tracker.add(touched_by(event))
+    files = tracker.operations
     todos = _open_todos(path)
     return Ledger(
         user_messages=_within(
@@ -97,30 +92,6 @@ def unrecorded_entries(path: Sequence[Entry]) -> Sequence[Entry]:
 def _newest_first(later: Sequence[str], earlier: Sequence[str]) -> tuple[str, ...]:
     """`later`, oldest first, and `earlier`, newest first: each text where it came last."""
     return tuple(dict.fromkeys((*reversed(later), *earlier)))
-
-
-def _files_of(path: Sequence[Entry], folders: Sequence[str], earlier: Ledger) -> FileTracker:
-    """The files that the calls and commands of `path` touched, those of `earlier` included."""
-    files = FileTracker(folders)
-    files.add(FileTouches(read=earlier.read_files[::-1], edited=earlier.modified_files[::-1]))
-    calls: dict[str, ToolCall] = {}
-    for entry in path:
-        match entry:
-            case CompactionEntry(details=details):
-                files.add(FileTouches(read=details.read_files, edited=details.modified_files))
-            case MessageEntry(message=AssistantMessage() as reply):
-                calls.update((call.id, call) for call in reply.tool_calls)
-            case MessageEntry(message=ToolResultMessage() as result):
-                call = calls.get(result.tool_call_id)
-                files.add(touched_files(result, call))
-                files.remove(removed_files(result, call))
-            case MessageEntry(message=BashExecutionMessage() as ran):
-                if not ran.exclude_from_context:  # else the model is not to know of it
-                    files.add(touched_by_person(ran))
-                    files.remove(shell_changes(ran.command).removed if not ran.exit_code else ())
-            case _:
-                pass
-    return files
 
 
 def _open_todos(path: Sequence[Entry]) -> tuple[str, ...] | None:

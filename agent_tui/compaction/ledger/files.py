@@ -1,20 +1,14 @@
-"""Which files the successful calls of a conversation read and changed."""
+"""Which files the actions of a conversation read and changed."""
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from agent_tui.compaction.ledger.shell_files import (
-    deleted_files,
-    patched_files,
-    shell_changes,
-    shell_files,
-)
-from agent_tui.compaction.ledger.tool_names import tool_kind
-from agent_tui.compaction.tiers.outputs import action_of
-from agent_tui.messages import BashExecutionMessage, FileTouches, ToolCall, ToolResultMessage
+from agent_tui.compaction.ledger.shell_files import deleted_files, patched_files, shell_changes
+from agent_tui.compaction.sections.history import Done
 
 MAX_FILES = 5_000
 """A bound on what is carried; what the model is shown is capped in characters."""
@@ -60,96 +54,68 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
     return whole
 
 
-def touched_files(result: ToolResultMessage, call: ToolCall | None) -> FileTouches:
-    """The files a call touched: what the tool said, else what its name and arguments tell.
+class Touched(NamedTuple):
+    """The files that one action read, changed and took away, as it names them."""
 
-    A failed call touched nothing; a failed command what it was seen to change, as it may have
-    failed after that. What a tool for commands reports is what git saw; files that git ignores
-    and those that were read are told by the command.
+    read: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+def touched_by(event: Done) -> Touched:
+    """The files that `event` touched: what the tool said, else what its name and arguments tell.
+
+    What failed touched nothing, but for a command, which may have failed after it changed a file.
+    What is reported of commands is what git saw; files that git ignores and those that were read
+    are told by the command.
     """
-    is_shell = tool_kind(result.tool_name) == "run"
-    reported = result.tool_details.files
-    if result.is_error:
-        return reported if is_shell else FileTouches()
-    if isinstance(result.details, dict) and "files" in result.details:
-        return _both(told_files(call), reported) if is_shell else reported
-    if not is_shell and _SAYS_FAILED.match(result.text):
-        return FileTouches()
-    told = told_files(call)
-    if told == FileTouches() and tool_kind(result.tool_name) == "edit":
-        return FileTouches(edited=tuple(_OPEN_FILE.findall(result.text)[-1:]))
-    return told
-
-
-def touched_by_person(message: BashExecutionMessage) -> FileTouches:
-    """The files a command of the person's touched: as for a tool that runs commands."""
-    reported = message.files or FileTouches()
-    return _both(shell_files(message.command), reported) if message.exit_code == 0 else reported
-
-
-def _both(told: FileTouches, reported: FileTouches) -> FileTouches:
-    return FileTouches(
-        read=(*told.read, *reported.read),
-        written=(*told.written, *reported.written),
-        edited=(*told.edited, *reported.edited),
-    )
-
-
-def told_files(call: ToolCall | None) -> FileTouches:
-    """The files a call is about if it succeeds, told from its name and arguments."""
-    if call is None:
-        return FileTouches()
-    action = action_of(call)
-    paths = (action.path,) if action.path else _listed_paths(call)
+    output, action = event.output, event.output.action
+    if output.has_failed:
+        return Touched(modified=event.changed if action.command else ())
+    if action.command:
+        changes = shell_changes(action.command)
+        read, written, edited = (
+            changes.touches.read,
+            changes.touches.written,
+            changes.touches.edited,
+        )
+        return Touched(read, (*written, *edited, *event.changed), changes.removed)
+    if output.files is not None:
+        return Touched(output.files.read, event.changed)
+    if _SAYS_FAILED.match(output.text):
+        return Touched()
+    listed = action.arguments.get("paths")
+    paths = [action.path] if action.path else listed if isinstance(listed, list) else ()
+    named = tuple(path for path in paths if isinstance(path, str))
     match action.kind:
-        case "run":
-            return shell_files(action.command)
         case "read":
-            return FileTouches(read=paths)
-        case "write":
-            return FileTouches(written=paths)
+            return Touched(read=named)
         case "edit":
-            return FileTouches(edited=patched_files("\n".join(_texts(call))) or paths)
-        case "other":
-            return FileTouches()
-
-
-def removed_files(result: ToolResultMessage, call: ToolCall | None) -> tuple[str, ...]:
-    """The files and folders that are gone after a call that went well."""
-    if call is None or result.is_error:
-        return ()
-    action = action_of(call)
-    if action.kind == "run":
-        return shell_changes(action.command).removed
-    return deleted_files("\n".join(_texts(call))) if action.kind == "edit" else ()
-
-
-def _texts(call: ToolCall) -> list[str]:
-    return [value for value in call.arguments.values() if isinstance(value, str)]
-
-
-def _listed_paths(call: ToolCall) -> tuple[str, ...]:
-    paths = call.arguments.get("paths")
-    return tuple(p for p in paths if isinstance(p, str)) if isinstance(paths, list) else ()
+            text = "\n".join(v for v in action.arguments.values() if isinstance(v, str))
+            named = patched_files(text) or named or tuple(_OPEN_FILE.findall(output.text)[-1:])
+            return Touched(modified=(*named, *event.changed), removed=deleted_files(text))
+        case "write":
+            return Touched(modified=(*named, *event.changed))
+        case _:
+            return Touched(modified=event.changed)
 
 
 class FileTracker:
-    """Collects file operations in the order they happened."""
+    """Collects file operations in the order they happened; `folders` as for `normalise_path`."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = tuple(folders)
         self._is_modified: dict[str, bool] = {}
 
-    def add(self, touches: FileTouches) -> None:
+    def add(self, touched: Touched) -> None:
         """What was touched, oldest first; what was changed once counts as changed."""
-        self._put(touches.read, is_modified=False)
-        self._put((*touches.written, *touches.edited), is_modified=True)
-
-    def remove(self, paths: Iterable[str]) -> None:
-        """Files that are gone, and those in folders that are."""
-        for path in paths:
+        known = self._is_modified
+        for paths, is_modified in ((touched.read, False), (touched.modified, True)):
+            for path in paths:
+                if normal := normalise_path(path, self._folders):
+                    known[normal] = known.pop(normal, False) or is_modified
+        for path in touched.removed:  # a folder takes all in it along
             if gone := normalise_path(path, self._folders):
-                known = self._is_modified
                 for name in [n for n in known if n == gone or n.startswith(f"{gone}/")]:
                     del known[name]
 
@@ -160,12 +126,6 @@ class FileTracker:
         read = [path for path, is_modified in newest_first if not is_modified]
         modified = [path for path, is_modified in newest_first if is_modified]
         return FileOperations(tuple(read[:MAX_FILES]), tuple(modified[:MAX_FILES]))
-
-    def _put(self, paths: Iterable[str], *, is_modified: bool) -> None:
-        for path in paths:
-            if normal := normalise_path(path, self._folders):
-                was_modified = self._is_modified.pop(normal, False)
-                self._is_modified[normal] = was_modified or is_modified
 
 
 def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:

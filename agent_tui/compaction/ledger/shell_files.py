@@ -46,11 +46,6 @@ class ShellChanges:
     restored: tuple[str, ...]
 
 
-def shell_files(command: str) -> FileTouches:
-    """The files `command` reads, writes whole or edits: see `shell_changes`."""
-    return shell_changes(command).touches
-
-
 @lru_cache(maxsize=1_024)
 def shell_changes(command: str) -> ShellChanges:
     """What `command` does to files, as far as that is plain to see.

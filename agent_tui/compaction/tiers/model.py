@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.tool_names import ActionKind
-from agent_tui.messages import JsonObject, Message
+from agent_tui.messages import FileTouches, JsonObject, Message
 from agent_tui.sessions.entries import EditContent
 
 EditTier: TypeAlias = Literal[0, 1, 2, 3]
@@ -39,7 +39,7 @@ class Output:
     """What an action gave back.
 
     `file_key` is the same for the same file, however its path was spelled, and empty where no file
-    was named.
+    was named. `files` is what the tool says that it touched; None where it says nothing of files.
     """
 
     action: Action
@@ -49,6 +49,7 @@ class Output:
     summary: str = ""
     is_truncated: bool = False
     file_key: str = ""
+    files: FileTouches | None = None
 
 
 @dataclass(frozen=True, slots=True)

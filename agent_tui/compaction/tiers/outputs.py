@@ -123,6 +123,7 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         waiting.remove(call)
     action = action_of(call)
     details = result.details if isinstance(result.details, dict) else {}
+    files = result.tool_details.files if "files" in details else None
     exit_code, summary = details.get("exitCode"), details.get("summary")
     return Output(
         action=action,
@@ -131,17 +132,10 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         exit_code=exit_code if isinstance(exit_code, int) else None,
         summary=summary if isinstance(summary, str) else "",
         is_truncated=bool(details.get("truncated") or details.get("truncation")),
-        file_key=_read_file(details) or file_key(action.path),
+        file_key=files.read[0] if files and len(files.read) == 1 else file_key(action.path),
+        files=files,
     )
 
 
 def _ran(action: Action, text: str, exit_code: int | None) -> Output:
     return Output(action, text, has_failed=exit_code not in (None, 0), exit_code=exit_code)
-
-
-def _read_file(details: JsonObject) -> str:
-    """The one file a tool of ours says it read; empty where it says nothing of the kind."""
-    files = details.get("files")
-    read = files.get("read") if isinstance(files, dict) else None
-    path = read[0] if isinstance(read, list) and len(read) == 1 else None
-    return path if isinstance(path, str) else ""
