@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.compaction.strategies.hybrid.condenser import MESSAGES_A_CALL
+from agent_tui.compaction.strategies.hybrid import MESSAGES_A_CALL
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, Usage, UserMessage
 from agent_tui.sessions.context import build_context
