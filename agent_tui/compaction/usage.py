@@ -47,17 +47,24 @@ def measure_context(
         overhead_tokens: System prompt and tool schemas, as `counter` estimates them.
     """
     ratio = ratios.ratio(model)
-    found = newest_figure(context, model)
-    if found is not None:
-        index, counted = found
-        estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
-        newer = _estimate(context.messages[index + 1 :], counter)
-        if is_credible(counted, estimated, window):
-            uncounted = round(newer * ratio)
-            is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
-            return ContextUsage(counted + uncounted, window, is_estimate)
+    if found := _counted_part(context, counter, model, window, overhead_tokens):
+        index, counted, _ = found
+        uncounted = round(_estimate(context.messages[index + 1 :], counter) * ratio)
+        is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
+        return ContextUsage(counted + uncounted, window, is_estimate)
     estimated = overhead_tokens + _estimate(context.messages, counter)
     return ContextUsage(round(estimated * ratio), window, is_estimate=True)
+
+
+def _counted_part(
+    context: Context, counter: TokenCounter, model: str, window: int, overhead_tokens: int
+) -> tuple[int, int, int] | None:
+    """Index and tokens of the newest figure, and what we count; None where it is not credible."""
+    if (found := newest_figure(context, model)) is None:
+        return None
+    index, counted = found
+    estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
+    return (index, counted, estimated) if is_credible(counted, estimated, window) else None
 
 
 def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
@@ -116,12 +123,8 @@ def learn_ratio(
     Call it once for each completed reply, when the reply is in `context`, and once after a
     session was opened. Does nothing when no figure is usable.
     """
-    found = newest_figure(context, model)
-    if found is None:
-        return
-    index, counted = found
-    estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
-    if is_credible(counted, estimated, window):
+    if found := _counted_part(context, counter, model, window, overhead_tokens):
+        _, counted, estimated = found
         ratios.observe(model, estimated=estimated, counted=counted)
 
 

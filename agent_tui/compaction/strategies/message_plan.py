@@ -174,35 +174,31 @@ class Conversation:
             case Lines(spans=spans) if spans and unit.output is not None:
                 tier, content = 1, self._kept(unit, unit.output, spans)
             case Whole():
-                tier, content, least = 0, self._whole(unit), 1
+                tier, least = 0, 1
+                content = without_repetition(unit, self._pointers.get(unit.position))
             case Lines():
-                tier, content = 1, self._ends(unit)
+                limit = self.request.settings.max_output_tokens
+                tier, content = 1, two_ends(unit, limit, self.counter)
             case Line():
-                tier, content = 2, self._line(unit)
-        is_done = tier <= unit.edited_tier and tier < 3
-        if content is None or is_done:
+                is_outdated = unit.position in self._outdated
+                tier, content = 2, one_line_of(unit, is_outdated=is_outdated, counter=self.counter)
+        if content is None or self._stays(unit, tier):
             return Made(None, unit.tokens)
         edit = self._entry(unit, content, tier)
         message = edited_message(unit.message, edit)
         size = self.counter.count_message(message) if message else 0
         return Made(edit, size) if unit.tokens - size >= least else Made(None, unit.tokens)
 
-    def _whole(self, unit: Unit) -> Content:
-        if unit.is_protected:
-            return None
-        return without_repetition(unit, self._pointers.get(unit.position))
+    def _stays(self, unit: Unit, tier: EditTier) -> bool:
+        """Whether code may not make this edit: it was made, or the model needs what it takes.
 
-    def _ends(self, unit: Unit) -> Content:
-        """Of what is protected, outputs alone can be cut."""
-        if unit.position in self._current or (unit.is_protected and unit.output is None):
-            return None
-        return two_ends(unit, self.request.settings.max_output_tokens, self.counter)
-
-    def _line(self, unit: Unit) -> Content:
-        if unit.position in self._current or unit.is_protected:
-            return None
-        is_outdated = unit.position in self._outdated
-        return one_line_of(unit, is_outdated=is_outdated, counter=self.counter)
+        Of protected messages outputs alone can be cut.
+        """
+        if tier == 3:
+            return False
+        if tier <= unit.edited_tier or (tier and unit.position in self._current):
+            return True
+        return unit.is_protected and (tier != 1 or unit.output is None)
 
     @cached_property
     def _pointers(self) -> Mapping[int, str]:

@@ -195,13 +195,11 @@ class AgentActions:
         keep = str(arguments.get("keep", "line"))
         spans = tuple(ranges_in(keep))
         fate: Fate = Lines(spans) if spans or keep == "ends" else Line()
-        before, offers = self.plan, dict[int, Fate]()
+        before, asked = self.plan, set[int]()
         for exchange in self._conversation.exchanges:  # a result is shortened with its call
-            asked = positions.intersection(exchange)
-            for at in sorted({exchange.start, *asked}) if asked else ():
-                if before.is_open(at):
-                    offers[at] = fate
-        self.plan = before.towards_target(offers.items())
+            if found := positions.intersection(exchange):
+                asked |= {exchange.start, *found}
+        self.plan = before.towards_target((at, fate) for at in sorted(asked) if before.is_open(at))
         changed = sum(self.plan.fate(at) != before.fate(at) for at in range(count))
         if not changed:
             raise BadCallError(
@@ -265,13 +263,13 @@ class AgentActions:
         if problem := words_problem(text, "\n".join(message_texts(original, UNLIMITED)), tokens):
             return problem
         spoken = [
-            (unit.position, isinstance(unit.message, AssistantMessage) and unit.message.tool_calls)
+            unit
             for unit in units
             if isinstance(unit.message, UserMessage | AssistantMessage) and not unit.is_display_only
         ]
         if not spoken:
             return "nothing in them can hold it"
-        carrier = next((at for at, calls in spoken if not calls), spoken[0][0])
+        carrier = next((u for u in spoken if not _calls(u.message)), spoken[0]).position
         kept = next(e for e in self._conversation.exchanges if carrier in e)
         opening = (
             f"({len(segment)} earlier messages were compressed into this account.) "
@@ -350,6 +348,10 @@ class AgentActions:
 
     def _tokens(self, segment: range) -> int:
         return sum(map(self.plan.size, segment))
+
+
+def _calls(message: Message) -> bool:
+    return isinstance(message, AssistantMessage) and bool(message.tool_calls)
 
 
 def _named(segment: range) -> str:
