@@ -12,6 +12,7 @@ Where to read, in the order in which a compaction with a summary goes:
 * `summary/` has a model write the prose amid the sections, and checks it.
 * `service` puts both together to a `result`; nothing here writes to a session file.
 
-Beside it: the other `strategies/`, which make the same plan with a model, `branch` sums up a branch that is left, `scopes/` a loop or
-scope that ended, and `transcript/` turns messages into text for a model.
+Beside it: the other `strategies/`, which make the same plan with a model, `branch` sums up a branch
+that is left, `scopes/` a loop or scope that ended, and `transcript/` turns messages into text for a
+model.
 """
