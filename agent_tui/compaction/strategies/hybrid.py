@@ -27,6 +27,7 @@ from agent_tui.compaction.strategies.message_plan import (
     Lines,
     MessagePlan,
     Words,
+    is_spoken,
 )
 from agent_tui.compaction.strategies.words import words_problem
 from agent_tui.compaction.summary.candidates import candidates
@@ -148,7 +149,7 @@ class _Work:
         told = {e.id for e in request.path if isinstance(e, CustomMessageEntry) and not e.display}
 
         def protect(units: Sequence[Unit]) -> Sequence[Unit]:
-            spoken = [u for u in units if _is_spoken(u) and u.entry_id not in told]
+            spoken = [u for u in units if is_spoken(u) and u.entry_id not in told]
             own = [unit for unit in spoken if isinstance(unit.message, UserMessage)]
             newest = {unit.position for unit in (*spoken[-KEPT_MESSAGES:], *own[-1:])}
             return tuple(
@@ -203,7 +204,7 @@ class _Work:
         )
 
     def _is_too_long(self, unit: Unit) -> bool:
-        is_old = _is_spoken(unit) and not unit.is_protected and unit.edited_tier < 3
+        is_old = is_spoken(unit) and not unit.is_protected and unit.edited_tier < 3
         return is_old and self._count(unit.message.text) > _most_tokens(unit)
 
     def _words(self, unit: Unit, text: str) -> Words:
@@ -216,12 +217,6 @@ class _Work:
             short = shorten_middle(original, chars) + ending
             chars = chars * 4 // 5
         return Words(short if chars else f"…{ending}", problem or "it is too long")
-
-
-def _is_spoken(unit: Unit) -> bool:
-    """Whether a person or a model said it, rather than a tool or a feature."""
-    is_message = isinstance(unit.message, UserMessage | AssistantMessage)
-    return is_message and unit.output is None and not unit.is_display_only
 
 
 def _most_tokens(unit: Unit) -> int:
@@ -237,7 +232,7 @@ def _statistics(plan: MessagePlan) -> dict[str, int]:
     """How many messages of which kind were compressed and deleted."""
     made = {edit.target_id for edit in plan.edits}
     edited = [unit for unit in plan.conversation.units if unit.entry_id in made]
-    spoken = [unit.message for unit in edited if _is_spoken(unit)]
+    spoken = [unit.message for unit in edited if is_spoken(unit)]
     return {
         "tool_results": sum(unit.output is not None for unit in edited),
         "user_messages": sum(isinstance(message, UserMessage) for message in spoken),

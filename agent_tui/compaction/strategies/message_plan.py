@@ -22,7 +22,7 @@ from agent_tui.compaction.tiers.repeats import pointers_to_newer
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage
+from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.sessions.context import build_context, edited_message
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
@@ -412,6 +412,12 @@ class MessagePlan:
         if self.used_tokens >= conversation.tokens_before:
             return "it frees nothing"
         return ""
+
+
+def is_spoken(unit: Unit) -> bool:
+    """Whether a person or a model said it, rather than a tool or a feature."""
+    is_message = isinstance(unit.message, UserMessage | AssistantMessage)
+    return is_message and unit.output is None and not unit.is_display_only
 
 
 def _lines(count: int) -> str:

@@ -27,6 +27,7 @@ from agent_tui.compaction.strategies.message_plan import (
     Lines,
     MessagePlan,
     Words,
+    is_spoken,
 )
 from agent_tui.compaction.strategies.words import words_problem
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
@@ -254,30 +255,25 @@ class AgentActions:
     def _replace(self, segment: range, text: str) -> str:
         """Put `text` and facts in the place of `segment`; why not, as a clause, if it will not do.
 
-        The text stands in the first message of the person's or answer without calls; where there
-        is none, the first reply keeps its calls, shortened, and their results as lines.
+        The text stands in the first message of the person or the model. A reply keeps its calls,
+        shortened, and their results as lines.
         """
         units = [self._units[at] for at in segment]
         tokens = self._tokens(segment)
         original = [*self._present(segment), *(unit.message for unit in units)]
         if problem := words_problem(text, "\n".join(message_texts(original, UNLIMITED)), tokens):
             return problem
-        spoken = [
-            unit
-            for unit in units
-            if isinstance(unit.message, UserMessage | AssistantMessage) and not unit.is_display_only
-        ]
-        if not spoken:
+        carrier = next((unit for unit in units if is_spoken(unit)), None)
+        if carrier is None:
             return "nothing in them can hold it"
-        carrier = next((u for u in spoken if not _calls(u.message)), spoken[0]).position
-        kept = next(e for e in self._conversation.exchanges if carrier in e)
+        kept = next(e for e in self._conversation.exchanges if carrier.position in e)
         opening = (
             f"({len(segment)} earlier messages were compressed into this account.) "
             f"{recall_mark(units[0].entry_id)}"
         )
         parts = (opening, escape_tags(text), self._facts(segment, tokens))
         fates: dict[int, Fate] = {at: Line() if at in kept else Gone() for at in segment}
-        fates[carrier] = Words("\n\n".join(part for part in parts if part))
+        fates[carrier.position] = Words("\n\n".join(part for part in parts if part))
         plan = self.plan.taking(fates)
         if tokens - sum(map(plan.size, segment)) < _LEAST_SAVING_TOKENS:
             return "it saves nothing"
@@ -348,10 +344,6 @@ class AgentActions:
 
     def _tokens(self, segment: range) -> int:
         return sum(map(self.plan.size, segment))
-
-
-def _calls(message: Message) -> bool:
-    return isinstance(message, AssistantMessage) and bool(message.tool_calls)
 
 
 def _named(segment: range) -> str:
