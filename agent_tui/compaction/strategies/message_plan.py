@@ -14,7 +14,7 @@ from agent_tui.compaction.plan import previous_summary
 from agent_tui.compaction.sections.files import file_view, shown_paths
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
 from agent_tui.compaction.tiers.cut import left_out_whole
-from agent_tui.compaction.tiers.describe import outdated_positions
+from agent_tui.compaction.tiers.describe import line_count, outdated_positions
 from agent_tui.compaction.tiers.forms import one_line_of, two_ends, with_images, without_repetition
 from agent_tui.compaction.tiers.model import Content, EditTier, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
@@ -252,7 +252,7 @@ class Conversation:
         parts: list[str] = []
         for before, number in pairwise((first - 1, *kept, first + len(lines))):
             if number > before + 1:
-                parts.append(omission_mark(_lines(number - before - 1)))
+                parts.append(omission_mark(line_count(number - before - 1)))
             if number < first + len(lines):
                 line = lines[number - first]
                 parts.append(f"{number}\t{line}" if view else line)
@@ -418,10 +418,6 @@ def is_spoken(unit: Unit) -> bool:
     """Whether a person or a model said it, rather than a tool or a feature."""
     is_message = isinstance(unit.message, UserMessage | AssistantMessage)
     return is_message and unit.output is None and not unit.is_display_only
-
-
-def _lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count:,} lines"
 
 
 def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[tuple[object, ...]]:

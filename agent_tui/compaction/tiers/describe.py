@@ -41,14 +41,15 @@ def describe(output: Output, entry_id: str, remark: str = "") -> str:
         entry_id: Of the message that holds it.
         remark: What became of its subject since; may be empty.
     """
+    status = "failed" if output.has_failed else ""
+    if output.exit_code is not None:
+        status = f"exit {output.exit_code}"
     if output.has_failed:
-        status = "failed" if output.exit_code is None else f"exit {output.exit_code}"
-        said = error_text(output.text[-_LOOKED_AT_CHARS:]) or telling_line(output.text)
-        parts = [action_label(output.action), remark, status, said]
+        came = [error_text(output.text[-_LOOKED_AT_CHARS:]) or telling_line(output.text)]
     else:
-        status = "" if output.exit_code is None else f"exit {output.exit_code}"
-        size = output.summary or _lines(output.text)
-        parts = [action_label(output.action), remark, status, size, outcome_line(output)]
+        lines = output.text.rstrip("\n").count("\n") + 1
+        came = [output.summary or line_count(lines), outcome_line(output)]
+    parts = (action_label(output.action), remark, status, *came)
     return f"({'; '.join(part for part in parts if part)}) {recall_mark(entry_id)}"
 
 
@@ -67,9 +68,9 @@ def call_label(result: ToolResultMessage, call: ToolCall | None) -> str:
     return action_label(action_of(call or ToolCall(id="", name=result.tool_name)))
 
 
-def _lines(text: str) -> str:
-    lines = text.rstrip("\n").count("\n") + 1
-    return "1 line" if lines == 1 else f"{lines:,} lines"
+def line_count(count: int) -> str:
+    """So many lines, in words."""
+    return "1 line" if count == 1 else f"{count:,} lines"
 
 
 def outcome_line(output: Output) -> str:
