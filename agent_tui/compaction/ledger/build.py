@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent_tui.compaction.ledger.files import FileTracker, Touched, touched_by
+from agent_tui.compaction.ledger.files import Touched, follow_files, touched_by
 from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.sections.errors import open_errors
@@ -32,15 +32,13 @@ def build_ledger(
     said = [event.text for event in events if isinstance(event, Said)]
     rules = [rule for text in said for rule in pinned_sentences(text)]
     shortened = [shorten_middle(text, MAX_USER_MESSAGE_CHARS) for text in said]
-    tracker = FileTracker(folders)
-    tracker.add(Touched(earlier.read_files[::-1], earlier.modified_files[::-1]))
-    for entry in path:
-        if isinstance(entry, CompactionEntry):
-            tracker.add(Touched(entry.details.read_files, entry.details.modified_files))
-    for event in events:
-        if isinstance(event, Done):
-            tracker.add(touched_by(event))
-    files = tracker.operations
+    listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
+    steps = (
+        Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),
+        *(Touched(details.read_files, details.modified_files) for details in listed),
+        *(touched_by(event) for event in events if isinstance(event, Done)),
+    )
+    files = follow_files(steps, folders)
     todos = _open_todos(path)
     return Ledger(
         user_messages=_within(

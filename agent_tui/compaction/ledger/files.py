@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -100,32 +100,23 @@ def touched_by(event: Done) -> Touched:
             return Touched(modified=event.changed)
 
 
-class FileTracker:
-    """Collects file operations in the order they happened; `folders` as for `normalise_path`."""
+def follow_files(steps: Iterable[Touched], folders: Sequence[str]) -> FileOperations:
+    """What is left of `steps`, oldest first; a file that was changed once is a changed one.
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = tuple(folders)
-        self._is_modified: dict[str, bool] = {}
-
-    def add(self, touched: Touched) -> None:
-        """What was touched, oldest first; what was changed once counts as changed."""
-        known = self._is_modified
-        for paths, is_modified in ((touched.read, False), (touched.modified, True)):
-            for path in paths:
-                if normal := normalise_path(path, self._folders):
-                    known[normal] = known.pop(normal, False) or is_modified
-        for path in touched.removed:  # a folder takes all in it along
-            if gone := normalise_path(path, self._folders):
-                for name in [n for n in known if n == gone or n.startswith(f"{gone}/")]:
-                    del known[name]
-
-    @property
-    def operations(self) -> FileOperations:
-        """What was collected, what was touched last first."""
-        newest_first = [*reversed(self._is_modified.items())]
-        read = [path for path, is_modified in newest_first if not is_modified]
-        modified = [path for path, is_modified in newest_first if is_modified]
-        return FileOperations(tuple(read[:MAX_FILES]), tuple(modified[:MAX_FILES]))
+    A folder that is removed takes all in it along. `folders` are as for `normalise_path`.
+    """
+    is_modified: dict[str, bool] = {}
+    for step in steps:
+        for paths, is_change in ((step.read, False), (step.modified, True)):
+            for path in filter(None, (normalise_path(path, folders) for path in paths)):
+                is_modified[path] = is_modified.pop(path, False) or is_change
+        for gone in filter(None, (normalise_path(path, folders) for path in step.removed)):
+            for path in [p for p in is_modified if p == gone or p.startswith(f"{gone}/")]:
+                del is_modified[path]
+    newest_first = [*reversed(is_modified.items())]
+    read = [path for path, is_change in newest_first if not is_change]
+    modified = [path for path, is_change in newest_first if is_change]
+    return FileOperations(tuple(read[:MAX_FILES]), tuple(modified[:MAX_FILES]))
 
 
 def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:
