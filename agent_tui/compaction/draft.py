@@ -42,8 +42,7 @@ from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.summary.templates import Template
-from agent_tui.compaction.tiers.batch import batch_id
-from agent_tui.compaction.tiers.units import read_units
+from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript.text import UNLIMITED, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError

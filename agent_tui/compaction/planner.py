@@ -5,7 +5,7 @@ from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage, 
 from agent_tui.compaction.outcome import Outcome, decide
 from agent_tui.compaction.preview import CompactionPreview, make_preview
 from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import OnDecisions
+from agent_tui.compaction.strategies.base import OnDecisions, StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import CompactionStrategy
@@ -34,8 +34,8 @@ class CompactionPlanner:
         on_decisions: OnDecisions | None = None,
     ) -> None:
         self.service = CompactionService(client, counter, models)
-        self._strategies = build_strategies(client, counter, models, on_decisions=on_decisions)
-        self._without_model = build_strategies(None, counter, models)
+        self._strategies = build_strategies(StrategyServices(client, counter, models, on_decisions))
+        self._without_model = build_strategies(StrategyServices(None, counter, models))
         self._counter = counter
 
     async def outcome(

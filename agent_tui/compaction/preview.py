@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, Outcome, decide
-from agent_tui.compaction.service import CompactionService, tiers_for
+from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.compaction.strategies.message_plan import Conversation
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError
@@ -109,7 +110,7 @@ async def make_preview(
         outcome = await preview_outcome(
             request, name, service=service, without_model=without_model, counter=counter
         )
-    before = tiers_for(request, counter, 0).tokens_before
+    before = Conversation(request, counter, name).tokens_before
     measured, estimated = request.tokens_before or before, max(before, 1)
 
     def scaled(tokens: int) -> int:

@@ -25,6 +25,7 @@ from agent_tui.compaction.model_client import (
 )
 from agent_tui.compaction.proposal import Proposal
 from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.strategies.in_place import shorten_in_place, shortening_does
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.fallback import fallback_summary
 from agent_tui.compaction.summary.prose import Prose, earlier_prose, finished_prose
@@ -32,8 +33,6 @@ from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, 
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.validate import SummaryJudge
 from agent_tui.compaction.summary.writer import SummaryJob
-from agent_tui.compaction.tiers.model import Tier, TierPlan
-from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
@@ -46,9 +45,6 @@ _LEAST_WINDOW = 32_000
 
 
 _NOT_ASKED = "the question would not fit in the context window of a model"
-_SMALL_SHARE = 0.25
-"""To free more of the context, messages that the work still needs would become single lines: real
-sessions went on better from a summary that has the files as they are."""
 
 
 class CompactionService:
@@ -117,7 +113,7 @@ class CompactionService:
 
     def needs_summary(self, request: CompactionRequest) -> bool:
         """Whether shorter messages alone would not do."""
-        return not shortening_does(tiers_for(request, self._counter), request.target_tokens)
+        return not shortening_does(shorten_in_place(request, self._counter), request.target_tokens)
 
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
@@ -364,25 +360,4 @@ def _left_out(messages: int) -> str:
         return "One of your messages is no longer in the context; the recall tool finds it."
     return (
         f"{messages:,} of your messages are no longer in the context; the recall tool finds them."
-    )
-
-
-def shortening_does(tiers: TierPlan, target_tokens: int) -> bool:
-    """Whether `tiers` come down to the target, and free little enough to be done alone."""
-    wanted = tiers.tokens_before - target_tokens
-    is_small = wanted <= _SMALL_SHARE * tiers.tokens_before
-    return is_small and tiers.tokens_after <= target_tokens
-
-
-def tiers_for(request: CompactionRequest, counter: TokenCounter, up_to: Tier = 2) -> TierPlan:
-    """What the tiers without a model would do to `request`, the highest being `up_to`."""
-    return plan_tiers(
-        request.path,
-        carryover=request.previous,
-        counter=counter,
-        settings=request.settings,
-        window=request.window,
-        overhead_tokens=request.overhead_tokens,
-        target_tokens=request.target_tokens,
-        up_to=up_to,
     )

@@ -1,19 +1,12 @@
 """How full the context window is: the provider's own figure first, our estimate for the rest."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from agent_tui.compaction.ledger.call_facts import call_label
-from agent_tui.compaction.shorten import one_line
-from agent_tui.messages import (
-    AssistantMessage,
-    BashExecutionMessage,
-    Message,
-    ToolCall,
-    ToolResultMessage,
-    UserMessage,
-)
+from agent_tui.compaction.tiers.describe import action_label
+from agent_tui.compaction.tiers.outputs import read_outputs
+from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.context import Context, ContextMessage, is_summary
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
@@ -54,17 +47,24 @@ def measure_context(
         overhead_tokens: System prompt and tool schemas, as `counter` estimates them.
     """
     ratio = ratios.ratio(model)
-    found = newest_figure(context, model)
-    if found is not None:
-        index, counted = found
-        estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
-        newer = _estimate(context.messages[index + 1 :], counter)
-        if is_credible(counted, estimated, window):
-            uncounted = round(newer * ratio)
-            is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
-            return ContextUsage(counted + uncounted, window, is_estimate)
+    if found := _counted_part(context, counter, model, window, overhead_tokens):
+        index, counted, _ = found
+        uncounted = round(_estimate(context.messages[index + 1 :], counter) * ratio)
+        is_estimate = uncounted * _LEAST_UNCOUNTED_PART > window
+        return ContextUsage(counted + uncounted, window, is_estimate)
     estimated = overhead_tokens + _estimate(context.messages, counter)
     return ContextUsage(round(estimated * ratio), window, is_estimate=True)
+
+
+def _counted_part(
+    context: Context, counter: TokenCounter, model: str, window: int, overhead_tokens: int
+) -> tuple[int, int, int] | None:
+    """Index and tokens of the newest figure, and what we count; None where it is not credible."""
+    if (found := newest_figure(context, model)) is None:
+        return None
+    index, counted = found
+    estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
+    return (index, counted, estimated) if is_credible(counted, estimated, window) else None
 
 
 def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
@@ -123,12 +123,8 @@ def learn_ratio(
     Call it once for each completed reply, when the reply is in `context`, and once after a
     session was opened. Does nothing when no figure is usable.
     """
-    found = newest_figure(context, model)
-    if found is None:
-        return
-    index, counted = found
-    estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
-    if is_credible(counted, estimated, window):
+    if found := _counted_part(context, counter, model, window, overhead_tokens):
+        _, counted, estimated = found
         ratios.observe(model, estimated=estimated, counted=counted)
 
 
@@ -153,30 +149,17 @@ def largest_sources(context: Context, counter: TokenCounter) -> str:
     messages of the person. What is less than one percent is not named.
     """
     tokens = Counter[str]()
-    for source, message in _sources(context):
-        tokens[source] += counter.count_message(message)
+    outputs = read_outputs([item.message for item in context.messages])
+    for item, output in zip(context.messages, outputs, strict=True):
+        if output is not None:
+            source = action_label(output.action, _LABEL_CHARS)
+        elif isinstance(item.message, AssistantMessage):
+            source = "replies and calls"
+        else:
+            source = "the summary" if is_summary(item, context) else "your messages"
+        tokens[source] += counter.count_message(item.message)
     total = max(tokens.total(), 1)
     shares = (
         (source, 100 * count // total) for source, count in tokens.most_common(_NAMED_SOURCES)
     )
     return ", ".join(f"{source} {percent} %" for source, percent in shares if percent)
-
-
-def _sources(context: Context) -> Iterable[tuple[str, Message]]:
-    calls: dict[str, ToolCall] = {}
-    for item in context.messages:
-        message = item.message
-        match message:
-            case UserMessage() if is_summary(item, context):
-                source = "the summary"
-            case UserMessage():
-                source = "your messages"
-            case AssistantMessage():
-                calls.update((call.id, call) for call in message.tool_calls)
-                source = "replies and calls"
-            case ToolResultMessage():
-                label = call_label(message.tool_name, calls.get(message.tool_call_id))
-                source = one_line(label, _LABEL_CHARS)
-            case BashExecutionMessage():
-                source = one_line(f"! {message.command}", _LABEL_CHARS)
-        yield source, message

@@ -11,8 +11,8 @@ from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy, StrategyServices
-from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
-from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.strategies.hybrid import HybridStrategy
+from agent_tui.compaction.strategies.in_place import shorten_in_place
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage
@@ -199,15 +199,8 @@ def tier_savings(session: RecordedSession, counter: TokenCounter, window: int = 
     """All that tiers 0 to 2 can free in a session that has not been compacted."""
     counter.count_messages(session.messages)
     started = perf_counter()
-    plan = plan_tiers(
-        session.entries,
-        carryover=None,
-        counter=counter,
-        settings=CompactionSettings(),
-        window=window,
-        overhead_tokens=0,
-        target_tokens=0,
-    )
+    asked = _request(session.entries, cwd=session.cwd, max_tokens=1)
+    plan = shorten_in_place(replace(asked, window=window), counter)
     planned = perf_counter()
     build_ledger(session.entries, folders=(session.cwd,), previous=None)
     return Saving(

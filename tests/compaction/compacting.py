@@ -7,7 +7,6 @@ from pathlib import Path
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelRef, Provider
@@ -87,7 +86,7 @@ def in_place(
     return (*path, *edits, placed(result, entry_id))
 
 
-def edited(path: Sequence[Entry], plan: TierPlan | StrategyPlan) -> tuple[Entry, ...]:
+def edited(path: Sequence[Entry], plan: StrategyPlan) -> tuple[Entry, ...]:
     """`path` after the edits of `plan` were appended, as the log would do it."""
     first = len(path)
     edits = [edit.model_copy(update={"id": f"edit{n}"}) for n, edit in enumerate(plan.edits, first)]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import strategies as st
 
 from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -22,7 +21,7 @@ from tests.compaction.compacting import edited, size
 from tests.compaction.strategies.hybrid import scene as hybrid
 from tests.compaction.strategies.hybrid.scene import shortened
 from tests.compaction.tiers import planning as tiers
-from tests.compaction.tiers.planning import text_of
+from tests.compaction.tiers.planning import Tier, text_of
 from tests.compaction.writer import Writer
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.drawn_history import RULES
@@ -35,8 +34,7 @@ SLACK_TOKENS = 2
 OVERHEAD = 70
 
 
-Plan: TypeAlias = TierPlan | StrategyPlan
-Planner: TypeAlias = Callable[["Case", TokenCounter], Plan]
+Planner: TypeAlias = Callable[["Case", TokenCounter], StrategyPlan]
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,13 @@ class Case:
     up_to: Tier
 
 
-def by_tiers(case: Case, counter: TokenCounter) -> Plan:
+def by_tiers(case: Case, counter: TokenCounter) -> StrategyPlan:
     return tiers.planned(
         case.path, counter, target=case.target, up_to=case.up_to, overhead=OVERHEAD
     )
 
 
-def by_hybrid(case: Case, counter: TokenCounter) -> Plan:
+def by_hybrid(case: Case, counter: TokenCounter) -> StrategyPlan:
     """The plan, which has no edits where the strategy says that there is nothing to do."""
     writer = Writer([shortened]) if case.up_to > 0 else None
     try:

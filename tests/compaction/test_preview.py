@@ -11,17 +11,13 @@ from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.outcome import SUMMARY_TIER
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.preview import CompactionPreview
-from agent_tui.compaction.tiers.pipeline import plan_tiers
-from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
+from tests.compaction.tiers.planning import SMALL, WINDOW, planned
 from tests.support.talk import Talk
 
-WINDOW = 100_000
 OVERHEAD = 1_500
-SMALL = CompactionSettings(keep_recent_tokens=300, protected_messages=3, max_output_tokens=600)
-"""Settings under which short sessions already have something to give."""
 
 
 class NoModels:
@@ -58,15 +54,7 @@ def preview(
 
 def tokens_left(path: tuple[Entry, ...], counter: TokenCounter, target: int) -> int:
     """What an automatic compaction by edits leaves."""
-    plan = plan_tiers(
-        path,
-        carryover=None,
-        counter=counter,
-        settings=SMALL,
-        window=WINDOW,
-        overhead_tokens=OVERHEAD,
-        target_tokens=target,
-    )
+    plan = planned(path, counter, target=target, settings=SMALL, overhead=OVERHEAD)
     return plan.tokens_after
 
 

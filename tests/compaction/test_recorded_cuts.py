@@ -12,7 +12,6 @@ from agent_tui.compaction.ledger.shell_files import shell_changes
 from agent_tui.compaction.plan import live_entries
 from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.sections.history import Done, read_history
-from agent_tui.compaction.tiers.model import Tier
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
@@ -35,7 +34,7 @@ from tests.compaction.compacting import (
     seen,
     size,
 )
-from tests.compaction.tiers.planning import planned
+from tests.compaction.tiers.planning import Tier, planned
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.importers.formats import read_recorded
 from tests.support.session_values import header

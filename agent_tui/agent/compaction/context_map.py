@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from agent_tui.agent.compaction.cache_clock import CacheState, cache_state
-from agent_tui.compaction.ledger.call_facts import call_label
+from agent_tui.compaction.tiers.describe import call_label
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -156,7 +156,7 @@ def _kind(message: Message) -> PartKind:
 def _label(kind: PartKind, message: Message, calls: Mapping[str, ToolCall]) -> str:
     match message:
         case ToolResultMessage():
-            return call_label(message.tool_name, calls.get(message.tool_call_id))
+            return call_label(message, calls.get(message.tool_call_id))
         case BashExecutionMessage():
             return f"! {_first_line(message.command)}"
         case UserMessage():

@@ -1,10 +1,8 @@
-"""Facts of single calls, each in one line: what was run, what came of it, the error."""
+"""What the text of an output says: its error, and the count of a test run."""
 
 import re
 
-from agent_tui.compaction.ledger.tool_names import SHELLS
 from agent_tui.compaction.shorten import one_line
-from agent_tui.messages import ToolCall
 
 _ERROR_LINE = re.compile(
     r"\b(error|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|could not)\b"
@@ -59,16 +57,6 @@ def counted_tests(text: str) -> str:
     """The last line of a test run's output that counts tests; empty where none does."""
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((line.strip("= ") for line in lines if _TEST_RESULT.search(line)), "")
-
-
-def call_label(tool_name: str, call: ToolCall | None) -> str:
-    """What was tried, in one line: ``$ pytest -q`` or ``edit src/a.py``."""
-    arguments = call.arguments if call is not None else {}
-    command = arguments.get("command")
-    if tool_name.lower() in SHELLS and isinstance(command, str):
-        return "$ " + one_line(command, 200)
-    target = next((v for v in arguments.values() if isinstance(v, str) and v), "")
-    return f"{tool_name} {one_line(target, 120)}".strip()
 
 
 def error_text(output: str) -> str:

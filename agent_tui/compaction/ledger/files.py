@@ -1,23 +1,14 @@
-"""Which files the successful calls of a conversation read and changed."""
+"""Which files the actions of a conversation read and changed."""
 
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from agent_tui.compaction.ledger.shell_files import patched_files, shell_changes, shell_files
-from agent_tui.compaction.ledger.tool_names import (
-    COMMAND_EDITORS,
-    EDITORS,
-    MANY_READERS,
-    PATCHERS,
-    PATH_ARGUMENTS,
-    READERS,
-    SHELLS,
-    WRITERS,
-)
-from agent_tui.messages import BashExecutionMessage, FileTouches, ToolCall, ToolResultMessage
+from agent_tui.compaction.ledger.shell_files import deleted_files, patched_files, shell_changes
+from agent_tui.compaction.sections.history import Done
 
 MAX_FILES = 5_000
 """A bound on what is carried; what the model is shown is capped in characters."""
@@ -63,125 +54,69 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
     return whole
 
 
-def touched_files(result: ToolResultMessage, call: ToolCall | None) -> FileTouches:
-    """The files a call touched: what the tool said, else what its name and arguments tell.
+class Touched(NamedTuple):
+    """The files that one action read, changed and took away, as it names them."""
 
-    A failed call touched nothing; a failed command what it was seen to change, as it may have
-    failed after that. What a tool for commands reports is what git saw; files that git ignores
-    and those that were read are told by the command.
+    read: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+def touched_by(event: Done) -> Touched:
+    """The files that `event` touched: what the tool said, else what its name and arguments tell.
+
+    What failed touched nothing, but for a command, which may have failed after it changed a file.
+    What is reported of commands is what git saw; files that git ignores and those that were read
+    are told by the command.
     """
-    is_shell = result.tool_name.lower() in SHELLS
-    if result.is_error:
-        return result.tool_details.files if is_shell else FileTouches()
-    if isinstance(result.details, dict) and "files" in result.details:
-        reported = result.tool_details.files
-        return _both(told_files(call), reported) if is_shell else reported
-    if call is None or (call.name.lower() not in SHELLS and _SAYS_FAILED.match(result.text)):
-        return FileTouches()
-    told = told_files(call)
-    if told == FileTouches() and call.name.lower() in EDITORS:
-        return FileTouches(edited=tuple(_OPEN_FILE.findall(result.text)[-1:]))
-    return told
+    output, action = event.output, event.output.action
+    if output.has_failed:
+        return Touched(modified=event.changed if action.command else ())
+    if action.command:
+        changes = shell_changes(action.command)
+        read, written, edited = (
+            changes.touches.read,
+            changes.touches.written,
+            changes.touches.edited,
+        )
+        return Touched(read, (*written, *edited, *event.changed), changes.removed)
+    if output.files is not None:
+        return Touched(output.files.read, event.changed)
+    if _SAYS_FAILED.match(output.text):
+        return Touched()
+    listed = action.arguments.get("paths")
+    paths = [action.path] if action.path else listed if isinstance(listed, list) else ()
+    named = tuple(path for path in paths if isinstance(path, str))
+    match action.kind:
+        case "read":
+            return Touched(read=named)
+        case "edit":
+            text = "\n".join(v for v in action.arguments.values() if isinstance(v, str))
+            named = patched_files(text) or named or tuple(_OPEN_FILE.findall(output.text)[-1:])
+            return Touched(modified=(*named, *event.changed), removed=deleted_files(text))
+        case "write":
+            return Touched(modified=(*named, *event.changed))
+        case _:
+            return Touched(modified=event.changed)
 
 
-def touched_by_person(message: BashExecutionMessage) -> FileTouches:
-    """The files a command of the person's touched: as for a tool that runs commands."""
-    reported = message.files or FileTouches()
-    return _both(shell_files(message.command), reported) if message.exit_code == 0 else reported
+def follow_files(steps: Iterable[Touched], folders: Sequence[str]) -> FileOperations:
+    """What is left of `steps`, oldest first; a file that was changed once is a changed one.
 
-
-def _both(told: FileTouches, reported: FileTouches) -> FileTouches:
-    return FileTouches(
-        read=(*told.read, *reported.read),
-        written=(*told.written, *reported.written),
-        edited=(*told.edited, *reported.edited),
-    )
-
-
-def told_files(call: ToolCall | None) -> FileTouches:
-    """The files a call is about if it succeeds, told from its name and arguments."""
-    if call is None:
-        return FileTouches()
-    name = call.name.lower()
-    command = call.arguments.get("command")
-    if name in SHELLS:
-        return shell_files(command) if isinstance(command, str) else FileTouches()
-    if name in PATCHERS:
-        texts = (value for value in call.arguments.values() if isinstance(value, str))
-        return FileTouches(edited=tuple(path for text in texts for path in patched_files(text)))
-    if name in COMMAND_EDITORS:
-        name = command if isinstance(command, str) else "edit"
-    paths = _paths(call)
-    return FileTouches(
-        read=paths if name in READERS | MANY_READERS else (),
-        written=paths if name in WRITERS else (),
-        edited=paths if name in EDITORS else (),
-    )
-
-
-def removed_files(result: ToolResultMessage, call: ToolCall | None) -> tuple[str, ...]:
-    """The files and folders that are gone after a call that went well."""
-    if call is None or result.is_error:
-        return ()
-    if call.name.lower() in SHELLS | PATCHERS:
-        texts = (value for value in call.arguments.values() if isinstance(value, str))
-        return tuple(path for text in texts for path in shell_changes(text).removed)
-    return ()
-
-
-def _paths(call: ToolCall) -> tuple[str, ...]:
-    for key in (*PATH_ARGUMENTS, "paths"):
-        match call.arguments.get(key):
-            case str() as path if path:
-                return (path,)
-            case list() as paths:
-                return tuple(path for path in paths if isinstance(path, str))
-            case _:
-                continue
-    return ()
-
-
-class FileTracker:
-    """Collects file operations in the order they happened."""
-
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = tuple(folders)
-        self._read: dict[str, None] = {}
-        self._modified: dict[str, None] = {}
-
-    def add(self, touches: FileTouches) -> None:
-        """One successful call."""
-        self.add_read(touches.read)
-        self.add_modified((*touches.written, *touches.edited))
-
-    def add_read(self, paths: Iterable[str]) -> None:
-        """Files that were read, oldest first."""
-        self._put(self._read, paths)
-
-    def add_modified(self, paths: Iterable[str]) -> None:
-        """Files that were written or edited, oldest first."""
-        self._put(self._modified, paths)
-
-    def remove(self, paths: Iterable[str]) -> None:
-        """Files that are gone, and those in folders that are."""
-        for path in paths:
-            if gone := normalise_path(path, self._folders):
-                for known in (self._read, self._modified):
-                    for name in [n for n in known if n == gone or n.startswith(f"{gone}/")]:
-                        del known[name]
-
-    @property
-    def operations(self) -> FileOperations:
-        """What was collected; a file that was changed is not listed as read."""
-        modified = tuple(reversed(self._modified))[:MAX_FILES]
-        read = (path for path in reversed(self._read) if path not in self._modified)
-        return FileOperations(tuple(read)[:MAX_FILES], modified)
-
-    def _put(self, known: dict[str, None], paths: Iterable[str]) -> None:
-        for path in paths:
-            if normal := normalise_path(path, self._folders):
-                known.pop(normal, None)
-                known[normal] = None
+    A folder that is removed takes all in it along. `folders` are as for `normalise_path`.
+    """
+    is_modified: dict[str, bool] = {}
+    for step in steps:
+        for paths, is_change in ((step.read, False), (step.modified, True)):
+            for path in filter(None, (normalise_path(path, folders) for path in paths)):
+                is_modified[path] = is_modified.pop(path, False) or is_change
+        for gone in filter(None, (normalise_path(path, folders) for path in step.removed)):
+            for path in [p for p in is_modified if p == gone or p.startswith(f"{gone}/")]:
+                del is_modified[path]
+    newest_first = [*reversed(is_modified.items())]
+    read = [path for path, is_change in newest_first if not is_change]
+    modified = [path for path, is_change in newest_first if is_change]
+    return FileOperations(tuple(read[:MAX_FILES]), tuple(modified[:MAX_FILES]))
 
 
 def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:

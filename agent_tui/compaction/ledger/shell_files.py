@@ -46,11 +46,6 @@ class ShellChanges:
     restored: tuple[str, ...]
 
 
-def shell_files(command: str) -> FileTouches:
-    """The files `command` reads, writes whole or edits: see `shell_changes`."""
-    return shell_changes(command).touches
-
-
 @lru_cache(maxsize=1_024)
 def shell_changes(command: str) -> ShellChanges:
     """What `command` does to files, as far as that is plain to see.
@@ -63,7 +58,7 @@ def shell_changes(command: str) -> ShellChanges:
     command = command[:_MAX_COMMAND_CHARS]
     read: dict[str, None] = {}
     written: dict[str, None] = {}
-    removed = dict.fromkeys(_DELETED.findall(command))
+    removed = dict.fromkeys(deleted_files(command))
     edited = dict.fromkeys(path for path in patched_files(command) if path not in removed)
     moved: dict[str, str] = {}
     restored: dict[str, None] = {}
@@ -127,6 +122,11 @@ def patched_files(text: str) -> tuple[str, ...]:
     """Files that a patch in the ``*** Update File: path`` form changes."""
     found = (added or moved for added, moved in _PATCHED.findall(text))
     return tuple(dict.fromkeys(path.strip() for path in found))
+
+
+def deleted_files(text: str) -> tuple[str, ...]:
+    """Files that a patch in that form deletes."""
+    return tuple(_DELETED.findall(text))
 
 
 @lru_cache(maxsize=1_024)

@@ -70,7 +70,7 @@ def _read(file: AttachedFile) -> Output:
     """A file that went along with a message, as if it had been read then."""
     part = {} if file.is_whole else {"offset": file.first}
     action = Action("read", "read", file.path, arguments={"path": file.path, **part})
-    return Output(action, file.text, has_failed=False, number=0)
+    return Output(action, file.text, has_failed=False)
 
 
 def _results_after_their_calls(entries: Iterable[MessageEntry]) -> list[MessageEntry]:

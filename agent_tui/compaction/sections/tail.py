@@ -15,11 +15,16 @@ from agent_tui.compaction.sections.files import (
     plain_lines,
     written_by_command,
 )
-from agent_tui.compaction.tiers.cut import SLACK, cut_middle, left_out_mark
+from agent_tui.compaction.tiers.cut import (
+    SLACK,
+    cut_middle,
+    left_out_mark,
+    left_out_whole,
+    without_thinking,
+)
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
-from agent_tui.compaction.tiers.replies import left_out_whole, without_thinking
-from agent_tui.compaction.tiers.tier0 import pointers_to_newer
+from agent_tui.compaction.tiers.repeats import pointers_to_newer
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -238,7 +243,7 @@ class TailEditor:
             timestamp=self._timestamp,
         )
         message = edited_message(unit.message, edit)
-        size = unit.id_tokens + (self._counter.count_message(message) if message else 0)
+        size = self._counter.count_message(message) if message else 0
         return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
 
 

@@ -10,7 +10,7 @@ from agent_tui.compaction.sections.commands import is_looking_around, without_fo
 from agent_tui.compaction.sections.findings import first_sentence
 from agent_tui.compaction.sections.history import Done, Event, Replied, Said
 from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.tier2 import outcome_line
+from agent_tui.compaction.tiers.describe import outcome_line
 from agent_tui.tokens import TokenCounter
 
 _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)

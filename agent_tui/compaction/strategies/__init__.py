@@ -1,1 +1,1 @@
-"""Other ways to make a context smaller than tier by tier; each turns entries into edits."""
+"""The ways to make a context smaller; those without a summary make a plan for every message."""

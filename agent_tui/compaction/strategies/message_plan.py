@@ -1,5 +1,6 @@
-"""What becomes of every message of a conversation: the plan that `hybrid` and `agent` make."""
+"""What becomes of every message of a conversation: the plan that all strategies make."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,24 +10,19 @@ from typing import NamedTuple, TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.ledger.pinned import pinned_sentences
-from agent_tui.compaction.sections.files import file_view
+from agent_tui.compaction.plan import previous_summary
+from agent_tui.compaction.sections.files import file_view, shown_paths
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
-from agent_tui.compaction.tiers.batch import batch_id
-from agent_tui.compaction.tiers.model import Content, EditTier, Output, Proposal, Unit
-from agent_tui.compaction.tiers.replies import left_out_whole
-from agent_tui.compaction.tiers.tier0 import propose_free
-from agent_tui.compaction.tiers.tier1 import propose_shorter
-from agent_tui.compaction.tiers.tier2 import outdated_positions, propose_lines
-from agent_tui.compaction.tiers.units import read_units
+from agent_tui.compaction.tiers.cut import left_out_whole
+from agent_tui.compaction.tiers.describe import line_count, outdated_positions
+from agent_tui.compaction.tiers.forms import one_line_of, two_ends, with_images, without_repetition
+from agent_tui.compaction.tiers.model import Content, EditTier, Output, Unit
+from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.compaction.tiers.repeats import pointers_to_newer
+from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.messages import (
-    AssistantMessage,
-    TextContent,
-    ToolResultMessage,
-    UserMessage,
-    images_in,
-)
+from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.sessions.context import build_context, edited_message
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
@@ -87,7 +83,6 @@ _DONE: Mapping[type[Fate], str] = {
     Words: "fewer words",
     Gone: "left out",
 }
-_WITH_IMAGES = UserMessage | ToolResultMessage
 
 
 class Made(NamedTuple):
@@ -134,19 +129,6 @@ class Conversation:
         self.target_tokens = request.target_tokens or int(window * settings.target_share(window))
         self.folders = (str(request.cwd), str(request.cwd.resolve()))
         self._batch, self._timestamp = batch_id(request.path, f"{name} "), timestamp_now()
-        outputs = sum(unit.output is not None for unit in self.units)
-        limit = settings.max_output_tokens
-        self._proposed = {
-            Whole: _by_position(propose_free(self.units)),
-            Lines: _by_position(
-                propose_shorter(self.units, max_output_tokens=limit, counter=counter)
-            ),
-            Line: _by_position(
-                propose_lines(
-                    self.units, outputs, counter, outdated_positions(self.units, self.folders)
-                )
-            ),
-        }
         self._known: dict[tuple[int, Fate], Made] = {}
 
     @cached_property
@@ -191,19 +173,53 @@ class Conversation:
                 tier, content, least = 3, self._said(unit, text), -inf
             case Lines(spans=spans) if spans and unit.output is not None:
                 tier, content = 1, self._kept(unit, unit.output, spans)
-            case _:
-                proposal = self._proposed[type(fate)].get(unit.position)
-                if proposal is None:
-                    return Made(None, unit.tokens)
-                tier, content = proposal.tier, proposal.make()
-                least = _LEAST_SAVING_TOKENS if tier else 1
+            case Whole():
+                tier, least = 0, 1
+                content = without_repetition(unit, self._pointers.get(unit.position))
+            case Lines():
+                limit = self.request.settings.max_output_tokens
+                tier, content = 1, two_ends(unit, limit, self.counter)
+            case Line():
+                is_outdated = unit.position in self._outdated
+                tier, content = 2, one_line_of(unit, is_outdated=is_outdated, counter=self.counter)
+        if content is None or self._stays(unit, tier):
+            return Made(None, unit.tokens)
         edit = self._entry(unit, content, tier)
         message = edited_message(unit.message, edit)
-        size = self.counter.count_message(message) + unit.id_tokens if message else 0
-        is_done = tier <= unit.edited_tier and tier < 3
-        if is_done or unit.tokens - size < least:
-            return Made(None, unit.tokens)
-        return Made(edit, size)
+        size = self.counter.count_message(message) if message else 0
+        return Made(edit, size) if unit.tokens - size >= least else Made(None, unit.tokens)
+
+    def _stays(self, unit: Unit, tier: EditTier) -> bool:
+        """Whether code may not make this edit: it was made, or the model needs what it takes.
+
+        Of protected messages outputs alone can be cut.
+        """
+        if tier == 3:
+            return False
+        if tier <= unit.edited_tier or (tier and unit.position in self._current):
+            return True
+        return unit.is_protected and (tier != 1 or unit.output is None)
+
+    @cached_property
+    def _pointers(self) -> Mapping[int, str]:
+        return pointers_to_newer(self.units)
+
+    @cached_property
+    def _outdated(self) -> frozenset[int]:
+        return outdated_positions(self.units, self.folders)
+
+    @cached_property
+    def _current(self) -> frozenset[int]:
+        """The replies that change a file of which the summary in force shows how it was before."""
+        summary = previous_summary(self.request.path, self.request.previous)
+        shown = tuple(f"/{path}" for path in shown_paths(summary))
+        return frozenset(
+            unit.position
+            for unit in self.units
+            if shown and isinstance(unit.message, AssistantMessage)
+            for action in map(action_of, unit.message.tool_calls)
+            if action.kind in ("write", "edit") and f"/{action.path}".endswith(shown)
+        )
 
     def _entry(self, unit: Unit, content: Content, tier: EditTier) -> ContextEditEntry:
         return ContextEditEntry(
@@ -236,13 +252,11 @@ class Conversation:
         parts: list[str] = []
         for before, number in pairwise((first - 1, *kept, first + len(lines))):
             if number > before + 1:
-                parts.append(omission_mark(_lines(number - before - 1)))
+                parts.append(omission_mark(line_count(number - before - 1)))
             if number < first + len(lines):
                 line = lines[number - first]
                 parts.append(f"{number}\t{line}" if view else line)
-        text = "\n".join((*parts, recall_mark(unit.entry_id)))
-        images = images_in(unit.message.content) if isinstance(unit.message, _WITH_IMAGES) else ()
-        return (TextContent(text=text), *images) if images else text
+        return with_images("\n".join((*parts, recall_mark(unit.entry_id))), unit.message)
 
 
 @dataclass(frozen=True)
@@ -290,11 +304,21 @@ class MessagePlan:
         return self.taking(taken)
 
     @cached_property
+    def freed(self) -> Mapping[int, int]:
+        """The tokens that the edits of each tier free, about."""
+        freed = Counter[int]()
+        for unit in self.conversation.units:
+            made = self.conversation.made(unit.position, self.fate(unit.position))
+            if made.edit is not None:
+                freed[made.edit.tier] += unit.tokens - made.tokens
+        return freed
+
+    @cached_property
     def missing_tokens(self) -> int:
         """How many tokens too large the next request would be, about; 0 where it is not."""
-        units = self.conversation.units
-        freed = sum(unit.tokens - self.size(unit.position) for unit in units)
-        return max(self.conversation.tokens_before - freed - self.conversation.target_tokens, 0)
+        conversation = self.conversation
+        left = conversation.tokens_before - sum(self.freed.values())
+        return max(left - conversation.target_tokens, 0)
 
     @cached_property
     def edits(self) -> tuple[ContextEditEntry, ...]:
@@ -390,12 +414,10 @@ class MessagePlan:
         return ""
 
 
-def _by_position(proposals: Iterable[Proposal]) -> Mapping[int, Proposal]:
-    return {proposal.unit.position: proposal for proposal in proposals}
-
-
-def _lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count:,} lines"
+def is_spoken(unit: Unit) -> bool:
+    """Whether a person or a model said it, rather than a tool or a feature."""
+    is_message = isinstance(unit.message, UserMessage | AssistantMessage)
+    return is_message and unit.output is None and not unit.is_display_only
 
 
 def _untouched(items: Sequence[ContextMessage], edited: set[str]) -> list[tuple[object, ...]]:

@@ -10,27 +10,12 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
-from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.strategies.base import (
-    OnDecisions,
-    Strategy,
-    StrategyModule,
-    StrategyServices,
-)
-from agent_tui.compaction.summary.candidates import ModelLookup
+from agent_tui.compaction.strategies.base import Strategy, StrategyModule, StrategyServices
 from agent_tui.config import STRATEGY_NAMES, CompactionStrategy
-from agent_tui.tokens import TokenCounter
 
 
-def build_strategies(
-    client: ModelClient | None,
-    counter: TokenCounter,
-    models: ModelLookup,
-    *,
-    on_decisions: OnDecisions | None = None,
-) -> Mapping[CompactionStrategy, Strategy]:
-    """Every strategy, ready to plan. The arguments are `StrategyServices`."""
-    services = StrategyServices(client, counter, models, on_decisions)
+def build_strategies(services: StrategyServices) -> Mapping[CompactionStrategy, Strategy]:
+    """Every strategy, ready to plan."""
     return MappingProxyType({name: _module(name).build(services) for name in STRATEGY_NAMES})
 
 

@@ -1,13 +1,13 @@
 """Strategy `tiered`: make messages shorter in place; where that is not enough, a summary."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_tui.compaction.draft import CompactionRequest, Draft
 from agent_tui.compaction.model_client import OnProgress, OnUsage
-from agent_tui.compaction.service import CompactionService, shortening_does, tiers_for
+from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
-from agent_tui.compaction.tiers.model import TierPlan
+from agent_tui.compaction.strategies.in_place import shorten_in_place, shortening_does
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.tokens import TokenCounter
 
@@ -46,31 +46,31 @@ class TieredStrategy:
         Raises:
             CompactionError: There is nothing to gain.
         """
-        tiers: TierPlan | None = None
+        shorter: StrategyPlan | None = None
         if not request.wants_summary:
-            tiers = await asyncio.to_thread(tiers_for, request, self.counter)
-            if tiers.tokens_before <= request.target_tokens and not request.must_shrink:
+            shorter = await asyncio.to_thread(shorten_in_place, request, self.counter)
+            if shorter.tokens_before <= request.target_tokens and not request.must_shrink:
                 raise NothingToCompactError("Nothing to compact: the context is small enough.")
-            gained = tiers.tokens_before - tiers.tokens_after
-            if gained < request.least_gain_tokens or not tiers.edits:
-                tiers = None
-            elif shortening_does(tiers, request.target_tokens):
-                return _shortened(tiers)
+            gained = shorter.tokens_before - shorter.tokens_after
+            if gained < request.least_gain_tokens or not shorter.edits:
+                shorter = None
+            elif shortening_does(shorter, request.target_tokens):
+                return shorter
         try:
             draft = await asyncio.to_thread(self.service.draft, request)
             expected = self.service.expected_tokens(request, draft)
             is_over = expected > _MUCH_OVER * request.target_tokens
-            if is_over and tiers is not None and tiers.tokens_after <= request.target_tokens:
-                return _shortened(tiers)  # the newest exchange alone is larger than the target
+            if is_over and shorter is not None and shorter.tokens_after <= request.target_tokens:
+                return shorter  # the newest exchange alone is larger than the target
             return await self._summarised(request, draft, on_progress, on_usage)
         except NothingToCompactError:
-            if tiers is None:
+            if shorter is None:
                 raise
-            return _shortened(tiers)
+            return shorter
         except CompactionError as error:
-            if tiers is None:
+            if shorter is None:
                 raise
-            return _shortened(tiers, f"Shortened, but not summarised. {error}")
+            return replace(shorter, note=f"Shortened, but not summarised. {error}")
 
     async def _summarised(
         self,
@@ -101,9 +101,3 @@ class TieredStrategy:
             result,
             len(draft.messages),
         )
-
-
-def _shortened(tiers: TierPlan, note: str = "") -> StrategyPlan:
-    return StrategyPlan(
-        tiers.edits, tiers.tokens_before, tiers.tokens_after, {}, note, freed=tiers.freed
-    )

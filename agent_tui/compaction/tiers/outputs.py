@@ -4,17 +4,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from pydantic import JsonValue
-
-from agent_tui.compaction.ledger.tool_names import (
-    EDITORS,
-    PATCHERS,
-    PATH_ARGUMENTS,
-    READERS,
-    SHELLS,
-    WRITERS,
-)
-from agent_tui.compaction.tiers.model import Action, ActionKind, Output
+from agent_tui.compaction.ledger.tool_names import PATH_ARGUMENTS, ActionKind, tool_kind
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -39,7 +30,10 @@ _COMMAND_ARGUMENTS = ("command", "cmd", "code", "script")
 
 def action_of(call: ToolCall) -> Action:
     """The action `call` asks for; ``other`` where its name says nothing."""
-    kind = _kind(call.name.lower(), call.arguments)
+    command = call.arguments.get("command")
+    kind = tool_kind(call.name)
+    if "path" in call.arguments and isinstance(command, str):
+        kind = _EDITOR_COMMANDS.get(command, kind)
     path = _first_text(call.arguments, PATH_ARGUMENTS)
     command = _first_text(call.arguments, _COMMAND_ARGUMENTS) if kind == "run" else ""
     return Action(call.name, kind, path, command, call.arguments)
@@ -54,19 +48,6 @@ def file_key(path: str) -> str:
     """`path` in one form, without a look at the disk; relative paths stay relative."""
     text = path.strip().removeprefix("@")
     return os.path.normpath(text) if text else ""
-
-
-def _kind(name: str, arguments: JsonObject) -> ActionKind:
-    command = arguments.get("command")
-    if "path" in arguments and isinstance(command, str) and command in _EDITOR_COMMANDS:
-        return _EDITOR_COMMANDS[command]
-    if name in READERS:
-        return "read"
-    if name in WRITERS:
-        return "write"
-    if name in EDITORS | PATCHERS:
-        return "edit"
-    return "run" if name in SHELLS else "other"
 
 
 def _first_text(arguments: JsonObject, names: tuple[str, ...]) -> str:
@@ -112,86 +93,49 @@ def read_outputs(messages: Sequence[Message]) -> list[Output | None]:
     Args:
         messages: In the order the model sees them: results directly after their reply.
     """
-    reader = _OutputReader()
-    return [reader.read(message) for message in messages]
-
-
-class _OutputReader:
-    """Walks the messages in the order the model sees them: results follow their reply."""
-
-    def __init__(self) -> None:
-        self._waiting: list[ToolCall] = []
-        self._reply: AssistantMessage | None = None
-        self._todo = ""
-        self._number = 0
-
-    def read(self, message: Message) -> Output | None:
-        """What `message` is the outcome of, None where it is no outcome."""
-        before, self._reply = self._reply, None
+    outputs: list[Output | None] = []
+    waiting: list[ToolCall] = []
+    reply: AssistantMessage | None = None
+    for message in messages:
+        before, reply = reply, None
+        output: Output | None = None
         match message:
             case AssistantMessage():
-                self._waiting = list(message.tool_calls)
-                self._reply = message
-                self._plan(self._waiting)
-                return None
+                waiting, reply = list(message.tool_calls), message
             case ToolResultMessage():
-                return self._of_result(message)
+                output = _of_result(message, waiting)
             case BashExecutionMessage():
-                return self._numbered(
-                    run_action("bash", message.command), message.output, message.exit_code
-                )
+                action = run_action("bash", message.command)
+                output = _ran(action, message.output, message.exit_code)
             case UserMessage():
-                action = observed_action(message, before)
-                if action is None:
-                    return None
-                return self._numbered(action, message.text, observed_exit_code(message.text))
-
-    def _numbered(self, action: Action, text: str, exit_code: int | None) -> Output:
-        self._number += 1
-        has_failed = exit_code not in (None, 0)
-        return Output(action, text, has_failed, self._number, exit_code)
-
-    def _of_result(self, result: ToolResultMessage) -> Output:
-        self._number += 1
-        call = self._call_of(result)
-        action = action_of(call)
-        details = result.details if isinstance(result.details, dict) else {}
-        exit_code, summary = details.get("exitCode"), details.get("summary")
-        return Output(
-            action=action,
-            text=result.text,
-            has_failed=result.is_error,
-            number=self._number,
-            exit_code=exit_code if isinstance(exit_code, int) else None,
-            summary=summary if isinstance(summary, str) else "",
-            is_truncated=bool(details.get("truncated") or details.get("truncation")),
-            todo=self._todo,
-            file_key=_read_file(details) or file_key(action.path),
-        )
-
-    def _call_of(self, result: ToolResultMessage) -> ToolCall:
-        for at, call in enumerate(self._waiting):
-            if call.id == result.tool_call_id:
-                return self._waiting.pop(at)
-        return ToolCall(id=result.tool_call_id, name=result.tool_name)
-
-    def _plan(self, calls: Sequence[ToolCall]) -> None:
-        for call in calls:
-            steps = call.arguments.get("todos")
-            if isinstance(steps, list):
-                self._todo = next((t for s in steps if (t := _step_in_progress(s))), "")
+                if action := observed_action(message, before):
+                    output = _ran(action, message.text, observed_exit_code(message.text))
+        outputs.append(output)
+    return outputs
 
 
-def _read_file(details: JsonObject) -> str:
-    """The one file a tool of ours says it read; empty where it says nothing of the kind."""
-    files = details.get("files")
-    read = files.get("read") if isinstance(files, dict) else None
-    path = read[0] if isinstance(read, list) and len(read) == 1 else None
-    return path if isinstance(path, str) else ""
+def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
+    """What `result` says of its call, which is `waiting` no longer."""
+    call = next((call for call in waiting if call.id == result.tool_call_id), None)
+    if call is None:
+        call = ToolCall(id=result.tool_call_id, name=result.tool_name)
+    else:
+        waiting.remove(call)
+    action = action_of(call)
+    details = result.details if isinstance(result.details, dict) else {}
+    files = result.tool_details.files if "files" in details else None
+    exit_code, summary = details.get("exitCode"), details.get("summary")
+    return Output(
+        action=action,
+        text=result.text,
+        has_failed=result.is_error,
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        summary=summary if isinstance(summary, str) else "",
+        is_truncated=bool(details.get("truncated") or details.get("truncation")),
+        file_key=files.read[0] if files and len(files.read) == 1 else file_key(action.path),
+        files=files,
+    )
 
 
-def _step_in_progress(step: JsonValue) -> str:
-    if not isinstance(step, dict) or step.get("status") != "in_progress":
-        return ""
-    text = step.get("text") or step.get("content")
-    return text if isinstance(text, str) else ""
+def _ran(action: Action, text: str, exit_code: int | None) -> Output:
+    return Output(action, text, has_failed=exit_code not in (None, 0), exit_code=exit_code)

@@ -1,5 +1,6 @@
 """Reading a session into the messages that the tiers may change."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,14 +11,12 @@ from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
     Message,
-    ThinkingContent,
     ToolResultMessage,
     UserMessage,
 )
 from agent_tui.sessions.context import build_context, context_edits, edited_message
 from agent_tui.sessions.entries import (
     Carryover,
-    ContextEditEntry,
     CustomMessageEntry,
     Entry,
     MessageEntry,
@@ -37,13 +36,6 @@ class Units:
 
     items: tuple[Unit, ...]
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    now: int
-    written: int
-    ids: int
 
 
 def read_units(
@@ -66,74 +58,50 @@ def read_units(
         and pin_of(e) is None
         and e.id not in marked
     }
-    found: list[tuple[_Written, Message, _Sizes]] = []
+    found: list[tuple[_Written, Message, int, int]] = []
     total = 0
     for item in context.messages:
-        tokens = counter.count_message(item.message)
+        tokens = written_tokens = counter.count_message(item.message)
         total += tokens
         entry = written.get(item.entry_id)
-        message = _as_written(entry)
-        if entry is not None and message is not None and type(message) is type(item.message):
-            sizes = _Sizes(tokens, tokens, 0)
-            if message is not item.message:
-                message = repaired(ContextMessage(entry.id, message)).message
-                sizes = _sizes_of_changed(message, tokens, edits.get(entry.id), counter)
-            found.append((entry, message, sizes))
-    messages = [message for _, message, _ in found]
+        if entry is None or type(message := _as_written(entry)) is not type(item.message):
+            continue
+        if message is not item.message:  # the context has it with other ids, edited, or both
+            message = repaired(ContextMessage(entry.id, message)).message
+            tokens = written_tokens = counter.count_message(message)
+            if (edit := edits.get(entry.id)) and (left := edited_message(message, edit)):
+                tokens = counter.count_message(left)
+        found.append((entry, message, tokens, written_tokens))
+    messages = [message for _, message, _, _ in found]
     outputs = read_outputs(messages)
     is_said = [
         isinstance(entry, MessageEntry) and isinstance(message, UserMessage) and output is None
-        for (entry, message, _), output in zip(found, outputs, strict=True)
+        for (entry, message, *_), output in zip(found, outputs, strict=True)
     ]
     protected = protected_positions(
-        messages, [sizes.written for _, _, sizes in found], is_said, settings, window
+        messages, [size for *_, size in found], is_said, settings, window
     )
     units = tuple(
         Unit(
             entry_id=entry.id,
             position=position,
             message=message,
-            written_tokens=sizes.written,
-            thinking_tokens=_thinking_tokens(message, counter),
-            tokens=sizes.now,
-            id_tokens=sizes.ids,
+            written_tokens=written_tokens,
+            tokens=tokens,
             edited_tier=edits[entry.id].tier if entry.id in edits else UNEDITED,
             is_protected=position in protected,
             is_display_only=isinstance(entry, CustomMessageEntry) and entry.display,
             output=outputs[position],
         )
-        for position, (entry, message, sizes) in enumerate(found)
+        for position, (entry, message, tokens, written_tokens) in enumerate(found)
     )
     return Units(units, total)
 
 
-def _sizes_of_changed(
-    message: Message, tokens: int, edit: ContextEditEntry | None, counter: TokenCounter
-) -> _Sizes:
-    """Of a message that the context holds in another form: edited, with other ids, or both."""
-    written = counter.count_message(message)
-    if edit is None:
-        return _Sizes(tokens, tokens, tokens - written)
-    present = edited_message(message, edit)
-    ids = tokens - (counter.count_message(present) if present is not None else 0)
-    return _Sizes(tokens, written + ids, ids)
-
-
-def _as_written(entry: _Written | None) -> Message | None:
-    match entry:
-        case MessageEntry():
-            return entry.message
-        case CustomMessageEntry():
-            return UserMessage(content=entry.content, timestamp=0)
-        case None:
-            return None
-
-
-def _thinking_tokens(message: Message, counter: TokenCounter) -> int:
-    if not isinstance(message, AssistantMessage):
-        return 0
-    thoughts = [part.thinking for part in message.content if isinstance(part, ThinkingContent)]
-    return sum(map(counter.count_text, thoughts))
+def _as_written(entry: _Written) -> Message:
+    if isinstance(entry, MessageEntry):
+        return entry.message
+    return UserMessage(content=entry.content, timestamp=0)
 
 
 def protected_positions(
@@ -174,3 +142,9 @@ def _newest_exchange(messages: Sequence[Message]) -> int:
     while at > 0 and isinstance(messages[at], ToolResultMessage):
         at -= 1
     return at if at >= 0 and isinstance(messages[at], AssistantMessage) else len(messages) - 1
+
+
+def batch_id(path: Sequence[Entry], prefix: str = "") -> str:
+    """The same for the same session and strategy, so that planning twice has the same outcome."""
+    newest = path[-1].id if path else ""
+    return hashlib.blake2b(f"{prefix}{newest}".encode(), digest_size=4).hexdigest()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.strategies.hybrid.condenser import SYSTEM_PROMPT
+from agent_tui.compaction.strategies.hybrid import SYSTEM_PROMPT
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.events import (
     AgentEvent,

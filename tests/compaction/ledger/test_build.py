@@ -6,7 +6,6 @@ from agent_tui.compaction.ledger.build import (
     MAX_USER_MESSAGE_CHARS,
     MAX_USER_MESSAGES_CHARS,
     build_ledger,
-    error_command,
     known_so_far,
     unrecorded_entries,
 )
@@ -163,7 +162,7 @@ def test_an_error_is_listed_with_its_command_until_the_command_succeeds():
         "$ pytest -q => E AssertionError: 1 != 2 | 1 failed",
     )
     talk.tool("bash", {"command": "pytest -q"}, "3 passed")
-    assert [error_command(line) for line in ledger(talk.path).errors] == ["edit a.py"]
+    assert ledger(talk.path).errors == ("edit a.py => Error: text not found",)
 
 
 def test_a_carried_error_is_closed_by_a_later_success():

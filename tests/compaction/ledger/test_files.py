@@ -3,20 +3,17 @@ from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import (
     FileOperations,
+    Touched,
     capped_lists,
     normalise_path,
-    touched_by_person,
-    touched_files,
+    touched_by,
 )
-from agent_tui.messages import (
-    BashExecutionMessage,
-    FileTouches,
-    ToolCall,
-    ToolDetails,
-    ToolResultMessage,
-)
+from agent_tui.compaction.sections.history import Done
+from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.outputs import action_of
+from agent_tui.messages import ToolCall
 
-SEEN = FileTouches(written=("/project/new.py",), edited=("/project/a.py",))
+SEEN = ("/project/new.py", "/project/a.py")
 
 
 @pytest.mark.parametrize(
@@ -61,37 +58,31 @@ def test_modified_files_are_left_out_last_and_counted():
     assert modified == ["mod00000", "mod00001", "mod00002", "+7 more"]
 
 
-def result(name: str, details: JsonValue, *, is_error: bool = False) -> ToolResultMessage:
-    return ToolResultMessage(tool_call_id="c", tool_name=name, is_error=is_error, details=details)
-
-
-def seen(files: FileTouches) -> JsonValue:
-    return ToolDetails(files=files).model_dump(mode="json", by_alias=True)
+def done(tool: str, *, has_failed: bool = False, text: str = "", **arguments: JsonValue) -> Done:
+    action = action_of(ToolCall(id="c", name=tool, arguments=arguments))
+    return Done("e", Output(action, text, has_failed), SEEN)
 
 
 def test_a_command_touched_what_it_says_and_what_it_was_seen_to_change():
-    call = ToolCall(id="c", name="bash", arguments={"command": "cat b.py > ignored.txt"})
-    touched = touched_files(result("bash", seen(SEEN)), call)
-    assert touched.read == ("b.py",)
-    assert touched.written == ("ignored.txt", "/project/new.py")
-    assert touched.edited == ("/project/a.py",)
+    touched = touched_by(done("bash", command="cat b.py > ignored.txt; rm old.py"))
+    assert touched == Touched(("b.py",), ("ignored.txt", *SEEN), ("old.py",))
 
 
 def test_a_failed_command_touched_what_it_was_seen_to_change_and_nothing_else():
-    call = ToolCall(id="c", name="bash", arguments={"command": "cat b.py > never.txt"})
-    assert touched_files(result("bash", seen(SEEN), is_error=True), call) == SEEN
-    assert touched_files(result("bash", None, is_error=True), call) == FileTouches()
+    assert touched_by(done("bash", has_failed=True, command="cat b.py > no.txt")) == Touched(
+        (), SEEN
+    )
 
 
 def test_any_other_tool_that_failed_touched_nothing():
-    assert touched_files(result("edit", seen(SEEN), is_error=True), None) == FileTouches()
+    assert touched_by(done("edit", has_failed=True, path="a.py")) == Touched()
+    refused = "No replacement was performed, as the text was not found."
+    assert touched_by(done("str_replace_editor", text=refused, path="a.py")) == Touched()
 
 
-def test_a_command_of_the_persons_touched_files_like_the_tools():
-    message = BashExecutionMessage(
-        command="cat b.py > ignored.txt", output="", exit_code=0, files=SEEN
-    )
-    assert touched_by_person(message).written == ("ignored.txt", "/project/new.py")
-    assert touched_by_person(message.model_copy(update={"exit_code": 1})) == SEEN
-    stopped = message.model_copy(update={"exit_code": None, "files": None})
-    assert touched_by_person(stopped) == FileTouches()
+def test_files_of_other_tools_are_told_by_name_and_arguments():
+    assert touched_by(done("read_many_files", paths=["a", "b"])) == Touched(read=("a", "b"))
+    patch = "*** Update File: a\n+x\n*** Delete File: b\n"
+    assert touched_by(done("apply_patch", input=patch)) == Touched((), ("a", "b", *SEEN), ("b",))
+    shown = "[File: /w/open.py (3 lines total)]\n1:x"
+    assert touched_by(done("edit", text=shown, replacement="x")).modified == ("/w/open.py", *SEEN)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.ledger.shell_files import patched_files, shell_files
+from agent_tui.compaction.ledger.shell_files import patched_files, shell_changes
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from agent_tui.compaction.ledger.shell_files import patched_files, shell_files
     ],
 )
 def test_files_that_are_shown_count_as_read(command: str, read: tuple[str, ...]):
-    touched = shell_files(command)
+    touched = shell_changes(command).touches
     assert touched.read == read
     assert (touched.written, touched.edited) == ((), ())
 
@@ -52,7 +52,7 @@ def test_files_that_are_shown_count_as_read(command: str, read: tuple[str, ...])
     ],
 )
 def test_files_that_output_goes_to_count_as_written(command: str, written: tuple[str, ...]):
-    assert shell_files(command).written == written
+    assert shell_changes(command).touches.written == written
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_files_that_output_goes_to_count_as_written(command: str, written: tuple
     ],
 )
 def test_files_that_are_changed_in_place_count_as_edited(command: str, edited: tuple[str, ...]):
-    assert shell_files(command).edited == edited
+    assert shell_changes(command).touches.edited == edited
 
 
 def test_a_patch_names_added_updated_and_moved_files():
@@ -75,5 +75,5 @@ def test_a_patch_names_added_updated_and_moved_files():
 
 @given(st.text(st.sampled_from("cat >|&;'\"\\\n<EOF-$()a/. #"), max_size=60))
 def test_any_text_is_taken(command: str):
-    touched = shell_files(command)
+    touched = shell_changes(command).touches
     assert all((*touched.read, *touched.written, *touched.edited))

@@ -1,15 +1,21 @@
 """Planning over entries in tests, and looking at what comes of it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
 
-from agent_tui.compaction.tiers.model import Tier, TierPlan
-from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.in_place import shorten_in_place, worthiest
+from agent_tui.compaction.strategies.message_plan import Conversation, Lines
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import Message
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import request_for
+
+Tier: TypeAlias = Literal[0, 1, 2]
 
 WINDOW = 100_000
 SMALL = CompactionSettings(keep_recent_tokens=300, protected_messages=3, max_output_tokens=600)
@@ -24,17 +30,23 @@ def planned(
     up_to: Tier = 2,
     settings: CompactionSettings = SMALL,
     overhead: int = 0,
-) -> TierPlan:
-    return plan_tiers(
-        path,
-        carryover=None,
-        counter=counter,
-        settings=settings,
-        window=WINDOW,
-        overhead_tokens=overhead,
-        target_tokens=target,
-        up_to=up_to,
+    previous: Carryover | None = None,
+) -> StrategyPlan:
+    """The edits down to `target`, 0 for all there are; what `shorten_in_place` does if it may."""
+    request = request_for(
+        path, settings=settings, window=WINDOW, target_tokens=max(target, 1), previous=previous
     )
+    request = replace(request, overhead_tokens=overhead)
+    if up_to == 2:
+        return shorten_in_place(request, counter)
+    conversation = Conversation(request, counter, "tiered")
+    before = conversation.tokens_before
+    if before <= target:
+        return StrategyPlan((), before, before, {})
+    plan = conversation.plan()
+    if up_to == 1:
+        plan = plan.towards_target(worthiest(plan, Lines()))
+    return StrategyPlan(plan.edits, before, before - sum(plan.freed.values()), {}, freed=plan.freed)
 
 
 def messages(path: Sequence[Entry]) -> list[Message]:

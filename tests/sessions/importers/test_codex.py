@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.ledger.files import touched_files
+from agent_tui.compaction.ledger.files import Touched, touched_by
+from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.errors import SessionError
-from agent_tui.messages import FileTouches, ImageContent, UserMessage
+from agent_tui.messages import ImageContent, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, ModelChangeEntry
 from agent_tui.sessions.importers.builder import ForeignSession
@@ -51,9 +52,8 @@ def read(tmp_path: Path, *lines: dict[str, object] | str) -> ForeignSession:
     return read_codex(write(tmp_path / "rollout-x.jsonl", *lines))
 
 
-def files_of(session: ForeignSession) -> list[FileTouches]:
-    by_id = {made.id: made for made in calls(session)}
-    return [touched_files(result, by_id[result.tool_call_id]) for result in results(session)]
+def files_of(session: ForeignSession) -> list[Touched]:
+    return [touched_by(event) for event in read_history(session.entries) if isinstance(event, Done)]
 
 
 def conversation() -> list[dict[str, object]]:
@@ -155,13 +155,13 @@ def test_the_files_of_patches_and_commands_are_known_to_the_ledger(tmp_path: Pat
     ]
     session = read(tmp_path, *conversation(), *commands)
     assert files_of(session) == [
-        FileTouches(read=("a.py",)),
-        FileTouches(),
-        FileTouches(edited=("a.py", "b/c.py")),
-        FileTouches(edited=("a.py", "b/c.py")),
-        FileTouches(read=("one.py",), written=("two.py",)),
-        FileTouches(read=("of it.py",)),
-        FileTouches(),
+        Touched(read=("a.py",)),
+        Touched(),
+        Touched(modified=("a.py", "b/c.py")),
+        Touched(modified=("a.py", "b/c.py")),
+        Touched(read=("one.py",), modified=("two.py",)),
+        Touched(read=("of it.py",)),
+        Touched(),
     ]
 
 

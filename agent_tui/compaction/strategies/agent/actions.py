@@ -9,7 +9,7 @@ from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.person import said_by_person
-from agent_tui.compaction.shorten import one_line, shorten_middle
+from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.strategies.agent.tools import (
     METADATA,
     SEGMENT,
@@ -27,10 +27,12 @@ from agent_tui.compaction.strategies.message_plan import (
     Lines,
     MessagePlan,
     Words,
+    is_spoken,
 )
 from agent_tui.compaction.strategies.words import words_problem
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.transcript.text import LIMITS, UNLIMITED, escape_tags, message_texts
+from agent_tui.compaction.transcript.bounded import bounded_transcript
+from agent_tui.compaction.transcript.text import UNLIMITED, escape_tags, message_texts
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -41,7 +43,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.omissions import recall_mark
-from agent_tui.sessions.entries import Entry, Ledger
+from agent_tui.sessions.entries import Entry
 from agent_tui.text import repair_text
 
 _MOST_CALLS = 32
@@ -194,13 +196,11 @@ class AgentActions:
         keep = str(arguments.get("keep", "line"))
         spans = tuple(ranges_in(keep))
         fate: Fate = Lines(spans) if spans or keep == "ends" else Line()
-        before, offers = self.plan, dict[int, Fate]()
+        before, asked = self.plan, set[int]()
         for exchange in self._conversation.exchanges:  # a result is shortened with its call
-            asked = positions.intersection(exchange)
-            for at in sorted({exchange.start, *asked}) if asked else ():
-                if before.is_open(at):
-                    offers[at] = fate
-        self.plan = before.towards_target(offers.items())
+            if found := positions.intersection(exchange):
+                asked |= {exchange.start, *found}
+        self.plan = before.towards_target((at, fate) for at in sorted(asked) if before.is_open(at))
         changed = sum(self.plan.fate(at) != before.fate(at) for at in range(count))
         if not changed:
             raise BadCallError(
@@ -241,14 +241,8 @@ class AgentActions:
         room = share - _FRAME_TOKENS
         if room < _LEAST_CONTENTS_TOKENS:
             raise BadCallError("Not shown: read fewer segments at once.")
-        tokens, present = self._tokens(segment), self._present(segment)
-        quoted = ""
-        for limits in LIMITS:
-            quoted = "\n\n".join(message_texts(present, limits))
-            if self._counter.count_text(quoted) <= room:
-                break
-        while (size := self._counter.count_text(quoted)) > room and len(quoted) > _SHOWN_CHARS:
-            quoted = shorten_middle(quoted, len(quoted) * room * 9 // (10 * size))
+        tokens = self._tokens(segment)
+        quoted = bounded_transcript(self._present(segment), self._counter, room).text
         self._shown.add(segment)
         words = min(max(tokens // _WORD_SHARE, _LEAST_WORDS), _MOST_WORDS)
         return (
@@ -261,30 +255,25 @@ class AgentActions:
     def _replace(self, segment: range, text: str) -> str:
         """Put `text` and facts in the place of `segment`; why not, as a clause, if it will not do.
 
-        The text stands in the first message of the person's or answer without calls; where there
-        is none, the first reply keeps its calls, shortened, and their results as lines.
+        The text stands in the first message of the person or the model. A reply keeps its calls,
+        shortened, and their results as lines.
         """
         units = [self._units[at] for at in segment]
         tokens = self._tokens(segment)
         original = [*self._present(segment), *(unit.message for unit in units)]
         if problem := words_problem(text, "\n".join(message_texts(original, UNLIMITED)), tokens):
             return problem
-        spoken = [
-            (unit.position, isinstance(unit.message, AssistantMessage) and unit.message.tool_calls)
-            for unit in units
-            if isinstance(unit.message, UserMessage | AssistantMessage) and not unit.is_display_only
-        ]
-        if not spoken:
+        carrier = next((unit for unit in units if is_spoken(unit)), None)
+        if carrier is None:
             return "nothing in them can hold it"
-        carrier = next((at for at, calls in spoken if not calls), spoken[0][0])
-        kept = next(e for e in self._conversation.exchanges if carrier in e)
+        kept = next(e for e in self._conversation.exchanges if carrier.position in e)
         opening = (
             f"({len(segment)} earlier messages were compressed into this account.) "
             f"{recall_mark(units[0].entry_id)}"
         )
         parts = (opening, escape_tags(text), self._facts(segment, tokens))
         fates: dict[int, Fate] = {at: Line() if at in kept else Gone() for at in segment}
-        fates[carrier] = Words("\n\n".join(part for part in parts if part))
+        fates[carrier.position] = Words("\n\n".join(part for part in parts if part))
         plan = self.plan.taking(fates)
         if tokens - sum(map(plan.size, segment)) < _LEAST_SAVING_TOKENS:
             return "it saves nothing"
@@ -293,20 +282,17 @@ class AgentActions:
 
     def _facts(self, segment: range, tokens: int) -> str:
         """What the person said, rules and all, open errors and touched files of a segment."""
-        entries, folders = self._entries_of(segment), self._conversation.folders
+        entries = self._entries_of(segment)
         spoken = [(e.entry_id, e.text) for e in read_history(entries) if isinstance(e, Said)]
         said = said_by_person(spoken, tokens // _SAID_PART, self._counter)
         block = escape_tags(
             "\n".join(f"({n}) {text}" for n, text in enumerate(said.lines, start=1))
         )
-        ledger = build_ledger(entries, folders=folders, previous=None)
-        facts = Ledger(
-            pinned=tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block),
-            errors=tuple(error for error in ledger.errors if error in self._open_errors),
-            read_files=ledger.read_files,
-            modified_files=ledger.modified_files,
-        )
-        told_chars = sum(len(line) + 3 for line in (*facts.pinned, *facts.errors))
+        ledger = build_ledger(entries, folders=self._conversation.folders, previous=None)
+        pinned = tuple(rule for rule in ledger.pinned if escape_tags(rule) not in block)
+        errors = tuple(error for error in ledger.errors if error in self._open_errors)
+        facts = ledger.model_copy(update={"pinned": pinned, "errors": errors})
+        told_chars = sum(len(line) + 3 for line in (*pinned, *errors))
         room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
         blocks = fact_blocks(facts, request="", window=3 * room_chars)
         own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""

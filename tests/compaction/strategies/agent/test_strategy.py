@@ -52,13 +52,13 @@ async def test_results_become_lines_and_the_rest_stays_as_it_was(counter: TokenC
         for entry in scene.path
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)
     ]
-    assert [edit.target_id for edit in plan.edits] == results[:13]
+    assert [edit.target_id for edit in plan.edits] == results[:12]
     assert {edit.tier for edit in plan.edits} == {2}
     assert plan.tokens_before > 15_000 > RESULTS_ALONE >= plan.tokens_after
     line = text_of(edited(scene.path, plan), results[0])
-    assert line.startswith("(read src/part0.py: 150 lines;")
+    assert line.startswith("(read src/part0.py; 150 lines;")
     assert line.endswith(f"[recall {results[0]}]")
-    assert plan.statistics["tool_results_shortened"] == 13
+    assert plan.statistics["tool_results_shortened"] == 12
     assert plan.statistics["rounds"] == 1
 
 
@@ -331,7 +331,7 @@ async def test_models_are_asked_in_the_order_of_summaries(counter: TokenCounter)
     plan = await scene.plan()
     asked = [request.model.name for request in scene.provider.requests]
     assert asked == ["scripted/chosen"] * 2 + ["scripted/cheap", "scripted/one"]
-    assert plan.statistics["tool_results_shortened"] == 13
+    assert plan.statistics["tool_results_shortened"] == 12
     assert plan.statistics["rounds"] == 4
 
 
@@ -395,7 +395,7 @@ async def test_a_model_that_writes_its_calls_as_text_can_do_it_too(counter: Toke
         return replace(scene.models.info(ref), tool_style="text")
 
     plan = await scene.plan(AdaptingProvider(scene.provider, info))
-    assert plan.statistics["tool_results_shortened"] == 13
+    assert plan.statistics["tool_results_shortened"] == 12
     (request,) = scene.provider.requests
     assert request.tools == ()
     assert SEGMENT in request.system

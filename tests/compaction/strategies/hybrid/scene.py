@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
-from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
+from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider

@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.base import StrategyServices
-from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
+from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import FinishChunk, ModelRef, ModelRequest, ProviderError, TextChunk
