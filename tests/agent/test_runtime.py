@@ -3,9 +3,9 @@ from contextlib import aclosing
 from typing import NoReturn
 
 import pytest
+from agent_tui.compaction.service import CompactionService
 
 from agent_tui.compaction.policy import Breaker
-from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.events import (

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript.text import TextLimits, escape_tags, fit_texts
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -15,7 +14,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.omissions import omission_mark
 from agent_tui.sessions.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopeStep, mark_of
 from agent_tui.tokens import TokenCounter
@@ -23,39 +21,20 @@ from agent_tui.tokens import TokenCounter
 _MARKING_TOOL = "scope"
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """How many characters each kind of text may take."""
-
-    message: int
-    argument: int
-    result: int
-
-
-_LIMITS = (
-    _Limits(message=4_000, argument=300, result=1_000),
-    _Limits(message=1_000, argument=120, result=250),
-    _Limits(message=300, argument=60, result=80),
-)
-"""From generous to tight; the tighter ones are for long scopes and small windows."""
-
-
 def scope_text(entries: Sequence[Entry], counter: TokenCounter, room_tokens: int) -> str:
     """`entries` one a line, escaped, in about `room_tokens`.
 
     A variable is ``name = json``, a call ``name(args) -> result``, what was said
-    ``"prompt" -> "reply"``. Of scopes inside only their summaries are there, as variables. What
-    is too long even in its shortest form loses lines in the middle.
+    ``"prompt" -> "reply"``. Of scopes inside only their summaries are there, as variables.
     """
-    lines: list[str] = []
-    for limits in _LIMITS:
-        lines = [escape_tags(line) for line in _lines(entries, limits)]
-        if counter.count_text("\n".join(lines)) <= room_tokens:
-            return "\n".join(lines)
-    return _ends_of(lines, counter, room_tokens)
+
+    def lines(limits: TextLimits) -> list[str]:
+        return [escape_tags(line) for line in _lines(entries, limits)]
+
+    return fit_texts(lines, counter, room_tokens, between="\n", kind="lines")
 
 
-def _lines(entries: Sequence[Entry], limits: _Limits) -> Iterator[str]:
+def _lines(entries: Sequence[Entry], limits: TextLimits) -> Iterator[str]:
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
     results = {m.tool_call_id: m for m in messages if isinstance(m, ToolResultMessage)}
     asked: list[str] = []
@@ -64,7 +43,7 @@ def _lines(entries: Sequence[Entry], limits: _Limits) -> Iterator[str]:
             case (ScopeStep() as step, _):
                 yield from _step_lines(step)
             case (ScopeExit(summary=summary, label=label), _) if summary:
-                yield f"{_name(label)} = {_quoted(summary, limits.message)}"
+                yield f"{_name(label)} = {_quoted(summary, limits.reply)}"
             case (None, MessageEntry(message=UserMessage(content=_) as message)):
                 asked.append(message.text)
             case (None, CustomMessageEntry(text=text) | BranchSummaryEntry(summary=text)):
@@ -89,13 +68,13 @@ def _step_lines(step: ScopeStep) -> Iterator[str]:
         yield f"item = {json.dumps(step.item, ensure_ascii=False)}"
 
 
-def _exchange(asked: Sequence[str], reply: str, limits: _Limits) -> str:
+def _exchange(asked: Sequence[str], reply: str, limits: TextLimits) -> str:
     prompt = "\n".join(asked)
-    quoted = _quoted(reply, limits.message)
-    return f"{_quoted(prompt, limits.message)} -> {quoted}" if prompt else f"-> {quoted}"
+    quoted = _quoted(reply, limits.reply)
+    return f"{_quoted(prompt, limits.user)} -> {quoted}" if prompt else f"-> {quoted}"
 
 
-def _call_line(call: ToolCall, result: ToolResultMessage | None, limits: _Limits) -> str:
+def _call_line(call: ToolCall, result: ToolResultMessage | None, limits: TextLimits) -> str:
     given = ", ".join(
         f"{one_line(key, limits.argument)}={_value(value, limits.argument)}"
         for key, value in call.arguments.items()
@@ -103,14 +82,14 @@ def _call_line(call: ToolCall, result: ToolResultMessage | None, limits: _Limits
     return f"{call.name}({given}) -> {_outcome(result, limits)}"
 
 
-def _outcome(result: ToolResultMessage | None, limits: _Limits) -> str:
+def _outcome(result: ToolResultMessage | None, limits: TextLimits) -> str:
     if result is None:
         return "(no result)"
     failed = "error: " if result.is_error else ""
     return failed + _quoted(result.text, limits.result)
 
 
-def _run_line(run: BashExecutionMessage, limits: _Limits) -> str:
+def _run_line(run: BashExecutionMessage, limits: TextLimits) -> str:
     command = _quoted(run.command, limits.argument)
     return f"the user ran({command}) -> {_quoted(run.output, limits.result)}"
 
@@ -127,18 +106,3 @@ def _quoted(text: str, max_chars: int) -> str:
 
 def _name(label: str) -> str:
     return one_line(label, 60)
-
-
-def _ends_of(lines: Sequence[str], counter: TokenCounter, room_tokens: int) -> str:
-    """The first third and the last two thirds of what fits, and how much is not there."""
-    sizes = [counter.count_text(line) + 1 for line in lines]
-    first, last, room = 0, len(lines), room_tokens
-    while first < last:
-        takes_first = first <= (len(lines) - last) // 2
-        size = sizes[first] if takes_first else sizes[last - 1]
-        if size > room:
-            break
-        room -= size
-        first, last = (first + 1, last) if takes_first else (first, last - 1)
-    left_out = omission_mark(f"{last - first} lines")
-    return "\n".join([*lines[:first], left_out, *lines[last:]])

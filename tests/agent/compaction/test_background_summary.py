@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from agent_tui.compaction.service import CompactionService
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.policy import Breaker
-from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
 from agent_tui.providers.scripted.provider import Reply

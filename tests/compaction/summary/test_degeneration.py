@@ -1,4 +1,5 @@
 import pytest
+from agent_tui.compaction.summary.prompts import prompt_words
 
 from agent_tui.compaction.summary.degeneration import (
     is_echo,
@@ -6,7 +7,6 @@ from agent_tui.compaction.summary.degeneration import (
     is_repetitive,
     says_nothing,
 )
-from agent_tui.compaction.summary.prompts import prompt_words
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
 
 

@@ -1,4 +1,5 @@
 from agent_tui.compaction.summary.fallback import LogFacts, fallback_summary
+
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
 

@@ -1,8 +1,8 @@
+from agent_tui.compaction.transcript.bounded import bounded_transcript
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.compaction.transcript.bounded import bounded_transcript
 from agent_tui.compaction.transcript.text import LIMITS, OWN_TAGS, escape_tags, message_texts
 from agent_tui.messages import (
     AssistantMessage,

@@ -11,8 +11,8 @@ from agent_tui.compaction.model_client import (
     text_request,
 )
 from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.summary.reply import plain_text
-from agent_tui.compaction.summary.writer import SummaryModel
+from agent_tui.compaction.summary.candidates import SummaryModel
+from agent_tui.compaction.summary.validate import plain_text
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.providers.base import ProviderError
 
