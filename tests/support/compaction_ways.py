@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.draft import ModelsPart
+from agent_tui.compaction.draft import Answered
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -192,7 +192,7 @@ def ahead_of(scene: Scene) -> BackgroundSummary:
     return scene.runtime._background
 
 
-async def written_ahead(scene: Scene) -> ModelsPart | None:
+async def written_ahead(scene: Scene) -> Answered | None:
     """The summary written ahead, waited for; None where there is none."""
     ahead = await ahead_of(scene).ahead()
     return await ahead.written() if ahead is not None else None

@@ -141,18 +141,6 @@ async def test_a_summary_that_is_larger_than_what_it_stands_for_is_dropped():
         await summed_up(ScriptedProvider([long]), request(work().path[-1:], replaced=60))
 
 
-async def test_a_window_that_proves_smaller_gets_less_to_read():
-    talk = Talk()
-    for number in range(60):
-        talk.user(f"question {number}")
-        talk.reply("word " * 300)
-    overflow = Reply(error=ProviderError("context_overflow", "Too long."))
-    provider = ScriptedProvider([overflow, overflow, Reply(text=SUMMARY)])
-    assert (await summed_up(provider, request(talk.path))).startswith(SUMMARY)
-    sizes = [COUNTER.count_text(r.messages[0].text) for r in provider.requests]
-    assert sizes[0] > sizes[1] > sizes[2]
-
-
 async def test_a_passing_fault_is_waited_out_and_all_that_was_paid_is_told():
     used = Usage(input=10, output=1, total_tokens=11)
     provider = ScriptedProvider(
