@@ -109,9 +109,6 @@ class CompactionPreview:
         messages: How many messages each tier of the automatic compaction would change.
         freed: What each of these would free.
         ledger: The facts that code would carry over.
-        strategy: What would make the automatic one.
-        note: What that did, and why it was not the strategy that the settings name; may be
-            empty.
         problem: Why there would be no summary; empty if there would.
     """
 
@@ -124,6 +121,4 @@ class CompactionPreview:
     messages: Mapping[int, int]
     freed: Mapping[int, int]
     ledger: Ledger
-    strategy: CompactionStrategy = TIERED
-    note: str = ""
     problem: str = ""

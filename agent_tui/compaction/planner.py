@@ -119,8 +119,6 @@ class CompactionPlanner:
             messages=messages,
             freed={tier: scaled(tokens) for tier, tokens in freed.items()},
             ledger=ledger_of(request),
-            strategy=outcome.strategy if outcome else strategy,
-            note=outcome.note if outcome else "",
             problem=problem,
         )
 
@@ -191,11 +189,8 @@ class CompactionPlanner:
         return await summarise_branch(request, writer, models, self._counter, on_progress, on_usage)
 
     async def _by_code(self, request: CompactionRequest, strategy: CompactionStrategy) -> Outcome:
-        """The outcome without a model, noting only why it was not the strategy named."""
-        request = replace(request, ahead=None, focus="")
-        outcome = await _decide(request, strategy, self._without_model, unseen, uncounted)
-        done = outcome.summary.note if outcome.summary else ""
-        return replace(outcome, note=outcome.note.removesuffix(done).strip())
+        request = replace(request, ahead=None)
+        return await _decide(request, strategy, self._without_model, unseen, uncounted)
 
 
 async def _decide(

@@ -142,8 +142,8 @@ async def test_a_conversation_that_fits_no_window_is_left_to_code(counter: Token
     assert writer.requests == []
     assert result.is_fallback
     assert result.note.startswith(
-        "Summary written without a model: the conversation and the question do not fit in the "
-        "context window of scripted/cheap, scripted/one."
+        "Summary written without a model: scripted/cheap: the conversation and the question do "
+        "not fit in its context window; scripted/one: the conversation and the question do "
     )
 
 

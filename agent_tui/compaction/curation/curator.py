@@ -1,6 +1,7 @@
 """Asking the model of the conversation what it will need: one message behind all of it."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 
 from agent_tui.compaction.curation.answer import Choice, NoChoice, read_answer
@@ -14,6 +15,7 @@ from agent_tui.compaction.model_client import (
     failure_of,
     text_request,
 )
+from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.source import summary_source
 from agent_tui.compaction.summary.validate import SummaryJudge
@@ -26,7 +28,10 @@ _LEAST_WINDOW = 32_000
 """Tokens. In a smaller one, the question what to keep takes too much of what there is."""
 
 _TOO_SMALL = f"the context window is smaller than {_LEAST_WINDOW:,} tokens"
-_DOES_NOT_FIT = "the conversation and the question do not fit in the context window of {names}"
+_DOES_NOT_FIT = "the conversation and the question do not fit in its context window"
+
+_EARLIER_CHARS = 4
+"""For each token of the target: as long as a summary is that we wrote."""
 
 _TRIES = 2
 _REPLY_TOKENS = 2_000
@@ -83,7 +88,8 @@ class Curator:
                 continue
             match await self._ask(live, model, window, ask, judge, tracker):
                 case Choice() as choice:
-                    return replace(choice, failures=(*problems, *choice.failures))
+                    others = _unfit(name for name in too_small if name != model.name)
+                    return replace(choice, failures=(*problems, *others, *choice.failures))
                 case NoChoice() as none:
                     problems = (*problems, *none.problems)
                     failed.add(model)
@@ -91,9 +97,7 @@ class Curator:
                         break  # code knows more than a model that was not there
                 case None:
                     too_small.append(model.name)
-        if names := ", ".join(dict.fromkeys(too_small)):
-            problems = (*problems, _DOES_NOT_FIT.format(names=names))
-        return NoChoice(problems)
+        return NoChoice((*problems, *_unfit(too_small)))
 
     def _judge_for(self, request: CompactionRequest, ask: Ask) -> SummaryJudge:
         seen = build_context(request.path, carryover=request.previous).messages
@@ -159,6 +163,10 @@ class Curator:
         return NoChoice(tuple(failures), has_answered=True)
 
 
+def _unfit(models: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{name}: {_DOES_NOT_FIT}" for name in dict.fromkeys(models))
+
+
 def _read(
     reply: ModelReply, ask: Ask, judge: SummaryJudge, model: ModelRef
 ) -> tuple[Choice | None, str]:
@@ -172,4 +180,5 @@ def _read(
 
 
 def _with_conversation(ask: Ask) -> str:
-    return f"{numbered_text(ask.units, ask.pieces, ask.earlier)}\n\n{ask.text}"
+    earlier = shorten_middle(ask.earlier, _EARLIER_CHARS * ask.budget.target)
+    return f"{numbered_text(ask.units, ask.pieces, earlier)}\n\n{ask.text}"
