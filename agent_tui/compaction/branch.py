@@ -164,7 +164,7 @@ def _prepare(request: BranchRequest, counter: TokenCounter) -> tuple[WritingJob,
     )
     last_reply = next((text for text in reversed(replies) if text.strip()), "")
     by_code = summary_by_code(ledger, last_reply, counter=counter, max_tokens=most)
-    return job, by_code, fact_blocks(ledger, request="", window=request.window)
+    return job, by_code, fact_blocks(ledger, window=request.window)
 
 
 def summary_by_code(

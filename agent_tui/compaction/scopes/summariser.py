@@ -1,6 +1,7 @@
 """Summing up what happened in a scope, in a sentence or two of the session's own model."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.build import build_ledger
@@ -11,7 +12,6 @@ from agent_tui.compaction.model_client import (
     OnUsage,
     RequestTracker,
 )
-from agent_tui.compaction.scopes.text import scope_text
 from agent_tui.compaction.summary.candidates import SummaryModel
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.validate import (
@@ -22,11 +22,24 @@ from agent_tui.compaction.summary.validate import (
     why_unusable,
 )
 from agent_tui.compaction.summary.writer import Writer, WritingJob
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript.text import escape_tags, fit_texts, message_texts
 from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.messages import UserMessage
+from agent_tui.messages import (
+    AssistantContent,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopeStep, mark_of
 from agent_tui.tokens import TokenCounter
 
 _MOST_TOKENS = 400
@@ -135,6 +148,37 @@ class ScopeSummariser:
         return self._counter.count_message(UserMessage(content=content))
 
 
+def scope_text(entries: Sequence[Entry], counter: TokenCounter, room_tokens: int) -> str:
+    """What happened in `entries` in about `room_tokens`; scopes inside are their summary."""
+    messages = tuple(_messages(entries))
+    return fit_texts(lambda limits: message_texts(messages, limits), counter, room_tokens)
+
+
+def _messages(entries: Sequence[Entry]) -> Iterator[Message]:
+    """The messages of a scope, without the calls that mark scopes."""
+    for entry in entries:
+        match mark_of(entry), entry:
+            case (ScopeStep(number=number, item=item), _):
+                yield UserMessage(content=f"Round {number}{'' if item is None else f': {item}'}")
+            case (ScopeExit(summary=summary, label=label), _) if summary:
+                yield UserMessage(content=f"Summary of {label}: {summary}")
+            case (None, CustomMessageEntry(text=text) | BranchSummaryEntry(summary=text)):
+                yield UserMessage(content=text)
+            case (None, MessageEntry(message=AssistantMessage() as reply)):
+                said = tuple(part for part in reply.content if not _marks_scope(part))
+                yield reply.model_copy(update={"content": said})
+            case (None, MessageEntry(message=ToolResultMessage(tool_name="scope"))):
+                pass
+            case (None, MessageEntry(message=message)):
+                yield message
+            case _:
+                pass
+
+
+def _marks_scope(part: AssistantContent) -> bool:
+    return isinstance(part, ToolCall) and part.name == "scope"
+
+
 def _asked(request: ScopeRequest, max_tokens: int) -> str:
     wanted = _ASKED.format(prompt=escape_tags(request.prompt)) if request.prompt else _DEFAULT
     told = f'This is all that happened in "{escape_tags(request.label)}". {wanted}'
@@ -145,4 +189,4 @@ def _facts(request: ScopeRequest) -> str:
     """The person's rules word for word and the files that were changed, as a block each."""
     ledger = build_ledger(request.entries, folders=request.folders, previous=None)
     kept = ledger.model_copy(update={"errors": (), "read_files": ()})
-    return fact_blocks(kept, request="", window=request.info.window)
+    return fact_blocks(kept, window=request.info.window)

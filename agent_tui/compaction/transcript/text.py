@@ -84,9 +84,6 @@ def fit_texts(
     texts_of: Callable[[TextLimits], Sequence[str]],
     counter: TokenCounter,
     room_tokens: int,
-    *,
-    between: str = "\n\n",
-    kind: str = "messages",
 ) -> str:
     """Texts in at most about `room_tokens`, shortened no more than is needed.
 
@@ -97,13 +94,11 @@ def fit_texts(
         texts_of: The texts within the limits it is given.
         counter: Counts tokens.
         room_tokens: How much there is room for.
-        between: What stands between two texts.
-        kind: What the texts are, for the line that counts those left out.
     """
     texts: Sequence[str] = ()
     for limits in LIMITS:
         texts = texts_of(limits)
-        whole = between.join(texts)
+        whole = "\n\n".join(texts)
         if counter.count_text(whole) <= room_tokens:
             return whole or "(no text)"
     sizes = [counter.count_text(text) + 2 for text in texts]
@@ -114,8 +109,8 @@ def fit_texts(
         if room < 0 and first:
             break
         first, last = (first + 1, last) if takes_first else (first, last - 1)
-    mark = [omission_mark(f"{last - first} {kind}")] if first < last else []
-    text = between.join([*texts[:first], *mark, *texts[last:]])
+    mark = [omission_mark(f"{last - first} messages")] if first < last else []
+    text = "\n\n".join([*texts[:first], *mark, *texts[last:]])
     while counter.count_text(text) > room_tokens:  # one text alone is larger than the room
         text = text[: len(text) * 9 // 10]
     return text

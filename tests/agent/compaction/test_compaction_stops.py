@@ -262,7 +262,7 @@ async def test_three_failures_stop_automatic_compaction_until_it_is_reset(
     monkeypatch.setattr(TieredStrategy, "_summarised", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     events = await collect(scene.begin())
-    talk(scene.log, 4)
+    talk(scene.log, 6)
     for _ in range(4):
         events += await collect(scene.begin())
     assert len(of_kind(events, CompactionFailed)) == 3

@@ -308,7 +308,7 @@ class AgentActions:
         )
         told_chars = sum(len(line) + 3 for line in (*facts.pinned, *facts.errors))
         room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
-        blocks = fact_blocks(facts, request="", window=3 * room_chars)
+        blocks = fact_blocks(facts, window=3 * room_chars)
         own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
         return "\n\n".join(part for part in (own, blocks) if part)
 
