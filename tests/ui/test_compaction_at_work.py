@@ -82,7 +82,7 @@ async def at_work(folder: Path) -> AsyncGenerator[Screen, None]:
     """The app beside a file that fills a good part of the window."""
     stage = Stage(folder)
     (stage.workspace / "log.txt").write_text(LOG_LINES, encoding="utf-8")
-    runtime = stage.runtime(Work(), window=32_000, compaction=SETTINGS)
+    runtime = stage.runtime(Work(), window=56_000, compaction=SETTINGS)
     app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = Screen(app, pilot)
