@@ -164,7 +164,7 @@ async def test_in_a_small_window_nobody_is_asked_and_the_focus_is_said_to_be_unu
     assert result.is_fallback
     assert result.note.startswith(
         "Summary written without a model: the context window is smaller than 32,000 tokens. "
-        "Only a model can follow your focus; none did."
+        "Your focus was not used: only a model can follow it."
     )
 
 

@@ -29,7 +29,7 @@ _SMALL_SHARE = 0.25
 """To free more of the context, messages that the work still needs would become single lines: real
 sessions went on better from a summary that has the files as they are."""
 
-_UNUSED_FOCUS = "Only a model can follow your focus; none did."
+_UNUSED_FOCUS = "Your focus was not used: only a model can follow it."
 
 DESCRIPTION = "a summary, in this session"
 
