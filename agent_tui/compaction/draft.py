@@ -56,7 +56,7 @@ _EARLIER_SHARE = 0.10
 """What a model wrote at an earlier compaction, where none writes now."""
 
 _LEAST_GAIN_TOKENS = 150
-"""Less is not worth asking a model."""
+"""What must go beside the notes of a model; less is not worth asking one."""
 
 _LEAST_ROOM_TOKENS = 300
 _LEAST_SECTIONS_SHARE = 0.4
@@ -216,7 +216,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
         left_out=sections.left_out,
     )
     gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
-    if gained <= (_LEAST_GAIN_TOKENS if request.choice is None else 0):
+    beside_notes = gained + counter.count_text(notes)
+    if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
         raise NothingToCompactError(
             "Nothing to compact: the conversation is already smaller than a summary of it."
         )

@@ -78,7 +78,7 @@ async def test_a_scope_in_a_turn_is_summed_up_and_the_turn_goes_on(stage: Stage)
     assert only(events, ScopeLeft).summary == SUMMARY
     asked = next(r for r in model.requests if r.purpose == "summary").messages[0].text
     assert "<focus>\nwhich file\n</focus>" in asked
-    assert 'ls(path=".")' in asked
+    assert 'ls path="."' in asked
     assert "scope(" not in asked, "the scope's own calls are left out"
     entered, left = (results(events)[0], results(events)[2])
     assert entered.startswith("Entered search (")
