@@ -29,7 +29,7 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.compaction.model_client import OnProgress
-from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
@@ -60,7 +60,7 @@ class AgentRuntime:
         self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
     ) -> None:
         self._activity: Activity | None = None
-        self._background = BackgroundSummary(services.compaction.service)
+        self._background = BackgroundSummary(services.compaction)
         self._pause = Pause()
         self.past = PastSessions(services.store)
         self.services = services

@@ -10,8 +10,7 @@ from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.core.short_words import counted
 from agent_tui.compaction.model_client import OnProgress
-from agent_tui.compaction.outcome import TIERED
-from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.outcome import TIERED, CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_description
 from agent_tui.config import STRATEGY_NAMES, strategy_named

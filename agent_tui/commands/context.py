@@ -10,7 +10,7 @@ from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.short_words import counted
-from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ContextWarning
 

@@ -1,18 +1,18 @@
-"""Making the context smaller: pure plans, a bounded summariser, code that checks both.
+"""Making the context smaller: pure plans, one question to a model, code that vouches for both.
 
-Where to read, in the order in which a compaction with a summary goes:
+The data flow, in the order to read it; nothing here writes to a session file:
 
-* `usage` measures how full the window is, `policy` decides when to compact.
-* `planner` is what the rest of the program asks: what a compaction comes to, and what it would.
-* `outcome` is the one order: the strategy that is named, and where that is not enough, `tiered`.
-* `strategies/tiered` shortens messages in place where little must go: `strategies/message_plan`
-  says what becomes of each message, in the forms of `tiers/`. No model is asked. Otherwise:
-* `draft` fits a summary and the newest messages into the target. `sections/` writes what a reader
-  needs who goes on, `ledger/` rules and lists of files, all by code; `plan` makes the cut.
-* `summary/` has a model write the prose amid the sections, and checks it.
-* `service` puts both together to a `result`; nothing here writes to a session file.
+1. `policy` decides when to compact, from the context that `usage` measured.
+2. `planner` is what the rest of the program calls: it takes a `CompactionRequest` and returns an
+   `outcome`, a preview of one, a `proposal` for the person, or the summary of a `branch`.
+3. `strategies/tiered` shortens messages in place (`in_place`, no model): `message_plan` says what
+   becomes of each, in the forms of `tiers/`. If that is not enough:
+4. `draft` fits a summary and the newest messages into the target. `sections/` writes what a reader
+   needs, `ledger/` the rules and the lists of files, all by code; `plan` makes the cut.
+5. `curation/` asks the model what to keep. `summary/` has the form of its notes, and checks them.
+   With its choice, the draft is made again; without one, the draft is the compaction.
+6. `result` is the finished compaction, and the entries that it becomes.
 
-Beside it: the other `strategies/`, which make the same plan with a model, `branch` sums up a branch
-that is left, `scopes/` a loop or scope that ended, and `transcript/` turns messages into text for a
-model.
+Also here: the other `strategies/`; `scopes/`, which sums up a scope that ended; `transcript/`,
+messages as text for a model; `model_client`, which sends one request.
 """

@@ -1,24 +1,56 @@
 """Summing up a branch of the conversation that is being left."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.model_client import (
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    failure_of,
+)
+from agent_tui.compaction.shorten import one_line, shorten_middle
+from agent_tui.compaction.summary.candidates import Candidates, SummaryModel
+from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.summary.fallback import LogFacts
 from agent_tui.compaction.summary.source import summary_source
 from agent_tui.compaction.summary.templates import template_named
-from agent_tui.compaction.summary.writer import SummaryJob
+from agent_tui.compaction.summary.validate import Judgement, SummaryJudge
+from agent_tui.compaction.summary.writer import SYSTEM_PROMPT, Writer, WritingJob, written_note
+from agent_tui.compaction.transcript.text import escape_tags, fit_texts, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, Usage
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import Entry, Ledger
 from agent_tui.tokens import TokenCounter
 
 _LEAST_SUMMARY_TOKENS = 150
 """The form with a line or two in it."""
+
+_MESSAGE_CHARS = 400
+_REPLY_CHARS = 1_200
+_SHORTEST_REQUEST = 10
+"""Shorter messages ("ok", "wow") ask for nothing."""
+
+_ASKED = """\
+Write the notes for the conversation above.
+
+Rules:
+- Use the form below with exactly these headings in this order. An empty section says {nothing}.
+- Copy file paths, identifiers, commands, versions, numbers and error messages exactly.
+- Keep the user's rules and corrections in their own words.
+- State facts, not events: "tests in tests/test_a.py pass", not "then the tests were run".
+- In progress: say where the work was interrupted, and quote the newest request it serves.
+- For each changed file: what was changed in it and why. For each error: its cause and its fix, or
+  that it is open. Name what was tried and did not work, so that nobody tries it again.
+- At most {max_tokens} tokens. If space is short, shorten finished work first.
+
+{form}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +73,6 @@ class BranchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class BranchDraft:
-    """A branch's summary that lacks nothing but its prose.
-
-    Args:
-        job: What a model is asked for.
-        log_facts: What the prose can be made from without one.
-        fact_blocks: The facts that code puts after it.
-    """
-
-    job: SummaryJob
-    log_facts: LogFacts
-    fact_blocks: str
-
-
-@dataclass(frozen=True, slots=True)
 class BranchSummary:
     """A finished summary that nobody has written yet; `note` as in `CompactionResult`."""
 
@@ -64,12 +81,65 @@ class BranchSummary:
     usage: Usage | None
 
 
-def draft_branch(request: BranchRequest, *, counter: TokenCounter) -> BranchDraft:
-    """All of a branch's summary but the prose; asks no model.
+async def summarise_branch(
+    request: BranchRequest,
+    writer: Writer | None,
+    models: Candidates,
+    counter: TokenCounter,
+    on_progress: OnProgress,
+    on_usage: OnUsage,
+) -> BranchSummary:
+    """Sum up a branch; no side effect. Cancel the task to stop.
+
+    Args:
+        request: The branch.
+        writer: Asks models; None has it written by code.
+        models: Who is asked, in this order.
+        counter: Counts tokens.
+        on_progress: Told of each step.
+        on_usage: Told of every request that was paid for.
 
     Raises:
-        NothingToCompactError: No reply was left behind, so there is nothing to tell.
+        NothingToCompactError: No reply is left behind, so there is nothing to tell.
     """
+    on_progress("reading the branch", 0)
+    job, by_code, facts = await asyncio.to_thread(_prepare, request, counter)
+    tracker = RequestTracker(on_progress, on_usage)
+    made, name, failures = Judgement(""), "", list(models.problems)
+    if writer is not None:
+        made, name = await _first_whole(writer, job, models.models, tracker, failures)
+    text = "\n\n".join(filter(None, (made.text or by_code, facts)))
+    return BranchSummary(text, written_note(name, made.problem, failures), tracker.total)
+
+
+async def _first_whole(
+    writer: Writer,
+    job: WritingJob,
+    models: Sequence[SummaryModel],
+    tracker: RequestTracker,
+    failures: list[str],
+) -> tuple[Judgement, str]:
+    """The first text that lacks nothing, else the first one, and who wrote it; empty if none did.
+
+    What went wrong is added to `failures`.
+    """
+    best, name = Judgement(""), ""
+    for model in models:
+        try:
+            made = await writer.write(job, model, tracker)
+        except ProviderError as error:
+            failures.append(failure_of(model.ref, error))
+            continue
+        if not made.problem:
+            return made, model.ref.name
+        failures.append(f"{model.ref.name}: {made.problem}")
+        if made.text and not best.text:
+            best, name = made, model.ref.name
+    return best, name
+
+
+def _prepare(request: BranchRequest, counter: TokenCounter) -> tuple[WritingJob, str, str]:
+    """What a model is asked for, what takes its place where none answers, and facts for both."""
     messages = tuple(item.message for item in build_context(request.entries).messages)
     replies = [message.text for message in messages if isinstance(message, AssistantMessage)]
     if not replies:
@@ -79,19 +149,41 @@ def draft_branch(request: BranchRequest, *, counter: TokenCounter) -> BranchDraf
         folders=(str(request.cwd), str(request.cwd.resolve())),
         previous=known_so_far(request.entries, None),
     )
-    tokens = counter.count_messages(messages)
+    source = summary_source(messages, counter)
     cap = min(request.settings.max_summary_tokens, max(request.window // 6, 200))
-    most = max(min(cap, tokens), _LEAST_SUMMARY_TOKENS)
-    job = SummaryJob(
-        messages=messages,
-        previous_prose="",
-        source=summary_source(messages, previous_prose="", ledger=ledger, tokens=tokens),
-        focus="",
-        template=template_named(request.settings.template),
-        wanted_tokens=max(most // 2, _LEAST_SUMMARY_TOKENS),
+    most = max(min(cap, source.tokens), _LEAST_SUMMARY_TOKENS)
+    template = template_named(request.settings.template)
+    asked = _ASKED.format(
+        nothing=NOTHING, max_tokens=max(most // 2, _LEAST_SUMMARY_TOKENS), form=template.form
+    )
+    job = WritingJob(
+        told=lambda room: fit_texts(lambda limits: message_texts(messages, limits), counter, room),
+        asked=asked,
         max_tokens=most,
-        splits_turn=False,
+        judge=SummaryJudge(template, source, counter, most, f"{SYSTEM_PROMPT}\n{asked}").judge,
     )
     last_reply = next((text for text in reversed(replies) if text.strip()), "")
-    facts = fact_blocks(ledger, request="", window=request.window)
-    return BranchDraft(job, LogFacts(ledger, last_reply), facts)
+    by_code = summary_by_code(ledger, last_reply, counter=counter, max_tokens=most)
+    return job, by_code, fact_blocks(ledger, window=request.window)
+
+
+def summary_by_code(
+    ledger: Ledger, last_reply: str, *, counter: TokenCounter, max_tokens: int
+) -> str:
+    """What was asked, what is open and the last reply, in at most `max_tokens`.
+
+    Where that is too much, requests go first, from one third on: the first ones say what all of it
+    is about, and the last ones how far it got.
+    """
+    lines = [
+        f"- asked: {one_line(text, _MESSAGE_CHARS)}"
+        for text in reversed(ledger.user_messages)
+        if len(text) >= _SHORTEST_REQUEST
+    ]
+    lines += [f"- open: {todo}" for todo in ledger.open_todos]
+    if last_reply:
+        reply = one_line(shorten_middle(last_reply, _REPLY_CHARS), 2 * _REPLY_CHARS)
+        lines.append(f"- last reply: {reply}")
+    while lines and counter.count_text("\n".join(lines)) > max_tokens:
+        lines.pop(len(lines) // 3)
+    return escape_tags("\n".join(lines))

@@ -1,13 +1,12 @@
 """Everything of a compaction that is settled before a model is asked: pure."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from agent_tui.compaction.curation.answer import Pick
+from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick
 from agent_tui.compaction.curation.ask import Ask, Budget
-from agent_tui.compaction.curation.curator import Choice, NoChoice
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.curation.proof import Proof, prove
@@ -39,14 +38,12 @@ from agent_tui.compaction.sections.compose import (
 from agent_tui.compaction.sections.files import ReadFile, ShownFile, shown_files
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
-from agent_tui.compaction.summary.source import SummarySource, summary_source
-from agent_tui.compaction.summary.summariser import WrittenSummary
-from agent_tui.compaction.summary.templates import Template
+from agent_tui.compaction.summary.templates import earlier_notes, template_named
 from agent_tui.compaction.tiers.units import batch_id, read_units
 from agent_tui.compaction.transcript.text import UNLIMITED, message_texts
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
-from agent_tui.messages import Message, UserMessage
+from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.context import without_dropped, wrap_summary
 from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger, MessageEntry
@@ -54,16 +51,23 @@ from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 
-_PROSE_SHARE = 0.10
-"""What a model writes: where the work stands, and decisions."""
+_EARLIER_SHARE = 0.10
+"""What a model wrote at an earlier compaction, where none writes now."""
 
-_LEAST_PROSE_TOKENS = 150
-"""The form with a line or two in it; where less is to be gained a summary is no use."""
+_LEAST_GAIN_TOKENS = 150
+"""What must go beside the notes of a model; less is not worth asking one."""
 
 _LEAST_ROOM_TOKENS = 300
 _LEAST_SECTIONS_SHARE = 0.4
 _FIRST_GUESS_SHARE = 0.6
 """Of the room, what the newest messages are looked at for before the sections are known."""
+
+
+Answered: TypeAlias = Choice | NoChoice
+"""What came of asking models; `NoChoice` also where nobody is to be asked any more."""
+
+Ahead: TypeAlias = Callable[[], Awaitable[Answered | None]]
+"""Waits for what came of it; None where that is nothing, so that a model is asked now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,18 @@ class CompactionRequest:
         model: The session's model.
         window: Its context window in tokens.
         cwd: The session's working folder; files inside are named relative to it.
-        settings: How much stays, who summarises, in what form; those in force for this request.
+        settings: How much stays, who is asked, in what form; those in force for this request.
         tokens_before: Tokens in use, as measured.
         overhead_tokens: System prompt and tool schemas, as the counter estimates them.
         focus: What the person asked to pay attention to.
         target_tokens: What the result should come down to; 0 for what suits the window.
         on_disk: Reads a file of the working folder; None where the files are not at hand.
-        is_without_model: Nobody will write prose, so that no room is kept for it.
         wants_summary: Only a summary will do, whatever shorter messages would come to.
         is_asked: The person asks for it, whatever the target is.
         is_refused: The provider refused the context as too large, whatever we count.
         least_gain_tokens: What shorter messages must free, as estimated, to be worth it.
         ratio: How many tokens the model counts for one of ours.
-        ahead: A summary that is being written ahead of time.
+        ahead: Waits for what a model was asked ahead of time; None where none was.
         live: The next request of the conversation, on which its model can be asked what stays;
             None where it cannot.
         choice: What that model wants kept.
@@ -107,13 +110,12 @@ class CompactionRequest:
     focus: str = ""
     target_tokens: int = 0
     on_disk: ReadFile | None = None
-    is_without_model: bool = False
     wants_summary: bool = False
     is_asked: bool = False
     is_refused: bool = False
     least_gain_tokens: int = 1
     ratio: float = 1.0
-    ahead: "AheadSummary | None" = None
+    ahead: Ahead | None = None
     live: ModelRequest | None = None
     choice: Choice | None = None
     marked: tuple[Pick, ...] = ()
@@ -130,77 +132,46 @@ class CompactionRequest:
         return round(self.tokens_before / self.ratio)
 
 
-ModelsPart: TypeAlias = WrittenSummary | Choice | NoChoice
-"""What a model adds to a compaction; `NoChoice` where nobody is to be asked any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class AheadSummary:
-    """A summary begun before it was needed.
-
-    Args:
-        draft: What it is the prose of.
-        written: Waits for it; None where none came of it.
-    """
-
-    draft: "Draft"
-    written: Callable[[], Awaitable[ModelsPart | None]]
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A compaction that lacks nothing but the prose of its summary. Sizes in tokens.
+    """A compaction that nobody has written yet. Sizes in tokens.
 
     Args:
         plan: The cut, and what stays.
-        previous_prose: What a model wrote of what was before, which the new prose continues.
         ledger: Facts as of the end of the conversation.
-        source: What the summary is about, for judging a model's.
-        before_prose: The blocks that code puts before the prose.
-        after_prose: Those that it puts after it.
+        before_notes: The blocks that code puts before a model's notes.
+        notes: What a model wrote: for this compaction, else what still holds of an earlier one's.
+        after_notes: The blocks that code puts after them.
         handover: What a session that goes on from here needs beside the ledger.
-        messages: What the summary stands for, as it was written.
-        replaced_tokens: Its size as the model saw it, the previous summary included.
-        wanted_tokens: How long the prose should be.
-        max_tokens: How long it may be.
+        replaced_tokens: What goes as the model saw it, the previous summary included.
         kept: What a model chose to keep word for word.
         left_out: How many of the person's messages there was no room for.
     """
 
     plan: CompactionPlan
     ledger: Ledger
-    previous_prose: str
-    source: SummarySource
-    before_prose: str
-    after_prose: str
+    before_notes: str
+    notes: str
+    after_notes: str
     handover: Handover
-    messages: tuple[Message, ...]
     replaced_tokens: int
-    wanted_tokens: int
-    max_tokens: int
     kept: Kept = field(default_factory=Kept)
     left_out: int = 0
 
-    def can_take_prose_of(self, earlier: "Draft") -> bool:
-        """Whether prose for `earlier` will do for this one.
-
-        It continues the same summary and stands for the beginning of the same messages; what
-        came after them is in the blocks that code writes.
-        """
-        ids = earlier.plan.summarised_ids
-        return (
-            self.previous_prose == earlier.previous_prose
-            and self.plan.summarised_ids[: len(ids)] == ids
-        )
+    @property
+    def summary(self) -> str:
+        """What stands for the messages that go."""
+        parts = (self.before_notes, self.notes, self.kept.text, self.after_notes)
+        return "\n\n".join(part for part in parts if part)
 
     def tokens_before(self, request: CompactionRequest) -> int:
         """Size of the next request as it is, as estimated."""
         return request.overhead_tokens + self.plan.kept_tokens_now + self.replaced_tokens
 
-    def summary(self, prose: str) -> str:
-        """The whole summary around `prose`."""
-        parts = (self.before_prose, prose, self.kept.text, self.after_prose)
-        return "\n\n".join(part for part in parts if part)
+    def tokens_after(self, request: CompactionRequest, counter: TokenCounter) -> int:
+        """Its size afterwards, as estimated."""
+        kept = request.overhead_tokens + self.plan.kept_tokens
+        return kept + summary_tokens(self.summary, counter)
 
 
 def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
@@ -225,44 +196,46 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     ledger = ledger_of(request)
     seen = without_dropped(path, read_marks(path))
     record = read_work(seen, ledger, _handover(request), _folders(request))
-    planner = _Planner(request, path, live, record, room, counter)
+    notes = _notes(request, summary, room, counter)
+    planner = _Planner(request, path, live, record, room, notes, counter)
     plan, sections, way = planner.plan(summary)
     replaced = plan.summarised_tokens + replaced_before
     after = "\n\n".join(part for part in (sections.after_prose, way[0], sections.lists) if part)
-    extra = "\n\n".join(part for part in (sections.before_prose, planner.kept.text, after) if part)
-    gained = replaced + plan.kept_tokens_now - plan.kept_tokens
-    left = gained - summary_tokens(extra, counter) - 1
-    if left < _LEAST_PROSE_TOKENS:
-        raise NothingToCompactError(
-            "Nothing to compact: the conversation is already smaller than a summary of it."
-        )
-    cap = _prose_tokens(request, room)
-    previous_prose = without_fact_blocks(summary)
-    return Draft(
+    draft = Draft(
         plan=plan,
         ledger=ledger,
-        previous_prose=previous_prose,
-        source=summary_source(
-            plan.summarised,
-            previous_prose=previous_prose,
-            ledger=ledger,
-            tokens=plan.summarised_tokens,
-        ),
-        before_prose=sections.before_prose,
-        after_prose=after,
+        before_notes=sections.before_prose,
+        notes=notes,
+        after_notes=after,
         handover=handover_of(
             record, sections, way[1], path[-1].id if path else "", planner.kept.paths
         ),
-        messages=plan.summarised,
         replaced_tokens=replaced,
-        wanted_tokens=min(cap * 3 // 4, max(left // 2, _LEAST_PROSE_TOKENS)),
-        max_tokens=min(cap, left),
         kept=planner.kept,
         left_out=sections.left_out,
     )
+    gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
+    beside_notes = gained + counter.count_text(notes)
+    if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
+        raise NothingToCompactError(
+            "Nothing to compact: the conversation is already smaller than a summary of it."
+        )
+    return draft
 
 
-def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCounter) -> Ask:
+def draft_choice(
+    request: CompactionRequest, choice: Choice, *, counter: TokenCounter
+) -> tuple[Draft, Proof]:
+    """The draft with what `choice` keeps, and with what steps since then would have missed."""
+    draft = make_draft(replace(request, choice=choice), counter=counter)
+    proof = _prove(request, choice, draft)
+    if proof.brought_back:
+        choice = replace(choice, picks=(*proof.brought_back, *choice.picks))
+        draft = make_draft(replace(request, choice=choice), counter=counter)
+    return draft, proof
+
+
+def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
     """What the model of `request` is asked to choose from."""
     path = in_force(request.path)
     summary = previous_summary(path, request.previous)
@@ -300,13 +273,14 @@ def make_ask(request: CompactionRequest, *, template: Template, counter: TokenCo
             notes=_notes_tokens(request, room),
             keep=int(room * ASKED_SHARE),
         ),
-        template=template,
+        template=template_named(request.settings.template),
         focus=request.focus,
         through=live.entries[-1].id if live.entries else "",
+        earlier=summary,
     )
 
 
-def prove_choice(request: CompactionRequest, choice: Choice, draft: Draft) -> Proof:
+def _prove(request: CompactionRequest, choice: Choice, draft: Draft) -> Proof:
     """Whether `draft`, made of `choice`, would have done for the steps that were made since."""
     path = in_force(request.path)
     ids = [entry.id for entry in path]
@@ -317,7 +291,7 @@ def prove_choice(request: CompactionRequest, choice: Choice, draft: Draft) -> Pr
         for entry in draft.plan.kept_entries
         if isinstance(entry, MessageEntry) and entry.id in seen - edited
     )
-    shown = "\n".join((draft.summary(choice.notes), *message_texts(kept, UNLIMITED)))
+    shown = "\n".join((draft.summary, *message_texts(kept, UNLIMITED)))
     return prove(path, choice.through, shown, _folders(request))
 
 
@@ -335,8 +309,10 @@ class _Planner:
         live: LiveConversation,
         record: WorkRecord,
         room: int,
+        notes: str,
         counter: TokenCounter,
     ) -> None:
+        self._notes = notes
         self._request = request
         self._path = path
         self._live = live
@@ -375,24 +351,24 @@ class _Planner:
             if piece.is_lasting and (piece.label, piece.lines) not in released
         )
         cut, tail = self._cut((), int(room * _FIRST_GUESS_SHARE))
-        sections, way = self._before_cut(cut, tail, summary)
+        sections, way = self._before_cut(cut, tail)
         files = sections.shown
         for _ in range(2):
-            cut, tail = self._cut(sections.shown, self._left(sections, way, summary))
-            sections, way = self._before_cut(cut, tail, summary, files)
-        over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
+            cut, tail = self._cut(sections.shown, self._left(sections, way))
+            sections, way = self._before_cut(cut, tail, files)
+        over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
         if over > 0:
             files = self._fewer(files, tail.needed(self._live.entries[cut:]), over)
-            sections, way = self._before_cut(cut, tail, summary, files)
-            over = self._size(sections, way[0], summary) + sum(tail.tokens[cut:]) - room
+            sections, way = self._before_cut(cut, tail, files)
+            over = self._size(sections, way[0]) + sum(tail.tokens[cut:]) - room
         cut, tail = self._filled(cut, tail, -over)
-        sections, way = self._before_cut(cut, tail, summary, files)
+        sections, way = self._before_cut(cut, tail, files)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 
-    def _left(self, sections: Sections, way: tuple[str, tuple[str, ...]], summary: str) -> int:
+    def _left(self, sections: Sections, way: tuple[str, tuple[str, ...]]) -> int:
         """Tokens for the newest messages."""
-        taken = self._size(sections, way[0], summary)
+        taken = self._size(sections, way[0])
         return max(self._room - taken, int(self._room * TAIL_SHARE))
 
     def _fewer(
@@ -408,14 +384,14 @@ class _Planner:
         return tuple(reversed(kept))
 
     def _before_cut(
-        self, cut: int, tail: Tail, summary: str, files: tuple[ShownFile, ...] | None = None
+        self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
     ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
         """The sections and the way so far, with `files` or those that there is room for."""
         share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
         way_room = int(self._sections_room * share)
         before = self._before(cut)
         way = way_block(self._record, before, way_room, self._counter, files or ())
-        return self._sections(cut, tail, way[0], summary, files), way
+        return self._sections(cut, tail, way[0], files), way
 
     def _since_choice(self) -> int:
         """Tokens of what the model had not seen when it chose."""
@@ -448,7 +424,6 @@ class _Planner:
         cut: int,
         tail: Tail,
         way: str,
-        summary: str,
         files: tuple[ShownFile, ...] | None,
     ) -> Sections:
         request, choice, room = self._request, self._request.choice, self._sections_room
@@ -467,7 +442,7 @@ class _Planner:
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
         self.kept = Kept()
-        left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way, summary)
+        left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
         needed = tail.needed(entries)
         whole = {file.path for file in files or () if file.is_whole and file.path in needed}
         wanted = (*self._lasting, *request.marked, *chosen)
@@ -505,17 +480,11 @@ class _Planner:
         """Entries that stay as they are: those from the cut on, and what is pinned or marked."""
         return frozenset(entry.id for entry in (*self._live.pinned, *self._live.entries[cut:]))
 
-    def _size(self, sections: Sections, way: str, summary: str) -> int:
-        """What the summary will take, its prose included."""
+    def _size(self, sections: Sections, way: str) -> int:
+        """What the summary will take."""
         parts = (sections.before_prose, self.kept.text, sections.after_prose, way, sections.lists)
         size = summary_tokens("\n\n".join(parts), self._counter)
-        if self._request.choice is not None:
-            return size + self._counter.count_text(self._request.choice.notes)
-        has_prose = self._has_prose(summary)
-        return size + (_prose_tokens(self._request, self._room) if has_prose else 0)
-
-    def _has_prose(self, summary: str) -> bool:
-        return not self._request.is_without_model or bool(without_fact_blocks(summary))
+        return size + self._counter.count_text(self._notes)
 
 
 def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
@@ -542,10 +511,17 @@ def _sections_room(room: int, newest: int) -> int:
     return min(room, max(left, int(room * _LEAST_SECTIONS_SHARE)))
 
 
-def _prose_tokens(request: CompactionRequest, room: int) -> int:
-    """How long a model's prose may be."""
-    share = max(int(room * _PROSE_SHARE), min(2 * _LEAST_PROSE_TOKENS, room // 2))
-    return min(request.settings.max_summary_tokens, share)
+def _notes(request: CompactionRequest, summary: str, room: int, counter: TokenCounter) -> str:
+    """What a model wrote for this compaction, or what still holds of the earlier `summary`."""
+    if request.choice is not None:
+        return request.choice.notes
+    share = max(int(room * _EARLIER_SHARE), min(2 * _LEAST_GAIN_TOKENS, room // 2))
+    return earlier_notes(
+        without_fact_blocks(summary),
+        template=template_named(request.settings.template),
+        counter=counter,
+        max_tokens=min(request.settings.max_summary_tokens, share),
+    )
 
 
 def _handover(request: CompactionRequest) -> Handover | None:

@@ -54,6 +54,10 @@ def uncounted(usage: Usage) -> None:
     """For callers that keep no account."""
 
 
+def unseen(phase: str, received_chars: int) -> None:
+    """For callers to whom nobody waits."""
+
+
 class RequestTracker:
     """Tells of all requests of one piece of work, and adds up what they cost.
 

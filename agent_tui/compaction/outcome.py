@@ -1,16 +1,12 @@
-"""What a compaction comes to, and the one order in which the ways to compact are tried."""
+"""What a compaction comes to, and what it would come to, before anything is written."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.result import CompactionResult, child_entries
-from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, target_when_asked
 from agent_tui.config import CompactionStrategy
-from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.sessions.entries import ContextEditEntry, Entry
+from agent_tui.sessions.entries import ContextEditEntry, Entry, Ledger
 from agent_tui.sessions.replay.changes import EditReport, describe_statistics, report_entry
 
 TIERED: CompactionStrategy = "tiered"
@@ -27,7 +23,7 @@ class Outcome:
         tokens_after: Its size afterwards.
         edits: Of messages that stay.
         summary: What stands for the messages before those; None where there is none.
-        summarised: How many messages a summary stands for, one that is only measured included.
+        summarised: How many messages a summary stands for.
         freed: By tier, where tiers made the edits.
         statistics: What another strategy did, by words a person understands.
         note: What the person should know besides; may be empty.
@@ -97,73 +93,32 @@ class Outcome:
         )
 
 
-async def decide(
-    request: CompactionRequest,
-    name: CompactionStrategy,
-    strategies: Mapping[CompactionStrategy, Strategy],
-    *,
-    on_progress: OnProgress,
-    on_usage: OnUsage,
-) -> Outcome:
-    """What comes of compacting `request` by the strategy `name`; no side effect.
+@dataclass(frozen=True, slots=True)
+class CompactionPreview:
+    """What ``/compact`` and an automatic compaction would do now.
 
-    Where that strategy fails, frees too little or does not come down to the target, the tiers
-    take over; where they cannot do anything either, what it found is better than nothing.
+    Sizes in tokens, as the status bar counts them.
 
     Args:
-        request: The conversation.
-        name: The strategy to begin with.
-        strategies: All of them.
-        on_progress: Told of each step.
-        on_usage: Told of every request to a model that was paid for.
-
-    Raises:
-        CompactionError: There is nothing to gain, or it went wrong.
+        tokens_before: Size of the next request as it is.
+        tokens_after: What an automatic compaction would leave of it.
+        compact_tokens: What ``/compact`` would leave of it; None if it couldn't be made.
+        summarised: How many messages the summary of ``/compact`` would replace.
+        window: Of the model.
+        target_tokens: What an automatic compaction comes down to.
+        messages: How many messages each tier of the automatic compaction would change.
+        freed: What each of these would free.
+        ledger: The facts that code would carry over.
+        problem: Why there would be no summary; empty if there would.
     """
-    found: StrategyPlan | None = None
-    problem = ""
-    if name != TIERED:
-        wanted = replace(request, target_tokens=_wanted(request, name))
-        try:
-            found = await strategies[name].plan(wanted, on_progress=on_progress, on_usage=on_usage)
-        except NothingToCompactError:
-            if request.is_asked and request.estimated_before <= request.target_tokens:
-                raise
-            problem = "It found nothing to shorten."
-        except CompactionError as error:
-            problem = str(error)
-        if found is not None and found.freed_tokens < request.least_gain_tokens:
-            found, problem = None, "It would free too little."
-        elif found is not None and found.tokens_after <= request.target_tokens:
-            return _outcome(name, found)
-        elif found is not None:
-            problem = found.note or "It did not reach the target."
-    try:
-        plan = await strategies[TIERED].plan(request, on_progress=on_progress, on_usage=on_usage)
-    except CompactionError:
-        if found is None:
-            raise
-        return _outcome(name, found)
-    took_over = f"{name}: {problem} The tiers took over." if problem else ""
-    return _outcome(TIERED, plan, took_over)
 
-
-def _outcome(name: CompactionStrategy, plan: StrategyPlan, before_note: str = "") -> Outcome:
-    return Outcome(
-        strategy=name,
-        tokens_before=plan.tokens_before,
-        tokens_after=plan.tokens_after,
-        edits=plan.edits,
-        summary=plan.summary,
-        summarised=plan.summarised,
-        freed=plan.freed,
-        statistics=plan.statistics,
-        note=" ".join(filter(None, (before_note, plan.note))),
-    )
-
-
-def _wanted(request: CompactionRequest, name: CompactionStrategy) -> int:
-    if not request.is_asked:
-        return request.target_tokens
-    used = request.estimated_before
-    return target_when_asked(name, used, request.settings, request.target_tokens)
+    tokens_before: int
+    tokens_after: int
+    compact_tokens: int | None
+    summarised: int
+    window: int
+    target_tokens: int
+    messages: Mapping[int, int]
+    freed: Mapping[int, int]
+    ledger: Ledger
+    problem: str = ""

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.curation.answer import Pick
+from agent_tui.compaction.curation.answer import Choice, NoChoice, Pick
 from agent_tui.compaction.curation.ask import Ask
-from agent_tui.compaction.curation.curator import Choice, NoChoice
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft, ModelsPart
+from agent_tui.compaction.draft import Answered, CompactionRequest
 
 Mark: TypeAlias = Literal["keep", "always", "drop"]
 """What a person says of a piece: keep it word for word now, through all compactions, or do not."""
@@ -24,16 +23,20 @@ class Decision:
     Args:
         marked: What is kept, whatever the model chose.
         released: What is no longer kept through all compactions.
-        ahead: What the model chose, without what the person dropped; nobody is asked again.
+        answered: What the model chose, without what the person dropped; nobody is asked again.
     """
 
     marked: tuple[Pick, ...]
     released: tuple[Piece, ...]
-    ahead: AheadSummary
+    answered: Answered
 
     def applied(self, request: CompactionRequest) -> CompactionRequest:
         """`request` with the decision."""
-        return replace(request, marked=self.marked, released=self.released, ahead=self.ahead)
+
+        async def answered() -> Answered:
+            return self.answered
+
+        return replace(request, marked=self.marked, released=self.released, ahead=answered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,11 @@ class Proposal:
     """A compaction that waits for the person, who marks pieces by their numbers.
 
     Args:
-        draft: It without what a model adds.
         ask: What can be chosen, and how much there is room for.
         choice: What the model wants kept; None where none was asked, or none answered.
         problem: Why there is no choice, as a clause; empty where nobody was asked.
     """
 
-    draft: Draft
     ask: Ask
     choice: Choice | None = None
     problem: str = ""
@@ -82,14 +83,10 @@ class Proposal:
         )
         dropped = self._marked(marks, "drop")
         picks = tuple(pick for pick in self._chosen if pick.piece not in dropped)
-        part: ModelsPart = NoChoice((), has_answered=False)
+        answered: Answered = NoChoice()
         if self.choice is not None:
-            part = replace(self.choice, picks=picks)
-
-        async def written() -> ModelsPart:
-            return part
-
-        return Decision(marked, dropped, AheadSummary(self.draft, written))
+            answered = replace(self.choice, picks=picks)
+        return Decision(marked, dropped, answered)
 
     def _marked(self, marks: Mapping[int, Mark], mark: Mark) -> tuple[Piece, ...]:
         return tuple(piece for piece in self.ask.pieces if marks.get(piece.number) == mark)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from agent_tui.compaction.curation.answer import Choice
+from agent_tui.compaction.draft import CompactionRequest, Draft
 from agent_tui.messages import Usage
 from agent_tui.sessions.entries import (
     Carryover,
@@ -13,6 +15,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     new_entry_id,
 )
+from agent_tui.tokens import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class CompactionResult:
     """What a compaction came to. Nothing is written before the caller appends it.
 
     Args:
-        summary: Prose with the blocks that code appends to it.
+        summary: Notes of a model, if any, amid the blocks that code writes.
         first_kept_entry_id: The first entry that stays; empty when none does.
         kept_entries: The entries that stay, as they are in the session, with `edits`.
         edits: Edits of messages that stay, made for this compaction.
@@ -28,11 +31,12 @@ class CompactionResult:
         tokens_after: The same for the context afterwards; always less.
         estimated_after: `tokens_after` in tokens of ours.
         carryover: What the next session needs to know.
-        summarised_by: Name of the model; empty for the fallback.
-        is_fallback: The summary was written by code.
-        usage: What the requests for the summary used; None without any.
+        summarised_by: Name of the model that chose; empty without one.
+        is_fallback: No model chose what stays.
+        usage: What the requests to models used; None without any.
         note: One line for the person when something did not go as planned; else empty.
         focus: What the person asked to pay attention to.
+        summarised: How many messages the summary stands for.
     """
 
     summary: str
@@ -48,6 +52,7 @@ class CompactionResult:
     usage: Usage | None
     note: str = ""
     focus: str = ""
+    summarised: int = 0
 
     def entry(self, reason: str) -> CompactionEntry:
         """The compaction as one entry, to be appended to the session it was made from.
@@ -87,6 +92,47 @@ class CompactionResult:
                 earliest = now
         moment = max(now, earliest)
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def result_of(
+    request: CompactionRequest,
+    draft: Draft,
+    choice: Choice | None,
+    usage: Usage | None,
+    *,
+    counter: TokenCounter,
+) -> CompactionResult:
+    """`draft` as a finished compaction of `request`.
+
+    Args:
+        request: The conversation.
+        draft: What becomes of it.
+        choice: What a model wanted kept; None where code decided alone.
+        usage: What the requests to models used.
+        counter: Estimates.
+    """
+    before, after = draft.tokens_before(request), draft.tokens_after(request, counter)
+    return CompactionResult(
+        summary=draft.summary,
+        first_kept_entry_id=draft.plan.first_kept_entry_id,
+        kept_entries=draft.plan.kept_entries,
+        edits=draft.plan.edits,
+        tokens_before=request.tokens_before,
+        tokens_after=request.tokens_before * after // before,
+        estimated_after=after,
+        carryover=Carryover(
+            lastSummary=draft.summary,
+            read_files=tuple(sorted(draft.ledger.read_files)),
+            modified_files=tuple(sorted(draft.ledger.modified_files)),
+            ledger=draft.ledger,
+            handover=draft.handover,
+        ),
+        summarised_by=choice.model.name if choice is not None else "",
+        is_fallback=choice is None,
+        usage=usage,
+        focus=request.focus,
+        summarised=len(draft.plan.summarised),
+    )
 
 
 def child_entries(result: CompactionResult, reason: str = "manual") -> tuple[Entry, ...]:

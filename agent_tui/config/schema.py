@@ -161,20 +161,25 @@ class CompactionSettings(SettingsSection):
         description="Tokens of recent messages kept out of a summary; 0: 20 % of the window, "
         "at most 20,000",
     )
-    max_summary_tokens: int = Field(default=4_000, ge=200, description="Longest summary, in tokens")
+    max_summary_tokens: int = Field(
+        default=4_000,
+        ge=200,
+        description="Longest notes that a model writes for a compaction or a branch, in tokens",
+    )
     max_output_tokens: int = Field(
         default=2_000,
         ge=600,
         description="Old tool outputs above this many tokens are cut to head and tail",
     )
     template: Literal["structured", "seven-section"] = Field(
-        default="structured", description="Format of a summary"
+        default="structured", description="Headings of a model's notes"
     )
     summary_role: Literal["user", "system"] = Field(
         default="user", description="Send the summary as a user message or in the system prompt"
     )
     background: bool = Field(
-        default=True, description="Start the summary in the background once warn_at is reached"
+        default=True,
+        description="Ask the model what to keep in the background once warn_at is reached",
     )
     idle_compaction: float = Field(
         default=0,

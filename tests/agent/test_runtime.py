@@ -5,7 +5,7 @@ from typing import NoReturn
 import pytest
 
 from agent_tui.compaction.policy import Breaker
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.events import (
@@ -220,7 +220,7 @@ async def test_compaction_that_keeps_failing_stops_with_one_notice(stage, monkey
     async def fail(*_arguments: object) -> NoReturn:
         raise CompactionError("The summary would not be smaller.")
 
-    monkeypatch.setattr(CompactionService, "finish", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
     replies = [
         Reply(text=LONG_REPLY.text, usage=Usage(input=size, output=100, total_tokens=size))
         for size in (2_000, 7_000, 8_100, 9_200, 10_300, 11_400)

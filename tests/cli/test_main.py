@@ -41,7 +41,7 @@ def test_version_and_help_need_neither_textual_nor_litellm(argument):
 def test_no_core_room_loads_textual_or_litellm():
     rooms = (
         "agent.runtime",
-        "compaction.service",
+        "compaction.planner",
         "tools.registry",
         "sessions.store",
         "providers.litellm.host",

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.messages import (
     AssistantMessage,
@@ -86,9 +85,4 @@ def _source(
     entries: tuple[Entry, ...] | list[Entry], cwd: str, previous: str, counter: TokenCounter
 ) -> SummarySource:
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
-    return summary_source(
-        messages,
-        previous_prose=previous,
-        ledger=build_ledger(entries, folders=(cwd,), previous=None),
-        tokens=counter.count_messages(messages),
-    )
+    return summary_source(messages, counter)

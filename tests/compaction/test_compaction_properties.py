@@ -1,7 +1,6 @@
 """What a compaction keeps, whatever the session is; no model is asked."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -213,7 +212,7 @@ def test_a_call_that_still_waits_stays_and_gets_its_result(
 
 def _plan(path: Sequence[Entry], counter: TokenCounter) -> CompactionPlan:
     request = request_for(path, settings=SETTINGS, window=WINDOW)
-    return make_draft(replace(request, is_without_model=True), counter=counter).plan
+    return make_draft(request, counter=counter).plan
 
 
 def _messages_kept(cut: CompactionPlan) -> list[str]:

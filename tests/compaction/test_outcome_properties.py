@@ -329,8 +329,6 @@ def test_what_the_chat_previews_is_what_then_happens(
             (finished,) = of_kind(events, CompactionFinished)
             assert found.tokens_before == finished.tokens_before
             assert found.tokens_after == finished.tokens_after
-            assert found.strategy == outcome.strategy
-            assert found.note == outcome.note
             assert found.messages == (outcome.messages if outcome.strategy == "tiered" else {})
         finally:
             await runtime.aclose()

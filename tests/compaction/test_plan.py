@@ -1,7 +1,6 @@
 """Where a conversation is cut, and what stays."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -42,7 +41,7 @@ def plan(
 def drafted(path: Sequence[Entry], counter: TokenCounter, *, window: int) -> CompactionPlan:
     """The cut that a compaction by code makes."""
     request = request_for(path, settings=CompactionSettings(), window=window)
-    return make_draft(replace(request, is_without_model=True), counter=counter).plan
+    return make_draft(request, counter=counter).plan
 
 
 def kept_messages(cut: CompactionPlan) -> list[MessageEntry]:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.outcome import SUMMARY_TIER
+from agent_tui.compaction.outcome import SUMMARY_TIER, CompactionPreview
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter

@@ -1,7 +1,6 @@
 """What a compaction keeps at the cuts of recorded sessions, on machines that have them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePath
 
 import pytest
@@ -157,7 +156,7 @@ def _assert_the_next_one_begins_there(
     """What the first compaction kept is all in the second one's hands."""
     try:
         request = request_for(after, settings=DEFAULTS, window=WINDOW)
-        cut = make_draft(replace(request, is_without_model=True), counter=counter).plan
+        cut = make_draft(request, counter=counter).plan
     except CompactionError:
         return
     assert cut.previous_summary == result.summary

@@ -5,10 +5,11 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import ModelClient
+from agent_tui.compaction.model_client import ModelClient, uncounted
 from agent_tui.compaction.result import CompactionResult
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import Usage
@@ -120,16 +121,6 @@ async def no_wait(delay_s: float) -> None:
     """A sleep that is over at once."""
 
 
-def service(
-    writer: Provider | None,
-    counter: TokenCounter,
-    *,
-    models: Models | None = None,
-    sleep: Sleep = no_wait,
-) -> CompactionService:
-    return CompactionService(client_of(writer, sleep), counter, models or Models())
-
-
 def client_of(writer: Provider | None, sleep: Sleep = no_wait) -> ModelClient | None:
     """What asks `writer`, and waits for nothing."""
     return ModelClient(writer, sleep) if writer is not None else None
@@ -146,7 +137,13 @@ async def compact(
     phases: list[str] | None = None,
 ) -> CompactionResult:
     """The result; the phases that were told on the way are added to `phases`."""
-    compaction = service(writer, counter, models=models, sleep=sleep)
-    request = replace(request, settings=settings or request.settings)
+    client = client_of(writer, sleep)
+    curator = Curator(client, counter, models or Models()) if client is not None else None
     told = [] if phases is None else phases
-    return await compaction.compact(request, lambda phase, chars: told.append(phase))
+    plan = await TieredStrategy(curator, counter).plan(
+        replace(request, settings=settings or request.settings, wants_summary=True),
+        on_progress=lambda phase, _chars: told.append(phase),
+        on_usage=uncounted,
+    )
+    assert plan.summary is not None
+    return plan.summary

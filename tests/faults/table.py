@@ -236,7 +236,7 @@ ODDITIES: Mapping[str, Row] = {
 """Not by the book, and taken all the same."""
 
 OVERFLOW = row(
-    context_overflow(),
+    context_overflow(65_536, 70_000),
     anthropic_failure(
         400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"
     ),

@@ -151,10 +151,10 @@ async def compacted(stage: Stage, output_format: OutputFormat) -> tuple[ExitCode
     """A turn in which the context is compacted, and no summary of a model's will do."""
     runtime = stage.runtime(
         lambda request: Reply(text="" if request.purpose == "summary" else "Fine."),
-        window=8_000,
+        window=64_000,
         is_interactive=False,
     )
-    talk(runtime.conversation.log, 14)
+    talk(runtime.conversation.log, 52)
     out, err = io.StringIO(), io.StringIO()
     code = await print_turn(runtime, "go", output_format, out=out, err=err)
     return code, out.getvalue(), err.getvalue()
@@ -181,8 +181,8 @@ async def test_a_summary_that_is_long_in_coming_is_told_beside_the_result(stage,
     minutes = iter(range(0, 600_000, 60))
     monkeypatch.setattr(printer, "monotonic", lambda: next(minutes))
     provider = WaitingProvider(lambda _request: Reply("Fine."), (Wait(61, 61),))
-    runtime = stage.runtime(provider, window=8_000, is_interactive=False)
-    talk(runtime.conversation.log, 14)
+    runtime = stage.runtime(provider, window=64_000, is_interactive=False)
+    talk(runtime.conversation.log, 52)
     out, err = io.StringIO(), io.StringIO()
     await print_turn(runtime, "go", "text", out=out, err=err)
     assert any(

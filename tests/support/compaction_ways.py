@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.compaction.draft import ModelsPart
+from agent_tui.compaction.curation.answer import Choice
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -85,7 +85,7 @@ class Waits:
 
 
 class Scene:
-    """A conversation of some 13,000 tokens of talk, in which nothing can be shortened."""
+    """A conversation of some 28,000 tokens of talk, in which nothing can be shortened."""
 
     def __init__(
         self, stage: Stage, script: Script, window: int, *, background: bool = False
@@ -105,7 +105,7 @@ class Scene:
             "go on"
         )
         """Runs what compacts."""
-        talk(self.log, 13)
+        talk(self.log, 28)
 
     async def is_usable(self, torn_lines: int = 0) -> bool:
         """Whether the conversation goes on as if nothing had happened."""
@@ -151,33 +151,33 @@ def assert_sound(path: Path | None, torn_lines: int = 0) -> list[CompactionEntry
 
 
 async def by_hand(stage: Stage, script: Script) -> Scene:
-    scene = Scene(stage, script, 30_000)
+    scene = Scene(stage, script, 64_000)
     scene.begin = lambda: scene.runtime.compact(FOCUS)
     return scene
 
 
 async def at_the_threshold(stage: Stage, script: Script) -> Scene:
-    return Scene(stage, script, 16_500)
+    return Scene(stage, script, 35_500)
 
 
 async def in_a_tool_round(stage: Stage, script: Script) -> Scene:
     script.turns.append(Reply(tool_calls=(call("c1", "ls"),)))
     script.turns.append(failing("context_overflow"))
-    return Scene(stage, script, 60_000)
+    return Scene(stage, script, 100_000)
 
 
 async def by_the_tool(stage: Stage, script: Script) -> Scene:
     script.turns.append(Reply(tool_calls=(call("c1", "compact", focus=FOCUS),)))
-    return Scene(stage, script, 26_000)
+    return Scene(stage, script, 56_000)
 
 
 async def begun_ahead(stage: Stage, script: Script) -> Scene:
     """The summary has been asked for before the context is full."""
-    scene = Scene(stage, script, 18_500, background=True)
+    scene = Scene(stage, script, 38_500, background=True)
     first = await collect(scene.runtime.submit("go on"))
     assert not of_kind(first, CompactionFinished)
-    assert await ahead_of(scene).ahead() is not None
-    talk(scene.log, 2)
+    assert ahead_of(scene).ahead is not None
+    talk(scene.log, 4)
     return scene
 
 
@@ -192,10 +192,10 @@ def ahead_of(scene: Scene) -> BackgroundSummary:
     return scene.runtime._background
 
 
-async def written_ahead(scene: Scene) -> ModelsPart | None:
-    """The summary written ahead, waited for; None where there is none."""
-    ahead = await ahead_of(scene).ahead()
-    return await ahead.written() if ahead is not None else None
+async def written_ahead(scene: Scene) -> Choice | None:
+    """What was chosen ahead, waited for; None where there is none."""
+    ahead = ahead_of(scene).ahead
+    return await ahead() if ahead is not None else None
 
 
 class Way(Protocol):

@@ -197,10 +197,11 @@ def planned() -> tuple[Reply, ...]:
 
 
 def compacted() -> tuple[Reply, ...]:
-    """A test that runs while there is room again, and later a summary."""
+    """Notes for a compaction, a test that runs with room again, and later notes once more."""
     tests = Reply(tool_calls=(call("c1", "bash", command="pytest -q"),), usage=sized(62_000))
     done = Reply(text="The flag works now, and all tests pass.", usage=sized(62_400))
-    return (tests, done, Reply(text=SUMMARY_OF_WORK))
+    notes = Reply(text=SUMMARY_OF_WORK)
+    return (notes, tests, done, notes)
 
 
 def chosen() -> tuple[Reply, ...]:
@@ -503,9 +504,9 @@ async def keeping(ui: Ui) -> None:
 
 
 async def compactions(ui: Ui) -> None:
-    """The context was compacted on the way, by edits, and then by hand, with a summary."""
+    """The context was compacted on the way, and then by hand."""
     await ui.send("Run the tests again, please.")
-    await ui.send("/compact")
+    await ui.send("/compact --force")
 
 
 async def compactions_unfolded(ui: Ui) -> None:

@@ -16,7 +16,7 @@ from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
 from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY, Stage
 
-LOG_LINES = "".join(f"line {n}: nothing of note happened here\n" for n in range(700))
+LOG_LINES = "".join(f"line {n}: nothing of note happened here\n" for n in range(440))
 SETTINGS = CompactionSettings(protected_messages=2, keep_recent_tokens=500, background=False)
 
 
@@ -31,7 +31,11 @@ class Work:
             return Reply(text=GOOD_SUMMARY)
         self.reads += 1
         if self.reads <= 9:
-            return Reply(tool_calls=(call(f"c{self.reads}", "bash", command="cat log.txt"),))
+            return Reply(
+                tool_calls=(
+                    call(f"c{self.reads}", "bash", command=f"head -{900 + self.reads} log.txt"),
+                )
+            )
         return Reply(text="Done.")
 
 
@@ -82,7 +86,7 @@ async def at_work(folder: Path) -> AsyncGenerator[Screen, None]:
     """The app beside a file that fills a good part of the window."""
     stage = Stage(folder)
     (stage.workspace / "log.txt").write_text(LOG_LINES, encoding="utf-8")
-    runtime = stage.runtime(Work(), window=32_000, compaction=SETTINGS)
+    runtime = stage.runtime(Work(), window=46_000, compaction=SETTINGS)
     app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = Screen(app, pilot)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from agent_tui.commands.compaction import kept_facts, preview_sections, verdict
 from agent_tui.commands.context import freed_by, request_cost
-from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.sessions.entries import Ledger
 
 PREVIEW = CompactionPreview(

@@ -1,25 +1,26 @@
-"""The next summary, written while the work goes on."""
+"""What the next compaction is to keep, asked while the work goes on."""
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 
-from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft, ModelsPart
+from agent_tui.compaction.curation.answer import Choice
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import OnUsage
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.errors import AgentTuiError
 
 
 class BackgroundSummary:
-    """At most one summary in the making or made; whoever compacts may take it.
+    """At most one choice in the making or made; whoever compacts may take it.
 
     It is made from a snapshot of the conversation. Whether it still fits is for the one to
-    decide who takes it: see `Draft.can_take_prose_of`.
+    decide who takes it.
     """
 
-    def __init__(self, service: CompactionService) -> None:
-        self._service = service
-        self._task: asyncio.Task[ModelsPart | None] | None = None
-        self._draft: asyncio.Future[Draft | None] | None = None
+    def __init__(self, planner: CompactionPlanner) -> None:
+        self._planner = planner
+        self._task: asyncio.Task[Choice | None] | None = None
         self.begun_at_tokens = 0
         """Size of the conversation it was last begun for."""
 
@@ -35,16 +36,13 @@ class BackgroundSummary:
         task = self._task
         return task is not None and task.done() and _result_of(task) is not None
 
-    async def ahead(self) -> AheadSummary | None:
-        """What it is the prose of, which takes no model, and how to wait for it.
-
-        None where there is no summary.
-        """
-        draft = await asyncio.shield(self._draft) if self._draft is not None else None
-        return AheadSummary(draft, self._written) if draft is not None else None
+    @property
+    def ahead(self) -> Callable[[], Awaitable[Choice | None]] | None:
+        """How to wait for it; None where there is none."""
+        return self._made if self.is_there else None
 
     def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
-        """Write the summary of `request` in the background, in place of any other.
+        """Ask for `request` in the background, in place of any other.
 
         Not where the tiers alone would do.
 
@@ -54,18 +52,17 @@ class BackgroundSummary:
         """
         self.drop()
         self.begun_at_tokens = request.tokens_before
-        self._draft = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._write(request, self._draft, on_usage))
+        self._task = asyncio.create_task(self._ask(request, on_usage))
 
-    async def _written(self) -> ModelsPart | None:
-        """The summary, waited for; None where there is none to be had."""
+    async def _made(self) -> Choice | None:
+        """The choice, waited for; None where there is none to be had."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
     def drop(self) -> None:
-        """Forget it, and stop writing it."""
+        """Forget it, and stop asking."""
         if self._task is not None:
             self._task.cancel()
-        self._task = self._draft = None
+        self._task = None
         self.begun_at_tokens = 0
 
     async def aclose(self) -> None:
@@ -76,26 +73,12 @@ class BackgroundSummary:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    async def _write(
-        self,
-        request: CompactionRequest,
-        settled: asyncio.Future[Draft | None],
-        on_usage: OnUsage,
-    ) -> ModelsPart | None:
+    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> Choice | None:
         try:
-            if not await asyncio.to_thread(self._service.needs_summary, request):
-                return None
-            draft = await asyncio.to_thread(self._service.draft, request)
-            settled.set_result(draft)
-            return await self._service.write_ahead(request, draft, on_usage)
+            return await self._planner.choose_ahead(request, on_usage)
         except AgentTuiError:
             return None  # the compaction itself will try again, and say what is wrong
-        finally:
-            if not settled.done():
-                settled.set_result(None)
 
 
-def _result_of(
-    task: "asyncio.Task[ModelsPart | None]",
-) -> ModelsPart | None:
+def _result_of(task: "asyncio.Task[Choice | None]") -> Choice | None:
     return None if task.cancelled() or task.exception() is not None else task.result()

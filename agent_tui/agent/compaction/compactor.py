@@ -1,4 +1,4 @@
-"""Carrying out a compaction: the tiers and the service decide, this writes and tells."""
+"""Carrying out a compaction: the planner decides, this writes and tells."""
 
 import asyncio
 import re
@@ -20,11 +20,10 @@ from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.draft import AheadSummary, CompactionRequest
+from agent_tui.compaction.draft import Ahead, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
-from agent_tui.compaction.outcome import TIERED, Outcome
+from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.policy import should_compact
-from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
@@ -124,9 +123,9 @@ class Compactor:
         grown = conversation.usage.used - self._background.begun_at_tokens
         return grown <= int(conversation.limits.target * _SINCE_SHARE)
 
-    async def _ahead(self, focus: str) -> AheadSummary | None:
+    def _ahead(self, focus: str) -> Ahead | None:
         """What a model said beforehand; None where it knew too little of what is wanted now."""
-        return await self._background.ahead() if self._is_recent and not focus else None
+        return self._background.ahead if self._is_recent and not focus else None
 
     @property
     def _is_cold(self) -> bool:
@@ -140,7 +139,7 @@ class Compactor:
             return None
         return cold_price(
             conversation,
-            self._services.compaction.service.reader(conversation.settings, conversation.model),
+            self._services.compaction.reader(conversation.settings, conversation.model),
             is_ready=self._background.is_made,
         )
 
@@ -199,7 +198,7 @@ class Compactor:
             is_asked=reason == "manual",
             is_refused=reason == "overflow",
             least_gain_tokens=self._least_gain(reason),
-            ahead=await self._ahead(focus),
+            ahead=self._ahead(focus),
         )
         started = _StartTeller(reason, focus, conversation.usage.used, emit)
         try:
@@ -296,7 +295,7 @@ class Compactor:
             return None
         emit(CompactionStarted("manual", focus, used))
         try:
-            ahead = await self._ahead(focus) if decided is None else None
+            ahead = self._ahead(focus) if decided is None else None
             request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
             request = request if decided is None else decided.applied(request)
             outcome = await self._services.compaction.outcome(
@@ -326,7 +325,7 @@ class Compactor:
             CompactionError: There is nothing to compact.
         """
         request = await self._request("", is_asked=True, wants_summary=True)
-        return await self._services.compaction.service.propose(
+        return await self._services.compaction.propose(
             request, on_progress, self._count_background, asks_model=asks_model
         )
 
@@ -381,7 +380,7 @@ class Compactor:
         is_refused: bool = False,
         wants_summary: bool = False,
         least_gain_tokens: int = 1,
-        ahead: AheadSummary | None = None,
+        ahead: Ahead | None = None,
     ) -> CompactionRequest:
         conversation = self._conversation
         # A cheaper model reads it all for less than the conversation's own, once nothing is cached.

@@ -118,7 +118,7 @@ class Explorer:
         """
         definition = await asyncio.to_thread(self._defined, agent) if agent else None
         helper = self._helper(definition, task)
-        background = BackgroundSummary(self._services.compaction.service)
+        background = BackgroundSummary(self._services.compaction)
         watch = _Watch(helper, say, emit)
         turn = Turn(
             helper,

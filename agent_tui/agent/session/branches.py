@@ -249,7 +249,7 @@ class Branches:
             cwd=conversation.cwd,
             settings=conversation.settings,
         )
-        return await self._services.compaction.service.summarise_branch(
+        return await self._services.compaction.summarise_branch(
             request, lambda phase, chars: emit(BranchSummaryProgress(phase, chars)), count
         )
 

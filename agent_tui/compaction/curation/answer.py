@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.messages import Usage
+from agent_tui.providers.base import ModelRef
 
 _NOTES = re.compile(r"<notes>\s*(.*?)\s*(?:</notes>|(?=<keep>)|\Z)", re.DOTALL | re.IGNORECASE)
 _KEEP = re.compile(r"<keep>\s*(.*?)\s*(?:</keep>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -31,6 +33,42 @@ class Pick:
     piece: Piece
     spans: tuple[tuple[int, int], ...] = ()
     is_lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a model wants kept.
+
+    Args:
+        notes: Its notes, in the form of the template.
+        picks: What is to stay word for word, in order of need.
+        model: Who chose.
+        through: The newest entry that it had seen; empty where there is none.
+        problem: What the notes lack, as a clause; empty if nothing.
+        usage: What the requests for it used.
+        failures: What went wrong before, one clause each.
+    """
+
+    notes: str
+    picks: tuple[Pick, ...]
+    model: ModelRef
+    through: str = ""
+    problem: str = ""
+    usage: Usage | None = None
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoChoice:
+    """No model says what is to stay.
+
+    Args:
+        problems: Why not, one clause each; empty where none is to be asked.
+        has_answered: It answered, but not usably; else there was no answer.
+    """
+
+    problems: tuple[str, ...] = ()
+    has_answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.summary.templates import NOTHING, Template
+from agent_tui.compaction.summary.degeneration import NOTHING
+from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript.text import escape_tags
 
@@ -36,6 +37,7 @@ class Ask:
         template: The form of the notes.
         focus: What the person asked to pay attention to; may be empty.
         through: The newest entry that the model sees when it is asked; empty where there is none.
+        earlier: The summary that the conversation begins with; may be empty.
     """
 
     units: Sequence[Unit]
@@ -45,6 +47,7 @@ class Ask:
     template: Template
     focus: str = ""
     through: str = ""
+    earlier: str = ""
 
     @property
     def text(self) -> str:

@@ -1,11 +1,13 @@
 """Asking the model of the conversation what it will need: one message behind all of it."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
-from agent_tui.compaction.curation.answer import Answer, Pick, read_answer
+from agent_tui.compaction.curation.answer import Choice, NoChoice, read_answer
 from agent_tui.compaction.curation.ask import Ask, ask_again
 from agent_tui.compaction.curation.numbered import SYSTEM_PROMPT, numbered_text
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import (
     ModelClient,
     ModelReply,
@@ -13,61 +15,31 @@ from agent_tui.compaction.model_client import (
     failure_of,
     text_request,
 )
-from agent_tui.compaction.summary.validate import (
-    AcceptedSummary,
-    LongSummary,
-    RefusedSummary,
-    SummaryJudge,
-    ThinSummary,
-    fit_to_tokens,
-)
-from agent_tui.messages import Usage, UserMessage
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.compaction.summary.source import summary_source
+from agent_tui.compaction.summary.validate import SummaryJudge
+from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
+from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
+
+_LEAST_WINDOW = 32_000
+"""Tokens. In a smaller one, the question what to keep takes too much of what there is."""
+
+_TOO_SMALL = f"the context window is smaller than {_LEAST_WINDOW:,} tokens"
+_DOES_NOT_FIT = "the conversation and the question do not fit in its context window"
+
+_EARLIER_CHARS = 4
+"""For each token of the target: as long as a summary is that we wrote."""
 
 _TRIES = 2
 _REPLY_TOKENS = 2_000
 """Beside notes and list, for models that think aloud before them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a model wants kept.
-
-    Args:
-        notes: Its notes, in the form of the template.
-        picks: What is to stay word for word, in order of need.
-        model: Who chose.
-        through: The newest entry that it had seen; empty where there is none.
-        problem: What the notes lack, as a clause; empty if nothing.
-        usage: What the requests for it used.
-        failures: What went wrong before, one clause each.
-    """
-
-    notes: str
-    picks: tuple[Pick, ...]
-    model: ModelRef
-    through: str = ""
-    problem: str = ""
-    usage: Usage | None = None
-    failures: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NoChoice:
-    """A model was asked in vain.
-
-    Args:
-        problems: What went wrong, one clause each.
-        has_answered: It answered, but not usably; else there was no answer.
-    """
-
-    problems: tuple[str, ...]
-    has_answered: bool
-
-
 class Curator:
-    """Asks a model what is to stay.
+    """Asks a model what is to stay: the one way in which a compaction asks any.
 
     The model of the conversation is asked on the prefix that its provider has cached: its request
     is the next one of the conversation with one message more, and system text, tools and everything
@@ -77,16 +49,62 @@ class Curator:
     A model that twice gives no usable answer is not asked again.
 
     Args:
-        client: Asks the model.
+        client: Asks the models.
         counter: Measures what is asked.
+        models: Answers what is known of models.
     """
 
-    def __init__(self, client: ModelClient, counter: TokenCounter) -> None:
+    def __init__(self, client: ModelClient, counter: TokenCounter, models: ModelLookup) -> None:
         self._client = client
         self._counter = counter
+        self._models = models
         self._unable: set[ModelRef] = set()
 
     async def choose(
+        self, request: CompactionRequest, ask: Ask, tracker: RequestTracker
+    ) -> Choice | NoChoice:
+        """What a model wants kept.
+
+        That is the model of the conversation, unless the settings name another; where one cannot
+        be reached, the next.
+
+        Args:
+            request: The conversation.
+            ask: What is asked.
+            tracker: Told of the progress and of what was paid.
+        """
+        if request.window < _LEAST_WINDOW:
+            return NoChoice((_TOO_SMALL,))
+        judge = await asyncio.to_thread(self._judge_for, request, ask)
+        found = candidates(self._models, request.settings, request.model)
+        ways: list[tuple[ModelRequest | None, ModelRef, int]] = [
+            (None, model.ref, model.info.window) for model in found.models
+        ]
+        if request.live is not None:
+            ways.insert(0, (request.live, request.model, request.window))
+        problems, failed, too_small = found.problems, set[ModelRef](), list[str]()
+        for live, model, window in ways:
+            if model in failed:
+                continue
+            match await self._ask(live, model, window, ask, judge, tracker):
+                case Choice() as choice:
+                    others = _unfit(name for name in too_small if name != model.name)
+                    return replace(choice, failures=(*problems, *others, *choice.failures))
+                case NoChoice() as none:
+                    problems = (*problems, *none.problems)
+                    failed.add(model)
+                    if live is not None and none.has_answered:
+                        break  # code knows more than a model that was not there
+                case None:
+                    too_small.append(model.name)
+        return NoChoice((*problems, *_unfit(too_small)))
+
+    def _judge_for(self, request: CompactionRequest, ask: Ask) -> SummaryJudge:
+        seen = build_context(request.path, carryover=request.previous).messages
+        source = summary_source([item.message for item in seen], self._counter)
+        return SummaryJudge(ask.template, source, self._counter, ask.budget.notes)
+
+    async def _ask(
         self,
         live: ModelRequest | None,
         model: ModelRef,
@@ -95,7 +113,7 @@ class Curator:
         judge: SummaryJudge,
         tracker: RequestTracker,
     ) -> Choice | NoChoice | None:
-        """What a model wants kept; None where question and answer do not fit its window.
+        """What `model` wants kept; None where question and answer do not fit its window.
 
         Args:
             live: The next request of the conversation, if its model is asked; else None.
@@ -132,41 +150,35 @@ class Curator:
             except ProviderError as error:
                 if error.kind == "context_overflow":
                     return None  # the window is smaller than it was said to be
-                return NoChoice((*failures, failure_of(model, error)), has_answered=False)
-            answer = read_answer(reply.text, ask.pieces)
-            choice = self._judged(reply, answer, ask, judge, model)
-            if isinstance(choice, Choice):
+                return NoChoice((*failures, failure_of(model, error)))
+            choice, problem = _read(reply, ask, judge, model)
+            if choice is not None:
                 found = choice
-                if choice.picks or not choice.problem:
+                if choice.picks or not problem:
                     break
-            problem = choice if isinstance(choice, str) else choice.problem
             failures.append(f"{model.name}: {problem}")
         if found is not None:
             return replace(found, usage=tracker.total, failures=tuple(failures))
         self._unable.add(model)
         return NoChoice(tuple(failures), has_answered=True)
 
-    def _judged(
-        self,
-        reply: ModelReply,
-        answer: Answer,
-        ask: Ask,
-        judge: SummaryJudge,
-        model: ModelRef,
-    ) -> Choice | str:
-        """The choice, or what is wrong with it as a clause."""
-        match judge.judge(replace(reply, text=answer.notes)):
-            case RefusedSummary(problem=problem):
-                return problem
-            case ThinSummary(text=text, problem=problem):
-                pass
-            case LongSummary(text=text) | AcceptedSummary(text=text):
-                problem = ""
-        fitted = fit_to_tokens(
-            text, template=ask.template, counter=self._counter, max_tokens=ask.budget.notes
-        )
-        return Choice(fitted, answer.picks, model, ask.through, problem)
+
+def _unfit(models: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{name}: {_DOES_NOT_FIT}" for name in dict.fromkeys(models))
+
+
+def _read(
+    reply: ModelReply, ask: Ask, judge: SummaryJudge, model: ModelRef
+) -> tuple[Choice | None, str]:
+    """The choice, None where it cannot be used, and what is wrong with it as a clause."""
+    answer = read_answer(reply.text, ask.pieces)
+    judged = judge.judge(replace(reply, text=answer.notes))
+    if not judged.text:
+        return None, judged.problem
+    choice = Choice(judged.text, answer.picks, model, ask.through, judged.problem)
+    return choice, judged.problem
 
 
 def _with_conversation(ask: Ask) -> str:
-    return f"{numbered_text(ask.units, ask.pieces)}\n\n{ask.text}"
+    earlier = shorten_middle(ask.earlier, _EARLIER_CHARS * ask.budget.target)
+    return f"{numbered_text(ask.units, ask.pieces, earlier)}\n\n{ask.text}"

@@ -17,12 +17,16 @@ in it."""
 _ARGUMENT_CHARS = 400
 
 
-def numbered_text(units: Iterable[Unit], pieces: Sequence[Piece]) -> str:
-    """The messages of `units`, each of `pieces` whole under its number, its lines counted."""
+def numbered_text(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str = "") -> str:
+    """The messages of `units`, each of `pieces` whole under its number, its lines counted.
+
+    Before them stands the summary of what was `earlier`, if there is one.
+    """
     by_entry: defaultdict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
         by_entry[piece.entry_id].append(piece)
-    parts = [_shown(piece) for piece in by_entry.pop("", ())]
+    parts = [f"Summary of what was before:\n{escape_tags(earlier)}"] if earlier else []
+    parts += [_shown(piece) for piece in by_entry.pop("", ())]
     for unit in units:
         own = by_entry[unit.entry_id]
         parts += _head(unit, {piece.kind for piece in own})

@@ -1,8 +1,7 @@
 """Summing up what happened in a scope, in a sentence or two of the session's own model."""
 
 import asyncio
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.build import build_ledger
@@ -12,36 +11,43 @@ from agent_tui.compaction.model_client import (
     OnProgress,
     OnUsage,
     RequestTracker,
-    text_request,
 )
-from agent_tui.compaction.scopes.text import scope_text
+from agent_tui.compaction.summary.candidates import SummaryModel
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT
-from agent_tui.compaction.summary.reply import plain_text
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.summary.validate import (
+    Judgement,
+    plain_text,
+    refused,
+    sounds_like_refusal,
+    why_unusable,
+)
+from agent_tui.compaction.summary.writer import Writer, WritingJob
+from agent_tui.compaction.transcript.text import escape_tags, fit_texts, message_texts
 from agent_tui.errors import CompactionError, NothingToCompactError
-from agent_tui.messages import UserMessage
-from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
-from agent_tui.sessions.entries import Entry
+from agent_tui.messages import (
+    AssistantContent,
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopeStep, mark_of
 from agent_tui.tokens import TokenCounter
 
 _MOST_TOKENS = 400
 _LEAST_TOKENS = 20
 """A sentence. Where less is to be gained a summary is no use."""
 
-_THINKING_TOKENS = 1_000
-"""Room for models that think aloud before they answer."""
-
-_INPUT_SHARE = 0.5
-"""Of the window. Our estimates were up to 30 % under a provider's count on real sessions."""
-
-_MOST_HALVINGS = 4
-
-_REFUSAL = re.compile(
-    r"\A\W*(?:i['’]?m sorry|i am sorry|sorry|i can(?:no|['’]?)t|i['’]?m unable|i am unable"
-    r"|i won['’]?t|as an ai)\b",
-    re.IGNORECASE,
-)
+_OPENING_CHARS = 40
+"""Where a refusal says that it is one; later, the same words may tell what happened."""
 
 _DEFAULT = """\
 State the outcome in one or two sentences: the key results, and what is different now (files, \
@@ -110,51 +116,29 @@ class ScopeSummariser:
         return summary
 
     async def _prose(self, request: ScopeRequest, tracker: RequestTracker, max_tokens: int) -> str:
-        """A reply that can be used; what was wrong with the first is said once."""
-        window = request.info.window
-        room = max(int(window * _INPUT_SHARE), _LEAST_TOKENS)
-        problem = ""
-        halvings = 0
-        while True:
-            text = await asyncio.to_thread(scope_text, request.entries, self._counter, room)
-            prompt = _prompt(request, text, max_tokens, problem)
-            question = text_request(
-                request.model,
-                prompt,
-                system=SYSTEM_PROMPT,
-                max_output_tokens=_output_tokens(request.info, max_tokens),
-            )
-            try:
-                reply = await self._client.ask(question, "asking the model", tracker)
-            except ProviderError as error:
-                if error.kind != "context_overflow" or halvings == _MOST_HALVINGS:
-                    raise
-                room, halvings = min(room, self._counter.count_text(text)) // 2, halvings + 1
-                continue
-            found = self._problem_of(reply, max_tokens)
-            if not found:
-                return plain_text(reply.text)
-            if problem:
-                raise CompactionError(f"The summary was unusable: {found}.")
-            problem = found
+        job = WritingJob(
+            told=lambda room: scope_text(request.entries, self._counter, room),
+            asked=_asked(request, max_tokens),
+            max_tokens=max_tokens,
+            judge=lambda reply: self._judge(reply, max_tokens),
+        )
+        made = await Writer(self._client, self._counter).write(
+            job, SummaryModel(request.model, request.info), tracker
+        )
+        if not made.text:
+            raise CompactionError(f"The summary was unusable: {made.problem}.")
+        return made.text
 
-    def _problem_of(self, reply: ModelReply, max_tokens: int) -> str:
-        """What is wrong with `reply`, as a clause; empty if it will do."""
+    def _judge(self, reply: ModelReply, max_tokens: int) -> Judgement:
+        """The sentences of `reply`, unless they are far too long or none."""
         text = plain_text(reply.text)
-        if reply.called_tools or reply.finish == "toolUse":
-            return "it called a tool"
-        if reply.finish == "contentFilter":
-            return "the provider's content filter stopped it"
-        if reply.finish == "length":
-            return "it was cut off by the length limit"
-        if not text:
-            return "it was empty"
-        if _REFUSAL.search(text):
-            return "it was a refusal"
         size = self._counter.count_text(text)
-        if size > 2 * max_tokens:
-            return f"it was {size} tokens long; the limit is {max_tokens}"
-        return ""
+        problem = why_unusable(reply)
+        if not problem and sounds_like_refusal(text[:_OPENING_CHARS]):
+            problem = "it was a refusal"
+        if not problem and size > 2 * max_tokens:
+            problem = f"it was {size} tokens long; the limit is {max_tokens}"
+        return refused(problem) if problem else Judgement(text)
 
     def _size(self, text: str) -> int:
         """What `text` takes as a summary before the model; nothing for no text."""
@@ -164,28 +148,45 @@ class ScopeSummariser:
         return self._counter.count_message(UserMessage(content=content))
 
 
-def _prompt(request: ScopeRequest, text: str, max_tokens: int, problem: str) -> str:
-    wanted = _DEFAULT
-    if request.prompt:
-        wanted = _ASKED.format(prompt=escape_tags(request.prompt))
-    parts = [
-        f"<conversation>\n{text}\n</conversation>",
-        f'This is all that happened in "{escape_tags(request.label)}". {wanted}',
-        _RULES.format(max_tokens=max_tokens),
-    ]
-    if problem:
-        parts.append(f"Your last reply was unusable: {problem}.")
-    return "\n\n".join(parts)
+def scope_text(entries: Sequence[Entry], counter: TokenCounter, room_tokens: int) -> str:
+    """What happened in `entries` in about `room_tokens`; scopes inside are their summary."""
+    messages = tuple(_messages(entries))
+    return fit_texts(lambda limits: message_texts(messages, limits), counter, room_tokens)
 
 
-def _output_tokens(info: ModelInfo, max_tokens: int) -> int:
-    wanted = 2 * max_tokens + _THINKING_TOKENS
-    limits: Sequence[int] = [limit for limit in (info.max_output, info.window // 4) if limit > 0]
-    return min([wanted, *limits])
+def _messages(entries: Sequence[Entry]) -> Iterator[Message]:
+    """The messages of a scope, without the calls that mark scopes."""
+    for entry in entries:
+        match mark_of(entry), entry:
+            case (ScopeStep(number=number, item=item), _):
+                yield UserMessage(content=f"Round {number}{'' if item is None else f': {item}'}")
+            case (ScopeExit(summary=summary, label=label), _) if summary:
+                yield UserMessage(content=f"Summary of {label}: {summary}")
+            case (None, CustomMessageEntry(text=text) | BranchSummaryEntry(summary=text)):
+                yield UserMessage(content=text)
+            case (None, MessageEntry(message=AssistantMessage() as reply)):
+                said = tuple(part for part in reply.content if not _marks_scope(part))
+                yield reply.model_copy(update={"content": said})
+            case (None, MessageEntry(message=ToolResultMessage(tool_name="scope"))):
+                pass
+            case (None, MessageEntry(message=message)):
+                yield message
+            case _:
+                pass
+
+
+def _marks_scope(part: AssistantContent) -> bool:
+    return isinstance(part, ToolCall) and part.name == "scope"
+
+
+def _asked(request: ScopeRequest, max_tokens: int) -> str:
+    wanted = _ASKED.format(prompt=escape_tags(request.prompt)) if request.prompt else _DEFAULT
+    told = f'This is all that happened in "{escape_tags(request.label)}". {wanted}'
+    return f"{told}\n\n{_RULES.format(max_tokens=max_tokens)}"
 
 
 def _facts(request: ScopeRequest) -> str:
     """The person's rules word for word and the files that were changed, as a block each."""
     ledger = build_ledger(request.entries, folders=request.folders, previous=None)
     kept = ledger.model_copy(update={"errors": (), "read_files": ()})
-    return fact_blocks(kept, request="", window=request.info.window)
+    return fact_blocks(kept, window=request.info.window)

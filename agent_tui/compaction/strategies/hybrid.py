@@ -30,9 +30,8 @@ from agent_tui.compaction.strategies.message_plan import (
     is_spoken,
 )
 from agent_tui.compaction.strategies.words import words_problem
-from agent_tui.compaction.summary.candidates import candidates
-from agent_tui.compaction.summary.reply import plain_text
-from agent_tui.compaction.summary.writer import SummaryModel
+from agent_tui.compaction.summary.candidates import SummaryModel, candidates
+from agent_tui.compaction.summary.validate import plain_text
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.messages import AssistantMessage, UserMessage

@@ -3,23 +3,37 @@
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.draft import CompactionRequest, Draft
-from agent_tui.compaction.model_client import OnProgress, OnUsage
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.curation.answer import Choice, NoChoice
+from agent_tui.compaction.curation.curator import Curator
+from agent_tui.compaction.curation.proof import Proof
+from agent_tui.compaction.draft import (
+    Answered,
+    CompactionRequest,
+    Draft,
+    draft_choice,
+    make_ask,
+    make_draft,
+)
+from agent_tui.compaction.model_client import OnProgress, OnUsage, RequestTracker
+from agent_tui.compaction.result import CompactionResult, result_of
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.in_place import shorten_in_place, shortening_does
+from agent_tui.compaction.summary.writer import written_note
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.tokens import TokenCounter
 
 _MUCH_OVER = 1.2
+
+_UNUSED_FOCUS = "Your focus was not used: only a model can follow it."
 
 DESCRIPTION = "a summary, in this session"
 
 
 def build(services: StrategyServices) -> Strategy:
     """The strategy, ready to plan."""
-    service = CompactionService(services.client, services.counter, services.models)
-    return TieredStrategy(service, services.counter)
+    client, counter = services.client, services.counter
+    curator = Curator(client, counter, services.models) if client is not None else None
+    return TieredStrategy(curator, counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +41,12 @@ class TieredStrategy:
     """The tiers without a model first, the summary where they do not come down to the target.
 
     Args:
-        service: Writes the summary.
+        curator: Asks a model what is to stay; None has code alone decide.
         counter: Estimates.
-        is_preview: No model is asked: a summary that one would write is only measured.
     """
 
-    service: CompactionService
+    curator: Curator | None
     counter: TokenCounter
-    is_preview: bool = False
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -57,12 +69,12 @@ class TieredStrategy:
             elif shortening_does(shorter, request.target_tokens):
                 return shorter
         try:
-            draft = await asyncio.to_thread(self.service.draft, request)
-            expected = self.service.expected_tokens(request, draft)
+            draft = await asyncio.to_thread(make_draft, request, counter=self.counter)
+            expected = draft.tokens_after(request, self.counter)
             is_over = expected > _MUCH_OVER * request.target_tokens
             if is_over and shorter is not None and shorter.tokens_after <= request.target_tokens:
                 return shorter  # the newest exchange alone is larger than the target
-            return await self._summarised(request, draft, on_progress, on_usage)
+            result = await self._summarised(request, draft, RequestTracker(on_progress, on_usage))
         except NothingToCompactError:
             if shorter is None:
                 raise
@@ -71,33 +83,68 @@ class TieredStrategy:
             if shorter is None:
                 raise
             return replace(shorter, note=f"Shortened, but not summarised. {error}")
-
-    async def _summarised(
-        self,
-        request: CompactionRequest,
-        draft: Draft,
-        on_progress: OnProgress,
-        on_usage: OnUsage,
-    ) -> StrategyPlan:
-        service = self.service
-        before = draft.tokens_before(request)
-        if self.is_preview and service.has_model:
-            after = service.expected_tokens(request, draft)
-            return StrategyPlan((), before, after, {}, summarised=len(draft.messages))
-        written = None
-        ahead = request.ahead
-        if ahead is not None and draft.can_take_prose_of(ahead.draft):
-            on_progress("finishing the summary started earlier", 0)
-            written = await ahead.written()
-        else:
-            on_progress("reading the conversation", 0)
-        result = await service.finish(request, draft, on_progress, on_usage, written)
         return StrategyPlan(
             result.edits,
-            before,
+            draft.tokens_before(request),
             result.estimated_after,
             {},
             result.note,
             result,
-            len(draft.messages),
+            result.summarised,
         )
+
+    async def _summarised(
+        self, request: CompactionRequest, draft: Draft, tracker: RequestTracker
+    ) -> CompactionResult:
+        """What a model wants kept, put together; `draft` where none says what that is."""
+        found = await self._answered(request, tracker)
+        proof, choice = Proof(), found if isinstance(found, Choice) else None
+        if choice is not None:
+            draft, proof = await asyncio.to_thread(
+                draft_choice, request, choice, counter=self.counter
+            )
+        notes = [f"{proof.sentence[0].upper()}{proof.sentence[1:]}."] if proof.sentence else []
+        notes.append(_who_chose(found))
+        notes += [_UNUSED_FOCUS] if request.focus and choice is None else []
+        notes.append(_left_out(draft.left_out))
+        usage = tracker.total or (choice.usage if choice is not None else None)
+        result = await asyncio.to_thread(
+            result_of, request, draft, choice, usage, counter=self.counter
+        )
+        return replace(result, note=" ".join(filter(None, notes)))
+
+    async def _answered(
+        self, request: CompactionRequest, tracker: RequestTracker
+    ) -> Answered | None:
+        """What a model answers, or has answered ahead of time; None without any model."""
+        if request.ahead is not None:
+            tracker.tell("finishing the summary started earlier")
+            answered = await request.ahead()
+            known = {entry.id for entry in request.path}
+            if isinstance(answered, NoChoice) or (answered and answered.through in known):
+                return answered
+        tracker.tell("reading the conversation")
+        if self.curator is None:
+            return None
+        ask = await asyncio.to_thread(make_ask, request, counter=self.counter)
+        return await self.curator.choose(request, ask, tracker)
+
+
+def _who_chose(found: Answered | None) -> str:
+    match found:
+        case Choice(model=model, problem=problem, failures=failures):
+            return written_note(model.name, problem, failures)
+        case NoChoice(problems=problems):
+            return written_note("", "", problems)
+        case None:
+            return ""
+
+
+def _left_out(messages: int) -> str:
+    if not messages:
+        return ""
+    if messages == 1:
+        return "One of your messages is no longer in the context; the recall tool finds it."
+    return (
+        f"{messages:,} of your messages are no longer in the context; the recall tool finds them."
+    )

@@ -1,8 +1,6 @@
-"""The prose of a summary, from the prompt to the checked document.
+"""What a model writes, and whether it can be used.
 
-`templates` and `prompts` say what is asked for, `candidates` whom to ask, `summariser` tries one
-model after the other and `writer` is one of these tries. `reply` reads what came, `validate`
-judges it (`source`: is it about this conversation, `degeneration`: is it text at all). `fallback`
-writes or completes the summary of a branch from the ledger, `prose` says what becomes of a model's
-document or of there being none, and `fact_blocks` adds the facts that no model is trusted with.
+`templates` has the headings of notes, `candidates` says whom to ask. `validate` judges what came
+(`source`: is it about this conversation, `degeneration`: is it text at all). `writer` has a model
+write a short text, for branches and scopes; `fact_blocks` adds facts that code knows.
 """

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_tui.compaction.summary.writer import SummaryModel
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -24,6 +23,14 @@ class ModelLookup(Protocol):
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
         """The cheap model of the same provider, if it has one."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryModel:
+    """A model that may be asked."""
+
+    ref: ModelRef
+    info: ModelInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from agent_tui.compaction.summary.templates import NOTHING
+NOTHING = "(none)"
+"""What an empty section is to say."""
 
 _LEAST_UNIT_WORDS = 3
 """Shorter lines ("(none)", "x = 1", "}") repeat in good texts too."""

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists
 from agent_tui.compaction.ledger.pinned import bounded_pins
-from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.transcript.text import FACT_TAGS, escape_tags
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
 MAX_PIN_CHARS = 8_000
 MAX_ERROR_CHARS = 3_000
-MAX_REQUEST_CHARS = 6_000
 _LEAST_CHARS = 600
 
 _BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(FACT_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
@@ -20,28 +18,24 @@ _BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(FACT_TAGS)})>\n.*?\n?</\1>", re.DOT
 _INDEX = re.compile(r"(?<!\n)\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
 
 
-def fact_blocks(ledger: Ledger, *, request: str, window: int) -> str:
+def fact_blocks(ledger: Ledger, *, window: int) -> str:
     """The blocks that follow the prose of a summary; empty when there is nothing to add.
 
     Args:
         ledger: Pinned constraints, open errors and file lists.
-        request: The person's newest message if it does not stay itself; or empty.
         window: Context window in tokens. All blocks together are never more characters than
             a third of its tokens (about a twelfth of it). Each takes at most half of what is left,
-            in the order of their worth: rules, request, errors, changed files, read files.
+            in the order of their worth: rules, errors, changed files, read files.
     """
-    room = _Room(max(window // 3, _LEAST_CHARS))
-    pins = bounded_pins(ledger.pinned, room.share(MAX_PIN_CHARS))
-    room.take(pins)
-    request = shorten_middle(request.strip(), room.share(MAX_REQUEST_CHARS))
-    room.take([request])
-    errors = _that_fit(ledger.errors, room.share(MAX_ERROR_CHARS))
-    room.take(errors)
+    chars = max(window // 3, _LEAST_CHARS)
+    pins = bounded_pins(ledger.pinned, min(MAX_PIN_CHARS, chars // 2))
+    chars -= _chars(pins)
+    errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, chars // 2))
+    chars -= _chars(errors)
     read, modified = capped_lists(
-        FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, room.chars)
+        FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, chars)
     )
     blocks = (
-        ("current-request", [request] if request else []),
         ("pinned-constraints", [f"- {pin}" for pin in reversed(pins)]),
         ("open-errors", [f"- {error}" for error in errors]),
         ("read-files", read),
@@ -50,18 +44,8 @@ def fact_blocks(ledger: Ledger, *, request: str, window: int) -> str:
     return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
 
 
-class _Room:
-    """Characters that are left for blocks."""
-
-    def __init__(self, chars: int) -> None:
-        self.chars = chars
-
-    def share(self, most: int) -> int:
-        """What the next block may take: half of what is left, and at most `most`."""
-        return min(most, self.chars // 2)
-
-    def take(self, texts: Sequence[str]) -> None:
-        self.chars -= sum(len(text) + 3 for text in texts)
+def _chars(texts: Sequence[str]) -> int:
+    return sum(len(text) + 3 for text in texts)
 
 
 def without_fact_blocks(summary: str) -> str:

@@ -1,14 +1,14 @@
 """The conversation that a summary is made of, to check whether the summary is about it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from agent_tui.compaction.transcript.text import UNLIMITED, message_texts
 from agent_tui.messages import Message
-from agent_tui.sessions.entries import Ledger
+from agent_tui.tokens import TokenCounter
 
 
 def _word_set(text: str) -> frozenset[str]:
@@ -40,7 +40,7 @@ class SummarySource:
 
     Args:
         text: Everything that was said, called, read and summed up before.
-        tokens: Estimate of the conversation's size.
+        tokens: Its size as messages.
     """
 
     text: str
@@ -72,21 +72,10 @@ def named_paths(text: str) -> frozenset[str]:
     return frozenset(path for path in _PATH.findall(_URL.sub(" ", text)) if _is_path(path))
 
 
-def summary_source(
-    messages: Iterable[Message], *, previous_prose: str, ledger: Ledger, tokens: int
-) -> SummarySource:
-    """What a summary of `messages` that continues `previous_prose` is checked against.
-
-    Args:
-        messages: What the summary stands for.
-        previous_prose: The summary so far.
-        ledger: Facts of the whole conversation, that before `messages` included.
-        tokens: Estimate of `messages`.
-    """
-    files = (*ledger.modified_files, *ledger.read_files)
-    said = (*ledger.user_messages, *ledger.open_todos)
-    text = "\n".join((*message_texts(messages, UNLIMITED), previous_prose, *files, *said))
-    return SummarySource(text, tokens)
+def summary_source(messages: Sequence[Message], counter: TokenCounter) -> SummarySource:
+    """What a summary of `messages` is checked against."""
+    text = "\n".join(message_texts(messages, UNLIMITED))
+    return SummarySource(text, counter.count_messages(messages))
 
 
 def _is_path(text: str) -> bool:

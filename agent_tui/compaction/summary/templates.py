@@ -1,72 +1,50 @@
-"""The shapes a summary can have: headings, what belongs under each, which must be there."""
+"""The shapes that notes can have: headings, what belongs under each, which must be there."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent_tui.compaction.summary.degeneration import says_nothing
+from agent_tui.tokens import TokenCounter
+
 TemplateName: TypeAlias = Literal["structured", "seven-section"]
 
-Slot: TypeAlias = Literal[
-    "goal",
-    "guidance",
-    "done",
-    "in_progress",
-    "errors",
-    "decisions",
-    "files",
-    "history",
-    "next_steps",
-    "context",
-]
-"""A kind of fact, whatever heading a template puts it under."""
-
-NOTHING = "(none)"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One heading with what the model is told to write below it.
-
-    `is_core`: a summary without this section is refused; others are added as ``(none)``.
-    `slots`: the facts that belong here when code writes the summary.
-    """
-
-    heading: str
-    guide: str
-    is_core: bool = False
-    slots: tuple[Slot, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """The heading without its marks."""
-        return self.heading.lstrip("# ")
-
-    @property
-    def is_group(self) -> bool:
-        """Whether it only holds the sections below it."""
-        return not self.guide
+_AS_OF_EARLIER = "(Written at an earlier compaction; the text around it is newer.)"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Sections in the order they are written."""
+    """Sections in the order they are written.
 
-    name: TemplateName
-    sections: tuple[Section, ...]
+    Args:
+        form: The empty form as a model is shown it: each heading with what belongs below it. A
+            heading with nothing below only holds the sections after it.
+        goal: The heading of the goal. Notes that do not say it are no use.
+        next_steps: The heading of what comes next, which must be there.
+        passing: Headings of what holds only until the work continues.
+    """
+
+    form: str
+    goal: str
+    next_steps: str
+    passing: frozenset[str]
 
     @property
-    def writable(self) -> tuple[Section, ...]:
-        """The sections that have text of their own."""
-        return tuple(section for section in self.sections if not section.is_group)
+    def guides(self) -> dict[str, str]:
+        """By heading, what the model is told to write below it; empty for a group of sections."""
+        parts = (part.partition("\n") for part in self.form.split("\n\n"))
+        return {heading: guide for heading, _, guide in parts}
 
     @property
-    def form(self) -> str:
-        """The empty form, as the model is shown it."""
-        return "\n\n".join(
-            section.heading if section.is_group else f"{section.heading}\n{section.guide}"
-            for section in self.sections
-        )
+    def headings(self) -> tuple[str, ...]:
+        """The headings that text belongs to."""
+        return tuple(heading for heading, guide in self.guides.items() if guide)
+
+    @property
+    def core(self) -> tuple[str, ...]:
+        """The headings that must be there."""
+        return (self.goal, self.next_steps)
 
     def parse(self, document: str) -> dict[str, str]:
         """Bodies by exact heading, for those headings that `document` has.
@@ -74,7 +52,7 @@ class Template:
         Headings are found whatever their level, case, bold marks or colon; other headings
         stay part of the body they are in. Text before the first heading has the key ``""``.
         """
-        by_title = {_plain(section.heading): section.heading for section in self.sections}
+        by_title = {_plain(heading): heading for heading in self.guides}
         bodies: dict[str, list[str]] = {}
         current = bodies.setdefault("", [])
         for line in document.split("\n"):
@@ -86,19 +64,20 @@ class Template:
         joined = {heading: "\n".join(lines).strip() for heading, lines in bodies.items()}
         return {heading: body for heading, body in joined.items() if heading or body}
 
-    def missing_core(self, bodies: Mapping[str, str]) -> tuple[str, ...]:
-        """Headings of core sections that are missing or empty."""
-        core = (section.heading for section in self.sections if section.is_core)
-        return tuple(heading for heading in core if not bodies.get(heading))
-
     def render(self, bodies: Mapping[str, str]) -> str:
-        """The whole document; a section without a body says ``(none)``."""
+        """The document of those `bodies` that say something."""
         parts: list[str] = []
-        for section in self.sections:
-            body = bodies.get(section.heading, "").strip()
-            if not body and not section.is_group:
-                body = NOTHING
-            parts.append(f"{section.heading}\n{body}" if body else section.heading)
+        group = ""
+        for heading, guide in self.guides.items():
+            body = bodies.get(heading, "").strip()
+            if not heading.startswith("###"):
+                group = ""
+            if not says_nothing(body):
+                parts += [group] if group else []
+                parts.append(f"{heading}\n{body}")
+                group = ""
+            elif not guide:
+                group = heading
         return "\n\n".join(parts)
 
 
@@ -110,91 +89,107 @@ def _plain(line: str) -> str:
 
 
 STRUCTURED = Template(
-    "structured",
-    (
-        Section(
-            "## Goal",
-            "What the user ultimately wants, in one to three sentences. Several goals: a list.",
-            is_core=True,
-            slots=("goal",),
-        ),
-        Section(
-            "## Constraints & Preferences",
-            "- each rule, wish or limit the user stated, in their own words",
-            slots=("guidance",),
-        ),
-        Section("## Progress", ""),
-        Section(
-            "### Done",
-            "- [x] finished work, with the files it touched and how it was checked",
-            slots=("done", "history"),
-        ),
-        Section(
-            "### In Progress",
-            "- [ ] what was in progress when this was written, and how far it got",
-            slots=("in_progress",),
-        ),
-        Section(
-            "### Blocked",
-            "- what is blocked, with the exact error message or the open question",
-            slots=("errors",),
-        ),
-        Section("## Key Decisions", "- **decision**: why", slots=("decisions",)),
-        Section(
-            "## Next Steps",
-            "1. the very next action\n2. what follows, in order",
-            is_core=True,
-            slots=("next_steps",),
-        ),
-        Section(
-            "## Critical Context",
-            "- facts that would have to be found again: exact paths, names, signatures, "
-            "commands, values, error messages",
-            slots=("files", "context"),
-        ),
-    ),
+    """\
+## Goal
+What the user ultimately wants, in one to three sentences. Several goals: a list.
+
+## Constraints & Preferences
+- each rule, wish or limit the user stated, in their own words
+
+## Progress
+
+### Done
+- [x] finished work, with the files it touched and how it was checked
+
+### In Progress
+- [ ] what was in progress when this was written, and how far it got
+
+### Blocked
+- what is blocked, with the exact error message or the open question
+
+## Key Decisions
+- **decision**: why
+
+## Next Steps
+1. the very next action
+2. what follows, in order
+
+## Critical Context
+- facts that would have to be found again: exact paths, names, signatures, commands, values, \
+error messages""",
+    goal="## Goal",
+    next_steps="## Next Steps",
+    passing=frozenset({"### In Progress", "### Blocked", "## Next Steps"}),
 )
 
 SEVEN_SECTION = Template(
-    "seven-section",
-    (
-        Section(
-            "## TASK STATE",
-            "The goal, what is finished, and the current state of the work.",
-            is_core=True,
-            slots=("goal", "done", "in_progress"),
-        ),
-        Section(
-            "## FILES",
-            "- path: what matters about it, what was changed in it and why",
-            slots=("files",),
-        ),
-        Section(
-            "## TOOL HISTORY",
-            "- commands and calls whose outcome still matters, with that outcome",
-            slots=("history",),
-        ),
-        Section(
-            "## ERRORS",
-            "- exact error message: its cause and what was done about it, or that it is open",
-            slots=("errors",),
-        ),
-        Section("## DECISIONS", "- what was decided, and why", slots=("decisions", "context")),
-        Section(
-            "## USER GUIDANCE",
-            "- each rule, wish, correction or limit the user stated, in their own words",
-            slots=("guidance",),
-        ),
-        Section(
-            "## NEXT STEPS",
-            "1. the very next action\n2. what follows, in order",
-            is_core=True,
-            slots=("next_steps",),
-        ),
-    ),
+    """\
+## TASK STATE
+The goal, what is finished, and the current state of the work.
+
+## FILES
+- path: what matters about it, what was changed in it and why
+
+## TOOL HISTORY
+- commands and calls whose outcome still matters, with that outcome
+
+## ERRORS
+- exact error message: its cause and what was done about it, or that it is open
+
+## DECISIONS
+- what was decided, and why
+
+## USER GUIDANCE
+- each rule, wish, correction or limit the user stated, in their own words
+
+## NEXT STEPS
+1. the very next action
+2. what follows, in order""",
+    goal="## TASK STATE",
+    next_steps="## NEXT STEPS",
+    passing=frozenset({"## ERRORS", "## NEXT STEPS"}),
 )
 
 
 def template_named(name: TemplateName) -> Template:
     """The template of the setting ``compaction.template``."""
     return STRUCTURED if name == "structured" else SEVEN_SECTION
+
+
+def fit_to_tokens(
+    document: str, *, template: Template, counter: TokenCounter, max_tokens: int
+) -> str:
+    """`document` cut to `max_tokens` by leaving out lines.
+
+    Lines go from the longest section first. In a list the first lines (where it began) and the
+    last ones (the current state) say most, so they go from one third down.
+    """
+    bodies = {h: body.split("\n") for h, body in template.parse(document).items() if h}
+    costs = {h: [counter.count_text(line) + 1 for line in lines] for h, lines in bodies.items()}
+    sizes = {heading: sum(cost) for heading, cost in costs.items()}
+    total = counter.count_text("\n\n".join(template.guides)) + sum(sizes.values())
+    while total > max_tokens and any(costs.values()):
+        longest = max((h for h in sizes if costs[h]), key=lambda heading: sizes[heading])
+        third = len(bodies[longest]) // 3
+        cost = costs[longest].pop(third)
+        bodies[longest].pop(third)
+        sizes[longest] -= cost
+        total -= cost
+    return template.render({heading: "\n".join(lines) for heading, lines in bodies.items()})
+
+
+def earlier_notes(notes: str, *, template: Template, counter: TokenCounter, max_tokens: int) -> str:
+    """What of a model's `notes` still holds at the next compaction, where none writes new ones.
+
+    What they say of the work in progress does not; the sections around them do.
+    """
+    bodies = template.parse(notes)
+    lasting = {h: body for h, body in bodies.items() if h and h not in template.passing}
+    text = template.render(lasting)
+    if text:
+        text = fit_to_tokens(text, template=template, counter=counter, max_tokens=max_tokens)
+    elif not any(bodies):  # in another form, that of an imported session
+        text = notes.strip()
+        while text and counter.count_text(text) > max_tokens:
+            text = text[: len(text) * 9 // 10]
+    return f"{_AS_OF_EARLIER}\n\n{text}" if text else ""

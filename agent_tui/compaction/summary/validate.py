@@ -1,9 +1,8 @@
-"""Whether what a model sent can stand for a conversation."""
+"""Whether what a model wrote can stand for a conversation."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.degeneration import (
@@ -12,49 +11,29 @@ from agent_tui.compaction.summary.degeneration import (
     is_repetitive,
     says_nothing,
 )
-from agent_tui.compaction.summary.prompts import prompt_words
-from agent_tui.compaction.summary.reply import plain_text, section_bodies
 from agent_tui.compaction.summary.source import SummarySource
-from agent_tui.compaction.summary.templates import Template
+from agent_tui.compaction.summary.templates import Template, fit_to_tokens
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.tokens import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedSummary:
-    """A document in the form asked for."""
+class Judgement:
+    """What came of a reply.
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class LongSummary:
-    """A document with nothing wrong but its size."""
-
-    text: str
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThinSummary:
-    """A document that is true as far as it goes, but does not say all it must.
-
-    Sections that were no use are ``(none)`` in `text`.
+    Args:
+        text: What can be used of it; empty where nothing can.
+        problem: What is wrong with it, as a clause for the model and the person ("it was empty");
+            empty if nothing is. With `text` it is true as far as it goes, but does not say all.
     """
 
     text: str
-    problem: str
+    problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedSummary:
-    """Why a reply cannot be used at all."""
-
-    problem: str
-
-
-Judgement: TypeAlias = AcceptedSummary | LongSummary | ThinSummary | RefusedSummary
-"""Each `problem` is a clause for the model and the person: "it was empty"."""
+def refused(problem: str) -> Judgement:
+    """The judgement of a reply that cannot be used at all."""
+    return Judgement("", problem)
 
 
 class SummaryJudge:
@@ -62,72 +41,69 @@ class SummaryJudge:
 
     Args:
         template: The form asked for.
-        source: What the summary has to be about.
+        source: What the text has to be about.
         counter: Measures documents.
-        max_tokens: The size above which a document is too long.
+        max_tokens: The size that a document is cut to.
+        asked: What the model was told beside form and conversation, and must not say back.
     """
 
     def __init__(
-        self, template: Template, source: SummarySource, counter: TokenCounter, max_tokens: int
+        self,
+        template: Template,
+        source: SummarySource,
+        counter: TokenCounter,
+        max_tokens: int,
+        asked: str = "",
     ) -> None:
         self._template = template
         self._source = source
         self._counter = counter
         self._max_tokens = max_tokens
-        self._prompt = prompt_words(template)
+        self._prompt = f"{asked}\n{template.form}"
 
     def judge(self, reply: ModelReply) -> Judgement:
         """The document in `reply` in exactly the form of the template, or what is wrong.
 
-        Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off
-        and headings that are not core are added as ``(none)``. Sections that say the prompt back,
-        go round in circles or are noise are left out. Refused is what calls a tool, says nothing,
-        or names mostly files that never occurred; thin is what was cut off, lacks a core section or
-        the goal, or is far too short for what it stands for.
+        Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off.
+        Sections that say nothing, say the prompt back, go round in circles or are noise are left
+        out. No use is what calls a tool, says nothing, or names mostly files that never occurred;
+        what was cut off, lacks a core section or the goal, or is far too short for what it
+        stands for is a text with a problem.
         """
-        if reply.called_tools or reply.finish == "toolUse":
-            return RefusedSummary("it called a tool")
-        if reply.finish == "contentFilter":
-            return RefusedSummary("the provider's content filter stopped it")
-        bodies = section_bodies(reply.text, self._template)
+        text, problem = plain_text(reply.text), why_unusable(reply)
+        bodies = {h: body for h, body in self._template.parse(text).items() if h}
+        if not bodies and not problem and sounds_like_refusal(text):
+            return refused("it was a refusal")
         if not bodies:
-            return RefusedSummary(self._why_no_sections(reply))
-        if reply.finish == "length":
+            return refused(problem or _why_missing(self._template.core, bodies))
+        is_cut = reply.finish == "length"
+        if problem and not is_cut:
+            return refused(problem)
+        if is_cut:
             bodies = _without_the_cut(bodies)
-        useful = {heading: "" if self._is_no_use(b) else b for heading, b in bodies.items()}
-        problem = self._why_useless(bodies, useful)
-        if problem:
-            return RefusedSummary(problem)
-        return self._rate(reply, bodies, useful)
+        useful = {heading: body for heading, body in bodies.items() if not self._is_no_use(body)}
+        if useless := self._why_useless(bodies, useful):
+            return refused(useless)
+        document = fit_to_tokens(
+            escape_tags(self._template.render(useful)),
+            template=self._template,
+            counter=self._counter,
+            max_tokens=self._max_tokens,
+        )
+        return Judgement(document, problem or self._why_thin(bodies, useful))
 
-    def _rate(
-        self, reply: ModelReply, bodies: Mapping[str, str], useful: Mapping[str, str]
-    ) -> Judgement:
-        document = escape_tags(self._template.render(useful))
-        if reply.finish == "length":
-            return ThinSummary(document, "it was cut off by the length limit")
-        if missing := self._missing(useful):
-            said = {heading for heading in missing if bodies.get(heading)}
-            return ThinSummary(document, _why_missing(missing, said))
-        least_words = self._source.least_words
+    def _why_thin(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
+        """What a document lacks; empty if nothing."""
+        missing = [heading for heading in self._template.core if not useful.get(heading)]
+        goal = self._template.goal
+        if goal not in missing and says_nothing(useful[goal]):
+            missing.append(goal)
+        if missing:
+            return _why_missing(missing, bodies)
         words = sum(len(body.split()) for body in useful.values() if not says_nothing(body))
-        if words < least_words:
-            return ThinSummary(document, f"it said too little: {words} words for all that work")
-        size = self._counter.count_text(document)
-        if size > self._max_tokens:
-            limit = f"it was {size} tokens long; the limit is {self._max_tokens}"
-            return LongSummary(document, limit)
-        return AcceptedSummary(document)
-
-    def _why_no_sections(self, reply: ModelReply) -> str:
-        text = plain_text(reply.text)
-        if reply.finish == "length":
-            return "it was cut off by the length limit"
-        if not text:
-            return "it was empty"
-        if sounds_like_refusal(text):
-            return "it was a refusal"
-        return f"it lacked {_quoted(self._core)}"
+        if words < self._source.least_words:
+            return f"it said too little: {words} words for all that work"
+        return ""
 
     def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
         """What is wrong with all of it; empty if some of it is of use."""
@@ -145,17 +121,6 @@ class SummaryJudge:
     def _is_no_use(self, body: str) -> bool:
         return is_noise(body) or is_repetitive(body) or is_echo(body, self._prompt)
 
-    def _missing(self, bodies: Mapping[str, str]) -> tuple[str, ...]:
-        """Core sections without a body, and the goal's where it says that there is none."""
-        missing = self._template.missing_core(bodies)
-        goals = (s.heading for s in self._template.sections if "goal" in s.slots)
-        unsaid = (heading for heading in goals if says_nothing(bodies.get(heading, "")))
-        return tuple(dict.fromkeys((*missing, *unsaid)))
-
-    @property
-    def _core(self) -> tuple[str, ...]:
-        return self._template.missing_core({})
-
 
 _SHOWN_PATHS = 3
 _FORGIVEN_COPIES = 1
@@ -166,6 +131,21 @@ _REFUSAL = re.compile(
     r"|i won['’]?t|as an ai)\b",
     re.IGNORECASE,
 )
+_WRAPPINGS = (
+    re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"</?summary>", re.IGNORECASE),
+)
+
+
+def why_unusable(reply: ModelReply) -> str:
+    """What is wrong with `reply` whatever was asked for, as a clause; empty if nothing."""
+    if reply.calls or reply.finish == "toolUse":
+        return "it called a tool"
+    if reply.finish == "contentFilter":
+        return "the provider's content filter stopped it"
+    if reply.finish == "length":
+        return "it was cut off by the length limit"
+    return "" if plain_text(reply.text) else "it was empty"
 
 
 def sounds_like_refusal(text: str) -> bool:
@@ -173,18 +153,24 @@ def sounds_like_refusal(text: str) -> bool:
     return bool(_REFUSAL.search(text[:400]))
 
 
+def plain_text(text: str) -> str:
+    """`text` without reasoning, tags and a code fence around it."""
+    for wrapping in _WRAPPINGS:
+        text = wrapping.sub("", text)
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
+        text = text.partition("\n")[2].removesuffix("```").strip()
+    return text
+
+
 def _joined(bodies: Mapping[str, str]) -> str:
     return "\n".join(body for body in bodies.values() if not says_nothing(body))
 
 
-def _quoted(headings: Iterable[str]) -> str:
-    return ", ".join(f'"{heading}"' for heading in headings)
-
-
-def _why_missing(missing: Sequence[str], said: Collection[str]) -> str:
-    if not said:
-        return f"it lacked {_quoted(missing)}"
-    return f"it said nothing under {_quoted(missing)}"
+def _why_missing(missing: Iterable[str], bodies: Mapping[str, str]) -> str:
+    quoted = ", ".join(f'"{heading}"' for heading in missing)
+    is_said = any(bodies.get(heading) for heading in missing)
+    return f"it said nothing under {quoted}" if is_said else f"it lacked {quoted}"
 
 
 def _without_the_cut(bodies: Mapping[str, str]) -> dict[str, str]:
@@ -192,25 +178,3 @@ def _without_the_cut(bodies: Mapping[str, str]) -> dict[str, str]:
     *whole, last = bodies.items()
     heading, body = last
     return {**dict(whole), heading: body.rpartition("\n")[0]}
-
-
-def fit_to_tokens(
-    document: str, *, template: Template, counter: TokenCounter, max_tokens: int
-) -> str:
-    """`document` cut to `max_tokens` by leaving out lines, with all headings still there.
-
-    Lines go from the longest section first. In a list the first lines (where it began) and the
-    last ones (where it stands) say most, so they go from one third down.
-    """
-    bodies = {h: body.split("\n") for h, body in template.parse(document).items() if h}
-    costs = {h: [counter.count_text(line) + 1 for line in lines] for h, lines in bodies.items()}
-    sizes = {heading: sum(cost) for heading, cost in costs.items()}
-    total = counter.count_text(template.render({})) + sum(sizes.values())
-    while total > max_tokens and any(costs.values()):
-        longest = max((h for h in sizes if costs[h]), key=lambda heading: sizes[heading])
-        third = len(bodies[longest]) // 3
-        cost = costs[longest].pop(third)
-        bodies[longest].pop(third)
-        sizes[longest] -= cost
-        total -= cost
-    return template.render({heading: "\n".join(lines) for heading, lines in bodies.items()})

@@ -1,1 +1,1 @@
-"""A conversation as labelled text for a model that describes it: `text`, and in `bounded`."""
+"""A conversation as labelled text for a model that describes it."""

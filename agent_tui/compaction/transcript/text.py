@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -19,6 +19,8 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+from agent_tui.omissions import omission_mark
+from agent_tui.tokens import TokenCounter
 
 FACT_TAGS = (
     "said-by-the-person",
@@ -62,6 +64,7 @@ LIMITS = (
 )
 """From generous to tight; the tighter ones are for summarisers with a small window."""
 
+_MARK_TOKENS = 20
 _NO_LIMIT = 1_000_000_000
 UNLIMITED = TextLimits(user=_NO_LIMIT, reply=_NO_LIMIT, argument=_NO_LIMIT, result=_NO_LIMIT)
 
@@ -77,6 +80,42 @@ def message_texts(messages: Iterable[Message], limits: TextLimits = LIMITS[0]) -
     return [escape_tags(text) for text in texts if text]
 
 
+def fit_texts(
+    texts_of: Callable[[TextLimits], Sequence[str]],
+    counter: TokenCounter,
+    room_tokens: int,
+) -> str:
+    """Texts in at most about `room_tokens`, shortened no more than is needed.
+
+    If the tightest limits are not enough, texts in the middle are left out: the first ones say
+    what it is about, the last ones how it stands.
+
+    Args:
+        texts_of: The texts within the limits it is given.
+        counter: Counts tokens.
+        room_tokens: How much there is room for.
+    """
+    texts: Sequence[str] = ()
+    for limits in LIMITS:
+        texts = texts_of(limits)
+        whole = "\n\n".join(texts)
+        if counter.count_text(whole) <= room_tokens:
+            return whole or "(no text)"
+    sizes = [counter.count_text(text) + 2 for text in texts]
+    first, last, room = 0, len(texts), room_tokens - _MARK_TOKENS
+    while first < last:
+        takes_first = first <= (len(texts) - last) // 2
+        room -= sizes[first] if takes_first else sizes[last - 1]
+        if room < 0 and first:
+            break
+        first, last = (first + 1, last) if takes_first else (first, last - 1)
+    mark = [omission_mark(f"{last - first} messages")] if first < last else []
+    text = "\n\n".join([*texts[:first], *mark, *texts[last:]])
+    while counter.count_text(text) > room_tokens:  # one text alone is larger than the room
+        text = text[: len(text) * 9 // 10]
+    return text
+
+
 def _message_text(message: Message, limits: TextLimits) -> str:
     match message:
         case UserMessage():
@@ -84,11 +123,7 @@ def _message_text(message: Message, limits: TextLimits) -> str:
         case AssistantMessage():
             return _reply_text(message, limits)
         case ToolResultMessage():
-            label = (
-                f"Tool error ({message.tool_name})"
-                if message.is_error
-                else (f"Tool result ({message.tool_name})")
-            )
+            label = f"Tool {'error' if message.is_error else 'result'} ({message.tool_name})"
             body = shorten_middle(_content_text(message.content), limits.result)
             return _labelled(label, body or "(empty)")
         case BashExecutionMessage():

@@ -275,7 +275,7 @@ def _answer_to(text: str) -> str:
 def _summary_of(prompt: str) -> str:
     """A summary in the form that `prompt` asks for, of the conversation it quotes."""
     conversation = _tagged(prompt, "conversation")
-    if "sentences alone" in prompt.rpartition("</conversation>")[2]:
+    if "only the sentences" in prompt.rpartition("</conversation>")[2]:
         return _sentences(conversation)
     before = _tagged(prompt, "previous-summary")
     focus = _tagged(prompt, "focus")

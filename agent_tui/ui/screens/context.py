@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
 from agent_tui.commands.context import FREED_HEADING, cache_text, freed_by, request_cost
-from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine

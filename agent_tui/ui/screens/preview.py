@@ -10,7 +10,7 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.commands.compaction import PREVIEW_TITLE, preview_sections
-from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState

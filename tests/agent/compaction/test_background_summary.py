@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnUsage
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import Breaker
-from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
 from agent_tui.providers.scripted.provider import Reply
@@ -15,7 +16,7 @@ from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk
 from tests.support.runtime import Stage, collect, of_kind
 
 
-def near_the_threshold(stage: Stage, window: int = 18_500) -> Scene:
+def near_the_threshold(stage: Stage, window: int = 38_500) -> Scene:
     """A conversation that will need a summary before long."""
     return Scene(stage, Script(Reply(text=SUMMARY)), window, background=True)
 
@@ -68,7 +69,7 @@ async def test_no_summary_is_begun_where(stage: Stage, change: Callable[[Scene],
 
 
 async def test_no_summary_is_begun_while_there_is_plenty_of_room(stage: Stage):
-    assert not await is_begun(near_the_threshold(stage, window=60_000))
+    assert not await is_begun(near_the_threshold(stage, window=110_000))
 
 
 async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
@@ -77,9 +78,9 @@ async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
     written, begun_at = await written_ahead(scene), ahead_of(scene).begun_at_tokens
     assert written is not None
     scene.runtime.conversation.model_info = replace(
-        scene.runtime.conversation.model_info, window=20_500
+        scene.runtime.conversation.model_info, window=41_500
     )
-    talk(scene.log, 1)
+    talk(scene.log, 2)
     assert await is_begun(scene)
     assert ahead_of(scene).begun_at_tokens == begun_at
     assert await written_ahead(scene) is written
@@ -91,18 +92,19 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
     scene = near_the_threshold(stage)
     asked: list[int] = []
 
-    def not_needed(service: CompactionService, request: CompactionRequest) -> bool:
+    async def not_needed(
+        _planner: CompactionPlanner, request: CompactionRequest, _on_usage: OnUsage
+    ) -> None:
         asked.append(request.tokens_before)
-        return False
 
-    monkeypatch.setattr(CompactionService, "needs_summary", not_needed)
+    monkeypatch.setattr(CompactionPlanner, "choose_ahead", not_needed)
     await is_begun(scene)
     assert await written_ahead(scene) is None
     await is_begun(scene)
     assert len(asked) == 1
     scene.runtime.conversation.model_info = replace(
-        scene.runtime.conversation.model_info, window=20_500
+        scene.runtime.conversation.model_info, window=41_500
     )
-    talk(scene.log, 1)
+    talk(scene.log, 2)
     await is_begun(scene)
     assert len(asked) == 2

@@ -82,8 +82,8 @@ class Pausing:
         task = self.runtime._pause._task
         if task is not None:
             await task
-            if (ahead := await self.runtime._background.ahead()) is not None:
-                await ahead.written()
+            if (ahead := self.runtime._background.ahead) is not None:
+                await ahead()
 
     @property
     def asked(self) -> int:

@@ -176,7 +176,7 @@ async def test_a_previous_summary_that_is_junk_does_no_harm(
     stage: Stage, junk: str, broken: tuple[ModelRef, ...]
 ):
     script = Script(failing("auth"), *broken)
-    scene = Scene(stage, script, 30_000)
+    scene = Scene(stage, script, 64_000)
     first = scene.log.path_entries()[6].id
     scene.log.append(
         CompactionEntry(
@@ -198,15 +198,15 @@ async def test_a_previous_summary_that_is_junk_does_no_harm(
 
 async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
     """What ``agent-tui compact`` makes of the session."""
-    models = SmallModels(30_000, {CHEAP.name: 100_000}, None)
+    models = SmallModels(64_000, {CHEAP.name: 100_000}, None)
     counter, settings = TokenCounter(), CompactionSettings(model=CHEAP.name)
     client = ModelClient(scene.script.provider, scene.waits.sleep)
     file = FileCompaction(
         CompactionPlanner(client, counter, models),
         counter,
         settings,
-        window=30_000,
-        target_tokens=int(29_000 * settings.target_share(29_000)),
+        window=64_000,
+        target_tokens=int(63_000 * settings.target_share(63_000)),
     )
     return await file.run(
         scene.log,

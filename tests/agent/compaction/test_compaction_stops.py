@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.errors import CompactionError
 from agent_tui.events import (
@@ -226,7 +226,7 @@ async def fail(*_arguments: object) -> NoReturn:
 
 async def by_a_compaction_by_hand(scene: Scene) -> None:
     assert of_kind(await collect(scene.runtime.compact()), CompactionFinished)
-    talk(scene.runtime.conversation.log, 9)
+    talk(scene.runtime.conversation.log, 19)
 
 
 async def by_another_model(scene: Scene) -> None:
@@ -242,14 +242,14 @@ async def test_a_compaction_that_left_much_is_not_repeated_before_there_is_somet
     scene.runtime.use_settings(Settings(compaction=low))
     assert scene.runtime.conversation.level == "trigger"
     assert not told(await collect(scene.begin()))
-    talk(scene.log, 2)
+    talk(scene.log, 4)
     assert only(await collect(scene.begin()), CompactionFinished).tokens_after > 0
 
 
 async def test_a_compaction_that_failed_is_not_tried_again_before_there_is_something_to_gain(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(CompactionService, "finish", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     assert of_kind(await collect(scene.begin()), CompactionFailed)
     assert not told(await collect(scene.begin()))
@@ -259,10 +259,10 @@ async def test_a_compaction_that_failed_is_not_tried_again_before_there_is_somet
 async def test_three_failures_stop_automatic_compaction_until_it_is_reset(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, reset: Callable[[Scene], Awaitable[None]]
 ):
-    monkeypatch.setattr(CompactionService, "finish", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     events = await collect(scene.begin())
-    talk(scene.log, 2)
+    talk(scene.log, 6)
     for _ in range(4):
         events += await collect(scene.begin())
     assert len(of_kind(events, CompactionFailed)) == 3
@@ -278,9 +278,9 @@ async def test_three_failures_stop_automatic_compaction_until_it_is_reset(
 async def test_a_compaction_by_hand_that_fails_does_not_reset_what_stopped(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(CompactionService, "finish", fail)
+    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
     scene = await at_the_threshold(stage, Script(FINE))
-    talk(scene.log, 2)
+    talk(scene.log, 4)
     for _ in range(3):
         await collect(scene.begin())
     failed = only(await collect(scene.runtime.compact()), CompactionFailed)
@@ -291,16 +291,16 @@ async def test_a_compaction_by_hand_that_fails_does_not_reset_what_stopped(
 async def test_where_no_summary_can_be_had_shortening_is_told_of_in_one_line(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(CompactionService, "finish", fail)
-    scene = Scene(stage, Script(FINE), 30_000)
+    monkeypatch.setattr(TieredStrategy, "_summarised", fail)
+    scene = Scene(stage, Script(FINE), 60_000)
     listing = call("c1", "bash", command="ls -R")
     scene.log.append(MessageEntry(message=AssistantMessage(content=(listing,))))
-    output = "".join(f"folder/file-{number}.txt\n" for number in range(900))
+    output = "".join(f"folder/file-{number}.txt\n" for number in range(1_900))
     result = ToolResultMessage(
         tool_call_id="c1", tool_name="bash", content=(TextContent(text=output),)
     )
     scene.log.append(MessageEntry(message=result))
-    talk(scene.log, 7)
+    talk(scene.log, 15)
     events = await collect(scene.begin())
     (finished,) = told(events)
     assert isinstance(finished, CompactionFinished)

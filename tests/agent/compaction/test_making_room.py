@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, Messag
 from agent_tui.sessions.replay.changes import report_of
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only
 
-WINDOW, AHEAD_WINDOW = 20_000, 19_000
+WINDOW, AHEAD_WINDOW = 20_000, 38_000
 
 
 def reading(rounds: int, *last: Reply) -> Callable[[ModelRequest], Reply]:
@@ -375,7 +375,7 @@ async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stag
 
 
 async def test_no_summary_is_made_ahead_where_shortening_will_do(stage: Stage):
-    write_files(stage, 9)
+    write_files(stage, 9, lines=500)
     provider = ScriptedProvider(reading(9))
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     near = runtime.conversation.settings.model_copy(update={"target": NEAR})

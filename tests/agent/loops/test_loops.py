@@ -100,8 +100,9 @@ async def test_the_summary_is_asked_of_the_present_model_in_plain_words(stage: S
     assert asked.model == runtime.conversation.model
     assert asked.tools == ()
     text = asked.messages[0].text
-    assert 'step = 2\nitem = "b.py"\n"Look at b.py." -> "I looked at every' in text
-    assert 'ls(path=".") -> ' in text
+    said = "[User]: Round 2: b.py\n\n[User]: Look at b.py.\n\n[Assistant]: I looked at every"
+    assert said in text
+    assert '[Assistant calls]: ls path="."' in text
     assert "==>" not in text
     assert "State the outcome" in text
 

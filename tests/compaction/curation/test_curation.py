@@ -8,7 +8,6 @@ import pytest
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.draft import CompactionRequest, make_ask
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
-from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, UserMessage
 from agent_tui.providers.base import (
@@ -178,13 +177,14 @@ async def test_a_model_that_never_answers_leaves_it_to_code(
     assert "No key" in result.note
 
 
-async def test_nobody_is_asked_where_question_and_answer_do_not_fit(
+async def test_a_model_reads_the_conversation_as_text_where_the_question_does_not_fit_behind_it(
     talk: Talk, counter: TokenCounter
 ) -> None:
     writer = Writer([GOOD])
-    request = replace(request_of(talk), window=13_000)
+    request = replace(request_of(talk), window=33_000, tokens_before=32_000)
     await compact(writer, counter, request)
-    assert writer.requests[0].tools == ()
+    (sent,) = writer.requests
+    assert sent.tools == ()
 
 
 async def test_what_was_kept_is_offered_again_and_can_be_kept_again(
@@ -195,7 +195,7 @@ async def test_what_was_kept_is_offered_again_and_can_be_kept_again(
     for number in range(20):
         talk.reply(f"another answer {number} " + "as it should be " * 40)
         talk.user(f"another question {number} " + "please look at this " * 30)
-    ask = make_ask(request_of(talk), template=STRUCTURED, counter=counter)
+    ask = make_ask(request_of(talk), counter=counter)
     lines = [piece.line for piece in ask.pieces[:2]]
     assert lines[0].startswith("#1 file a.py 200-203, ")
     assert lines[0].endswith("kept by the last compaction")
@@ -209,7 +209,7 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
     talk: Talk, counter: TokenCounter
 ) -> None:
     request = request_of(talk)
-    ask = make_ask(request, template=STRUCTURED, counter=counter)
+    ask = make_ask(request, counter=counter)
     request = replace(request, marked=(Pick(ask.pieces[0], ((200, 203),), is_lasting=True),))
     for answer in (GOOD, GOOD, TOOL_CALL):  # notes alone, and no answer at all
         result = await compact(Writer([answer]), counter, request)
@@ -219,7 +219,7 @@ async def test_what_the_person_always_keeps_outlasts_compactions_until_it_is_dro
             talk.reply(f"another answer {number} " + "as it should be " * 40)
             talk.user(f"another question {number} " + "please look at this " * 30)
         request = request_of(talk)
-    released = make_ask(request, template=STRUCTURED, counter=counter).pieces[:1]
+    released = make_ask(request, counter=counter).pieces[:1]
     result = await compact(Writer([GOOD]), counter, replace(request, released=released))
     assert LINES[200] not in result.summary
 

@@ -6,7 +6,6 @@ from agent_tui.compaction.summary.degeneration import (
     is_repetitive,
     says_nothing,
 )
-from agent_tui.compaction.summary.prompts import prompt_words
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
 
 
@@ -48,6 +47,9 @@ def test_lists_of_like_things_are_no_loop(text: str):
     assert not is_repetitive(text)
 
 
+PROMPT = f"Copy exact paths, versions and messages.\n{STRUCTURED.form}"
+
+
 @pytest.mark.parametrize("body", ["}]} }}}}]]}{}", "2022-01-22T09:39:32.15381Z", "1.1.3.0", ")"])
 def test_brackets_dates_and_numbers_alone_are_noise(body: str):
     assert is_noise(body)
@@ -60,9 +62,8 @@ def test_few_letters_are_no_noise(body: str):
 
 @pytest.mark.parametrize("template", [STRUCTURED, SEVEN_SECTION])
 def test_the_form_given_back_is_an_echo(template: Template):
-    prompt = prompt_words(template)
-    for section in template.writable:
-        assert is_echo(section.guide, prompt)
+    for heading in template.headings:
+        assert is_echo(template.guides[heading], template.form)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +72,11 @@ def test_the_form_given_back_is_an_echo(template: Template):
         "- **Decision**: Why",
         "[insert the goal of the user here]\n- and one line",
         "...\n<what the user wants>",
-        "Copy file paths, identifiers, commands, versions, numbers and error messages exactly.",
+        "Copy exact paths, versions and messages.",
     ],
 )
 def test_lines_of_the_prompt_and_placeholders_are_an_echo(body: str):
-    assert is_echo(body, prompt_words(STRUCTURED))
+    assert is_echo(body, PROMPT)
 
 
 @pytest.mark.parametrize(
@@ -88,4 +89,4 @@ def test_lines_of_the_prompt_and_placeholders_are_an_echo(body: str):
     ],
 )
 def test_what_a_model_says_itself_is_no_echo(body: str):
-    assert not is_echo(body, prompt_words(STRUCTURED))
+    assert not is_echo(body, PROMPT)

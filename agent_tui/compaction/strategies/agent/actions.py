@@ -31,8 +31,7 @@ from agent_tui.compaction.strategies.message_plan import (
 )
 from agent_tui.compaction.strategies.words import words_problem
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.transcript.bounded import bounded_transcript
-from agent_tui.compaction.transcript.text import UNLIMITED, escape_tags, message_texts
+from agent_tui.compaction.transcript.text import UNLIMITED, escape_tags, fit_texts, message_texts
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -242,7 +241,8 @@ class AgentActions:
         if room < _LEAST_CONTENTS_TOKENS:
             raise BadCallError("Not shown: read fewer segments at once.")
         tokens = self._tokens(segment)
-        quoted = bounded_transcript(self._present(segment), self._counter, room).text
+        present = self._present(segment)
+        quoted = fit_texts(lambda limits: message_texts(present, limits), self._counter, room)
         self._shown.add(segment)
         words = min(max(tokens // _WORD_SHARE, _LEAST_WORDS), _MOST_WORDS)
         return (
@@ -294,7 +294,7 @@ class AgentActions:
         facts = ledger.model_copy(update={"pinned": pinned, "errors": errors})
         told_chars = sum(len(line) + 3 for line in (*pinned, *errors))
         room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
-        blocks = fact_blocks(facts, request="", window=3 * room_chars)
+        blocks = fact_blocks(facts, window=3 * room_chars)
         own = f"<said-by-the-person>\n{block}\n</said-by-the-person>" if block else ""
         return "\n\n".join(part for part in (own, blocks) if part)
 

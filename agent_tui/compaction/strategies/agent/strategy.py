@@ -17,8 +17,7 @@ from agent_tui.compaction.strategies.agent.actions import AgentActions, Room
 from agent_tui.compaction.strategies.agent.tools import REMINDER, SYSTEM_PROMPT, TOOLS, VERIFY
 from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.message_plan import Conversation
-from agent_tui.compaction.summary.candidates import Candidates, candidates
-from agent_tui.compaction.summary.writer import SummaryModel
+from agent_tui.compaction.summary.candidates import Candidates, SummaryModel, candidates
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, UserMessage

@@ -1,22 +1,28 @@
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.shorten import one_line, shorten_middle
-from agent_tui.compaction.transcript.bounded import bounded_transcript
-from agent_tui.compaction.transcript.text import LIMITS, OWN_TAGS, escape_tags, message_texts
+from agent_tui.compaction.transcript.text import (
+    LIMITS,
+    OWN_TAGS,
+    escape_tags,
+    fit_texts,
+    message_texts,
+)
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
     ImageContent,
+    Message,
     TextContent,
     ThinkingContent,
     ToolCall,
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
-from tests.support.talk import Talk
 
 
 def test_roles_calls_and_results_are_labelled():
@@ -73,54 +79,36 @@ def test_shortened_text_is_never_longer_than_the_text(text: str, limit: int):
     assert len(one_line(text, limit)) <= limit
 
 
+def bounded(messages: Sequence[Message], counter: TokenCounter, room_tokens: int) -> str:
+    return fit_texts(lambda limits: message_texts(messages, limits), counter, room_tokens)
+
+
 def test_a_short_conversation_is_all_there(counter: TokenCounter):
     messages = [UserMessage(content="a"), UserMessage(content="b")]
-    assert bounded_transcript(messages, counter, 1_000).text == "[User]: a\n\n[User]: b"
-    assert bounded_transcript([], counter, 1_000).text == "(no text)"
+    assert bounded(messages, counter, 1_000) == "[User]: a\n\n[User]: b"
+    assert bounded([], counter, 1_000) == "(no text)"
 
 
 def test_a_message_larger_than_the_room_is_cut(counter: TokenCounter):
     text = " ".join(str(n) for n in range(1_000))
-    made = bounded_transcript([UserMessage(content=text)], counter, 300)
-    assert counter.count_text(made.text) <= 300
-    assert "[User]: 0 1 2" in made.text
+    made = bounded([UserMessage(content=text)], counter, 300)
+    assert 200 < counter.count_text(made) <= 300
+    assert "[User]: 0 1 2" in made
 
 
-def test_what_a_small_window_cannot_take_is_left_out_and_counted(counter: TokenCounter):
+def test_what_there_is_no_room_for_goes_from_the_middle_and_is_counted(counter: TokenCounter):
     messages = [UserMessage(content=f"message {n} " + "word " * 200) for n in range(300)]
-    made = bounded_transcript(messages, counter, 4_000)
-    assert 0 < made.left_out == 300 - made.text.count("message ")
-    assert f"[{made.left_out} of 300 messages are left out" in made.text
-    assert "message 0 " in made.text
-    assert "message 299 " in made.text
-    assert 3_500 < counter.count_text(made.text) <= 4_000
-
-
-def test_old_tool_results_are_left_out_first_and_the_persons_words_last(counter: TokenCounter):
-    talk = Talk()
-    for n in range(60):
-        talk.user(f"wish {n} ends here")
-        call = ToolCall(id=f"c{n}", name="read", arguments={"path": f"f{n}"})
-        talk.reply(f"thought {n} ends here " + "so " * 40, call)
-        talk.result(call, f"result {n} ends here " + "text " * 100)
-    messages = [item.message for item in build_context(talk.path).messages]
-    few = bounded_transcript(messages, counter, 6_000).text
-    assert [f"wish {n} " in few for n in range(60)] == [True] * 60
-    assert [f"thought {n} " in few for n in range(60)] == [True] * 60
-    assert "result 0 " not in few
-    assert "result 59 " in few
-    fewer = bounded_transcript(messages, counter, 2_400).text
-    assert [f"wish {n} " in fewer for n in range(60)] == [True] * 60
-    assert "result " not in fewer
-    assert "thought 0 " not in fewer
-    assert "thought 59 " in fewer
+    made = bounded(messages, counter, 4_000)
+    assert f"[... {300 - made.count('[User]: message ')} messages left out ...]" in made
+    assert "message 0 " in made
+    assert "message 299 " in made
+    assert 3_500 < counter.count_text(made) <= 4_000
 
 
 @given(st.lists(st.integers(0, 400), max_size=80), st.integers(200, 600))
 def test_the_text_always_fits(counter: TokenCounter, sizes: list[int], room_tokens: int):
     messages = [UserMessage(content="word " * size) for size in sizes]
-    made = bounded_transcript(messages, counter, room_tokens)
-    assert 0 < counter.count_text(made.text) <= room_tokens
+    assert 0 < counter.count_text(bounded(messages, counter, room_tokens)) <= room_tokens
 
 
 def test_limits_go_from_generous_to_tight():

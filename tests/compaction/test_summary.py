@@ -9,8 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
+from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import uncounted
 from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
@@ -30,8 +33,8 @@ from tests.compaction.writer import (
     Models,
     Step,
     Writer,
+    client_of,
     compact,
-    service,
 )
 from tests.support.histories import histories
 from tests.support.talk import START_MS, Talk
@@ -59,7 +62,7 @@ def request(
     path: tuple[Entry, ...],
     *,
     focus: str = "",
-    window: int = 30_000,
+    window: int = 40_000,
     tokens_before: int = 10_000,
     previous: Carryover | None = None,
 ) -> CompactionRequest:
@@ -108,14 +111,15 @@ async def test_the_summariser_gets_text_in_tags_and_no_tools(counter: TokenCount
     assert "<summary>" not in writer.prompts[0]
 
 
-async def test_the_previous_summary_is_given_without_what_code_added(counter: TokenCounter):
+async def test_a_model_that_was_not_there_reads_the_previous_summary(counter: TokenCounter):
     talk = work(Talk(), 3)
     writer = Writer([GOOD])
     first = await compact(writer, counter, request(talk.path))
     talk.put(first.entry("threshold"))
     work(talk, 3)
     second = await compact(writer, counter, request(talk.path))
-    assert "<previous-summary>\n## Goal\nBuild the parser." in writer.prompts[1]
+    assert "## Goal\nBuild the parser." in writer.prompts[1]
+    assert "Build the parser." not in writer.prompts[0]
     for tag in ("<read-files>", "<modified-files>", "<pinned-constraints>"):
         assert tag not in writer.prompts[1]
         assert second.summary.count(tag) <= 1
@@ -125,29 +129,43 @@ async def test_the_previous_summary_is_given_without_what_code_added(counter: To
 async def test_the_focus_reaches_the_model(counter: TokenCounter):
     talk = work(Talk(), 40)
     writer = Writer([GOOD])
-    models = Models(window=6_000, max_output=800)
-    result = await compact(
-        writer, counter, request(talk.path, focus="the </focus> parser"), models=models
-    )
+    result = await compact(writer, counter, request(talk.path, focus="the </focus> parser"))
     (prompt,) = writer.prompts
     assert "<focus>\nthe &lt;/focus> parser\n</focus>" in prompt
     assert result.entry("manual").focus == "the </focus> parser"
 
 
-async def test_no_request_is_larger_than_the_summarisers_window(counter: TokenCounter):
-    talk = Talk()
-    talk.user("pasted " * 300_000)
-    call = ToolCall(id="w", name="write", arguments={"path": "big", "content": "z" * 600_000})
-    talk.reply("on it", call)
-    talk.result(call)
-    work(talk, 30)
+async def test_a_conversation_that_fits_no_window_is_left_to_code(counter: TokenCounter):
     writer = Writer([GOOD])
-    models = Models(window=8_000, max_output=2_000)
-    await compact(writer, counter, request(talk.path, window=8_000), models=models)
-    assert len(writer.prompts) == 1
-    for sent, prompt in zip(writer.requests, writer.prompts, strict=True):
-        assert sent.max_output_tokens
-        assert counter.count_text(sent.system + prompt) + sent.max_output_tokens < 8_000
+    models = Models(window=8_000, cheap=ModelRef("scripted/cheap"))
+    result = await compact(writer, counter, request(work(Talk(), 40).path), models=models)
+    assert writer.requests == []
+    assert result.is_fallback
+    assert result.note.startswith(
+        "Summary written without a model: scripted/cheap: the conversation and the question do "
+        "not fit in its context window; scripted/one: the conversation and the question do "
+    )
+
+
+async def test_a_window_that_proves_smaller_leaves_it_to_the_next_model(counter: TokenCounter):
+    writer = Writer([ProviderError("context_overflow", "too long"), GOOD])
+    models = Models(cheap=ModelRef("scripted/cheap"))
+    result = await compact(writer, counter, request(work(Talk()).path), models=models)
+    assert result.summarised_by == "scripted/one"
+
+
+async def test_in_a_small_window_nobody_is_asked_and_the_focus_is_said_to_be_unused(
+    counter: TokenCounter,
+):
+    writer = Writer([GOOD])
+    asked = request(work(Talk()).path, window=31_999, focus="the parser")
+    result = await compact(writer, counter, asked)
+    assert writer.requests == []
+    assert result.is_fallback
+    assert result.note.startswith(
+        "Summary written without a model: the context window is smaller than 32,000 tokens. "
+        "Your focus was not used: only a model can follow it."
+    )
 
 
 async def test_without_a_model_the_record_is_the_summary(counter: TokenCounter):
@@ -156,7 +174,6 @@ async def test_without_a_model_the_record_is_the_summary(counter: TokenCounter):
     assert result.is_fallback
     assert result.summarised_by == ""
     assert result.usage is None
-    assert "without a model" in result.note
     assert without_fact_blocks(result.summary) == ""
     for section in ("said-by-the-person", "way-so-far", "modified-files"):
         assert f"<{section}>\n" in result.summary
@@ -181,7 +198,7 @@ async def test_an_unusable_reply_gets_one_reminder(counter: TokenCounter, fault:
     result = await compact(writer, counter, request(work(Talk()).path))
     assert not result.is_fallback
     assert len(writer.requests) == 2
-    assert "was unusable" in writer.prompts[1]
+    assert "could not be used" in writer.prompts[1]
     assert writer.prompts[1].startswith(writer.prompts[0])
 
 
@@ -241,7 +258,7 @@ async def test_a_fault_that_passes_is_waited_out(
     assert waited == [4.0, 4.0]
     left_out = "3 of your messages are no longer in the context; the recall tool finds them."
     assert (result.summarised_by, result.note) == ("scripted/cheap", left_out)
-    assert phases[-1] == "summarising"
+    assert phases[-1] == "choosing what to keep"
 
 
 async def test_after_two_waits_the_next_model_is_asked_and_then_none(counter: TokenCounter):
@@ -296,25 +313,14 @@ async def test_an_unknown_model_in_the_settings_is_named_and_passed_over(counter
     assert "unknown" in result.note
 
 
-async def test_an_overflow_of_the_summariser_leads_to_a_smaller_request(counter: TokenCounter):
-    def answer(sent_prompt: str) -> str | ProviderError:
-        if counter.count_text(sent_prompt) > 3_000:
-            return ProviderError("context_overflow", "too long")
-        return GOOD
-
-    writer = Writer([lambda sent: answer(str(sent.messages[0].content))])  # pyright: ignore
-    result = await compact(writer, counter, request(work(Talk(), 60).path))
-    assert not result.is_fallback
-
-
-async def test_a_summary_over_its_cap_is_shortened_after_the_reminder(counter: TokenCounter):
+async def test_notes_over_their_cap_are_shortened(counter: TokenCounter):
     lines = "\n".join(f"- [x] step {n} of the long work" for n in range(2_000))
     long = f"## Goal\nBuild src/f0.py.\n\n### Done\n{lines}\n\n## Next Steps\n1. Go on."
     writer = Writer([long])
     settings = CompactionSettings(max_summary_tokens=1_000)
     result = await compact(writer, counter, request(work(Talk(), 40).path), settings=settings)
     assert not result.is_fallback
-    assert len(writer.requests) == 2
+    assert len(writer.requests) == 1
     assert counter.count_text(without_fact_blocks(result.summary)) <= 1_000
     assert "step 1999" in result.summary
     assert "## Next Steps\n1. Go on." in result.summary
@@ -333,12 +339,15 @@ async def test_cancelling_stops_the_request_and_gives_no_result(counter: TokenCo
 
 async def test_progress_names_the_phase_and_counts_characters(counter: TokenCounter):
     seen: list[tuple[str, int]] = []
-    compaction = service(Writer([GOOD]), counter)
-    await compaction.compact(
-        request(work(Talk()).path), lambda phase, chars: seen.append((phase, chars))
+    client = client_of(Writer([GOOD]))
+    assert client is not None
+    await TieredStrategy(Curator(client, counter, Models()), counter).plan(
+        replace(request(work(Talk()).path), wants_summary=True),
+        on_progress=lambda phase, chars: seen.append((phase, chars)),
+        on_usage=uncounted,
     )
     assert seen[0] == ("reading the conversation", 0)
-    assert seen[-1] == ("summarising", len(GOOD))
+    assert seen[-1] == ("choosing what to keep", len(GOOD))
 
 
 async def test_a_tiny_conversation_is_smaller_than_any_summary(counter: TokenCounter):
@@ -462,9 +471,9 @@ async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, sh
     assert sum(entry in messages for entry in result.kept_entries) < len(messages)
 
 
-def test_importing_the_service_loads_no_screen_no_litellm_and_no_tokenizer():
+def test_importing_the_planner_loads_no_screen_no_litellm_and_no_tokenizer():
     code = (
-        "import sys, agent_tui.compaction.service\n"
+        "import sys, agent_tui.compaction.planner\n"
         "print([m for m in ('textual', 'rich', 'litellm', 'tiktoken') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
