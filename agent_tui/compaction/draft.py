@@ -444,10 +444,8 @@ class _Planner:
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
         needed = tail.needed(entries)
-        whole = {file.path for file in files or () if file.is_whole and file.path in needed}
         wanted = (*self._lasting, *request.marked, *chosen)
-        picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
-        if picks := [pick for pick in picks if pick.is_lasting or pick.piece.path not in whole]:
+        if picks := [pick for pick in wanted if pick.piece.entry_id not in self._dropped]:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
             self.kept = keep_excerpts(
                 picks,
@@ -456,6 +454,7 @@ class _Planner:
                 on_disk=request.on_disk,
                 room_tokens=max(min(left, most), least),
                 counter=self._counter,
+                shown=[file for file in files or () if file.path in needed],
             )
             left -= self._counter.count_text(self.kept.text)
         if files is None:

@@ -7,14 +7,20 @@ from difflib import Match, SequenceMatcher
 
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.sections.files import FileState, ReadFile, complete_file
+from agent_tui.compaction.sections.files import (
+    FileState,
+    ReadFile,
+    ShownFile,
+    complete_file,
+)
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.tokens import TokenCounter
 
 _HEAD_TOKENS = 24
 _LEAST_LINES = 3
-_LEAST_SHARED = 0.5
-"""A place that shares fewer lines with what was read is another place."""
+_LEAST_SHARED, _FRAME_LINES = 0.5, 3
+"""A place that shares fewer lines with what was read is another place, unless so many lines right
+before and right behind it are the same."""
 
 _MOST_GROWTH, _MOST_ADDED_LINES = 2, 40
 """Where more lines stand between those that were read, these are not one place any more."""
@@ -89,6 +95,7 @@ def keep_excerpts(
     on_disk: ReadFile | None,
     room_tokens: int,
     counter: TokenCounter,
+    shown: Sequence[ShownFile] = (),
 ) -> Kept:
     """What was chosen as a block of the summary, in the order of the conversation.
 
@@ -99,9 +106,11 @@ def keep_excerpts(
         on_disk: Reads a file; None where the files are not at hand.
         room_tokens: Bound of the block.
         counter: Measures it.
+        shown: Files that stand in the summary in any case: what they hold is not said twice,
+            unless it is to last.
     """
     states = {name: file for file in files for name in (*file.old_paths, file.path)}
-    filler = _Filler(states, on_disk, room_tokens, counter)
+    filler = _Filler(states, on_disk, room_tokens, counter, shown)
     for pick in picks:
         if pick.is_lasting or pick.piece.entry_id not in staying:
             filler.add(pick)
@@ -152,7 +161,9 @@ class _Filler:
         on_disk: ReadFile | None,
         room: int,
         counter: TokenCounter,
+        shown: Sequence[ShownFile],
     ) -> None:
+        self._shown = {file.path: file for file in shown}
         self._states = states
         self._on_disk = on_disk
         self._room = room
@@ -186,6 +197,9 @@ class _Filler:
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """How many lines of `excerpt` stand there now."""
+        shown = self._shown.get(excerpt.path) if excerpt.state == _NOW else None
+        if shown is not None and not pick.is_lasting and shown.shows(excerpt.lines):
+            return len(excerpt.lines)
         known = self._files.get(excerpt.path, {}) if excerpt.state == _NOW else {}
         fresh = 0 if known else _HEAD_TOKENS
         count = 0
@@ -267,13 +281,19 @@ def lines_now(
         matcher = SequenceMatcher(None, piece.lines, lines, autojunk=False)
         blocks = [block for block in matcher.get_matching_blocks() if block.size]
         shared = sum(max(min(m.a + m.size, b) - max(m.a, a), 0) for m in blocks)
-        if shared < _LEAST_SHARED * len(wanted):
+        is_framed = _matches(a - _FRAME_LINES, a, blocks) and _matches(b, b + _FRAME_LINES, blocks)
+        if shared < _LEAST_SHARED * len(wanted) and not is_framed:
             continue
         low = _mapped(a, blocks)
         high = _mapped(b - 1, blocks, is_end=True)
         if low <= high < low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES:
             return start + low, tuple(lines[low : high + 1])
     return None
+
+
+def _matches(first: int, end: int, blocks: Sequence[Match]) -> bool:
+    """Whether the lines from `first` to before `end` of a view still stand together."""
+    return any(block.a <= first and end <= block.a + block.size for block in blocks)
 
 
 def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:

@@ -215,6 +215,8 @@ def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:
         (["other"] * 60, (5, 7), None),
         ([*LINES[:5], *["new"] * 40, *LINES[5:]], (5, 7), (5, 47)),
         ([*LINES[:5], *["new"] * 400, *LINES[5:]], (4, 7), None),
+        ([*LINES[:9], "all", "new", *LINES[15:]], (10, 15), (10, 11)),
+        ([*LINES[:9], *LINES[15:]], (10, 15), None),
     ],
 )
 def test_lines_are_found_where_they_are_now(
