@@ -154,6 +154,18 @@ def test_a_file_that_has_moved_stands_under_its_new_name(
     assert "a command has changed the file since" in text
 
 
+def test_an_edit_whose_place_is_not_known_has_no_line_numbers(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    made: JsonObject = {"oldText": "old", "newText": "\n".join(LINES)}
+    talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
+    talk.tool("bash", {"command": "sed -i s/5/6/ a.py"}, "")
+    (piece,) = pieces_of(talk, counter)
+    text = kept(talk, counter, Pick(piece, ((3, 5),))).text
+    assert "value_3 = 3\nvalue_4 = 4\nvalue_5 = 5\n</excerpt>" in text
+    assert "lines=" not in text
+
+
 def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend it.")
