@@ -46,6 +46,7 @@ settings.load_profile("repeatable")
 
 # Looked for garbage after so many new objects, instead of 700.
 _GARBAGE_THRESHOLDS = (10_000, 10, 10)
+_MANY_FILES = 400
 _freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
@@ -79,6 +80,14 @@ def pytest_collection_finish() -> None:
     gc.freeze = lambda: None
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     gc.enable()
+
+
+def pytest_runtest_teardown() -> None:
+    """Look for garbage once it holds many files open: `select` takes no more than 1,024."""
+    lowest_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest_free)
+    if lowest_free > _MANY_FILES:
+        gc.collect()
 
 
 def _move_home(config: pytest.Config) -> None:

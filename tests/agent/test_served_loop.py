@@ -71,7 +71,7 @@ async def test_a_loop_over_three_files_leaves_one_summary_and_everything_in_the_
     assert texts == [f"==> {label}", f"<summary>\n{SUMMARY}\n</summary>\n<== {label}"]
     (asked,) = service.summaries
     prompt = json.dumps(asked.body["messages"])
-    assert all(name in prompt for name in (*NAMES, "what is wrong", "step = 3"))
+    assert all(name in prompt for name in (*NAMES, "what is wrong", "Round 3"))
     for request in (*service.turns, *service.summaries):
         assert openai_problems(request.body["messages"]) == []
     assert lines_of(runtime).count(SECRET_PLACE.encode()) >= 3

@@ -410,9 +410,9 @@ async def test_a_hook_sends_the_model_on_a_few_times_at_most(stage):
 LONG = "word " * 4_000
 
 
-def full_conversation(stage, hooks):
+def full_conversation(stage, hooks, window=16_000):
     """A runtime whose first message is worth compacting."""
-    return stage.runtime(summary_or(Reply(text="Fine.")), window=16_000, hooks=hooks)
+    return stage.runtime(summary_or(Reply(text="Fine.")), window=window, hooks=hooks)
 
 
 async def test_what_a_hook_wants_kept_stands_behind_a_compaction_word_for_word(stage):
@@ -421,7 +421,7 @@ async def test_what_a_hook_wants_kept_stands_behind_a_compaction_word_for_word(s
         "PreCompact": hook(f"{noting(stage)}; echo '{keep}'"),
         "PostCompact": hook(noting(stage)),
     }
-    runtime = full_conversation(stage, hooks)
+    runtime = full_conversation(stage, hooks, window=40_000)
     for _ in range(3):
         await collect(runtime.submit(LONG))
     events = await collect(runtime.compact("the tickets"))

@@ -226,7 +226,7 @@ async def test_what_is_read_again_after_the_compact_tool_is_no_circle(stage):
     asks = Reply(tool_calls=(call("k1", "compact"),))
     script = Script(Reply(text=SUMMARY))
     script.turns.extend((*reads[:2], asks, *reads[2:]))
-    scene = Scene(stage, script, 26_000)
+    scene = Scene(stage, script, 40_000)
     events = await collect(scene.begin())
     assert only(events, CompactionFinished).reason == "tool"
     results = [event.message.text for event in of_kind(events, ToolFinished)]
