@@ -20,7 +20,7 @@ _NAMES_ERROR = re.compile(
 """A line that says which error it was, rather than that there was one."""
 
 _SAYS_NOTHING = re.compile(
-    r"^(?:\(?(?:no output|(?:command |process )?exited with (?:code|status) \d+)\)?"
+    r"^(?:[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
     r"|</?\w+>(?:-?\d+</\w+>)?|[=_~^!-]{3,}.*[=_~^!-]{3,}|[\W_]+)$",
     re.IGNORECASE,
 )

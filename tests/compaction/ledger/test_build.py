@@ -177,6 +177,7 @@ def test_a_carried_error_is_closed_by_a_later_success():
     [
         "Command aborted",
         "(no output)\n\nCommand exited with code 1",
+        "[exit code 1]",
         "",
         "The user declined this call.",
         "The person does not approve the plan yet.",
