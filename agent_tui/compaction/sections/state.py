@@ -123,7 +123,8 @@ def items_begun(state: WorkState | None) -> list[str]:
 
 def in_progress_lines(state: WorkState) -> list[str]:
     """What is being worked on, one line each."""
-    lines = [f"- [ ] {step}" for step, status in state.plan.items() if status == "in_progress"]
+    steps = (step for step, status in state.plan.items() if status == "in_progress")
+    lines = [f"- [ ] {step} (in progress)" for step in steps]
     begun = items_begun(state)
     return lines + [f"- [ ] {_item(item, state)} (in progress)" for item in begun]
 

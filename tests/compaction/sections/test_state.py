@@ -28,7 +28,7 @@ def test_the_steps_of_the_newest_plan_stand_under_their_state() -> None:
     )
     state = StateReader().read(events)
     assert done_lines(state) == ["- [x] read"]
-    assert in_progress_lines(state) == ["- [ ] fix"]
+    assert in_progress_lines(state) == ["- [ ] fix (in progress)"]
     assert pending_lines(state) == ["test"]
 
 
@@ -50,7 +50,7 @@ def test_the_plan_of_a_tool_that_calls_it_a_plan_is_read() -> None:
     }
     state = StateReader().read(called(("update_plan", plan, "Plan updated")))
     assert done_lines(state) == ["- [x] read"]
-    assert in_progress_lines(state) == ["- [ ] fix"]
+    assert in_progress_lines(state) == ["- [ ] fix (in progress)"]
 
 
 def test_items_stand_by_their_last_state_with_the_title_they_were_shown_with() -> None:
