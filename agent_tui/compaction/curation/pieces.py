@@ -99,14 +99,14 @@ def read_pieces(
     changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
     kept = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
     listed = [(number, at, piece) for number, (at, piece) in enumerate(kept, start=1)]
-    newest = {piece.label: number for number, _, piece in listed if _is_run(piece)}
+    newest = {(p.kind, p.label): number for number, _, p in listed if _is_run(p)}
 
     def remark(number: int, at: int, piece: Piece) -> str:
         if changed.get(piece.path, -1) > at:
             return _OUTDATED
         if not _is_run(piece):
             return piece.remark
-        again, text = newest.get(piece.label, 0), "\n".join(piece.lines)
+        again, text = newest.get((piece.kind, piece.label), 0), "\n".join(piece.lines)
         rerun = f"run again in #{again}" if again > number else ""
         is_old = any(last > at and _names_line(text, path) for path, last in changed.items())
         return ", ".join(filter(None, (piece.remark, rerun, _NAMES_OUTDATED if is_old else "")))

@@ -81,6 +81,14 @@ def test_an_output_that_came_again_says_where(talk: Talk, counter: TokenCounter)
     assert lines[2].endswith("tokens")
 
 
+def test_the_result_of_a_call_is_no_second_run(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("helper", {"prompt": "look " * 300}, "found " * 300)
+    talk.tool("bash", {"command": "echo " + "text " * 300}, "text " * 300)
+    assert not any("run again" in piece.line for piece in pieces_of(talk, counter))
+
+
 def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend it.")
