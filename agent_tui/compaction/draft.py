@@ -263,6 +263,7 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
         if left < 0:
             break
         newest.add(entry.id)
+    sections_room = _sections_room(room, _last_exchange(live))
     return Ask(
         units=own,
         pieces=pieces,
@@ -270,8 +271,8 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
         budget=Budget(
             used=request.estimated_before,
             target=request.overhead_tokens + live.pinned_tokens + room,
-            notes=_notes_tokens(request, room),
-            keep=int(room * ASKED_SHARE),
+            notes=_notes_tokens(request, sections_room),
+            keep=int(sections_room * ASKED_SHARE),
         ),
         template=template_named(request.settings.template),
         focus=request.focus,
@@ -331,8 +332,7 @@ class _Planner:
         )
         self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
-        newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
-        self._sections_room = _sections_room(room, max(newest, self._since_choice()))
+        self._sections_room = _sections_room(room, max(_last_exchange(live), self._since_choice()))
         self._lasting: tuple[Pick, ...] = ()
         self.kept = Kept()
 
@@ -499,6 +499,11 @@ def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
         room = int(conversation * settings.target_share(conversation))
     least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
+
+
+def _last_exchange(live: LiveConversation) -> int:
+    """Tokens of the newest exchange, which stays in any case."""
+    return sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
 
 
 def _sections_room(room: int, newest: int) -> int:

@@ -86,6 +86,16 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
     assert result.note == ""
 
 
+def test_the_model_is_offered_the_room_that_the_newest_exchange_leaves(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    before = make_ask(request_of(talk), counter=counter).budget
+    talk.reply("please look at all of this " * 200)
+    after = make_ask(request_of(talk), counter=counter).budget
+    assert after.target == before.target
+    assert after.keep < 0.7 * before.keep
+
+
 async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
     talk: Talk, counter: TokenCounter
 ) -> None:

@@ -122,7 +122,9 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
     ]
     assert found["said-by-the-person"] == f"(1) Please fix the parser. {RULE}\n(2) And the docs?"
     assert found["task-text"] == f"### 12\n{ISSUE.strip()}"
-    assert found["work-state"].startswith("- [ ] fix it (in progress)\n- `pytest tests/b.py` -> exit 1")
+    assert found["work-state"].startswith(
+        "- [ ] fix it (in progress)\n- `pytest tests/b.py` -> exit 1"
+    )
     assert found["findings"] == f"- {WHY}"
     assert found["open-errors"] == "- $ pytest tests/b.py => E KeyError: 'x' | 1 failed"
     assert found["commands-run"] == "$ make docs"
