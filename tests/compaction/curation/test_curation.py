@@ -90,7 +90,7 @@ def test_the_model_is_offered_the_room_that_the_newest_exchange_leaves(
     talk: Talk, counter: TokenCounter
 ) -> None:
     before = make_ask(request_of(talk), counter=counter).budget
-    talk.reply("please look at all of this " * 200)
+    talk.reply("please look at all of this " * 300)
     after = make_ask(request_of(talk), counter=counter).budget
     assert after.target == before.target
     assert after.keep < 0.7 * before.keep
