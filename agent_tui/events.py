@@ -297,7 +297,7 @@ class CompactionStarted:
 
 @dataclass(frozen=True, slots=True)
 class CompactionProgress:
-    """`phase` to show ("summarising 2/3") and `summary_chars` received so far."""
+    """`phase` to show ("choosing what to keep") and `summary_chars` received so far."""
 
     phase: str
     summary_chars: int

@@ -106,7 +106,11 @@ class _Run:
 
 
 def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """`value` as JSON, or as Python writes it where JSON cannot hold it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
 
 
 def _arguments_of(function: Callable[..., object]) -> type[ToolArguments]:

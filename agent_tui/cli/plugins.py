@@ -2,7 +2,9 @@
 
 import importlib.util
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -51,14 +53,15 @@ def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins
     for name, entry in _entries(named):
         found.add(name)
         title = f"The plugin {printable_line(named[name])}"
-        if (place := _place_in(entry, writable)) is not None:
-            problems.append(
-                f"{title} was not loaded: it lies in {place}, where the model's commands can "
-                "write. Install it where agent-tui itself is installed."
-            )
-            continue
         try:
-            value: object = entry.load()
+            if (place := _place_in(entry, writable)) is not None:
+                problems.append(
+                    f"{title} was not loaded: it lies in {place}, where the model's commands can "
+                    "write. Install it where agent-tui itself is installed."
+                )
+                continue
+            with _importing_from_outside(writable):
+                value: object = entry.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             problems.append(f"{title} was not loaded: {type(error).__name__}: {error}")
             continue
@@ -96,12 +99,24 @@ def _place_in(entry: EntryPoint, folders: Iterable[Path]) -> Path | None:
     places = [Path(str(entry.dist.locate_file("")))] if entry.dist is not None else []
     spec = importlib.util.find_spec(entry.module.partition(".")[0])
     if spec is not None:
-        places += map(
-            Path, (*(spec.submodule_search_locations or ()), *filter(None, [spec.origin]))
-        )
-    inside = (place.resolve() for place in places)
-    roots = [folder.resolve() for folder in folders]
-    return next((place for place in inside if any(map(place.is_relative_to, roots))), None)
+        places += map(Path, spec.submodule_search_locations or ())
+        places += [Path(spec.origin)] if spec.has_location and spec.origin else []
+    return next((place.resolve() for place in places if _is_in(place, folders)), None)
+
+
+@contextmanager
+def _importing_from_outside(folders: Collection[Path]) -> Generator[None]:
+    """Import nothing from `folders` meanwhile, whatever the search path says."""
+    before = sys.path[:]
+    sys.path[:] = [path for path in before if not _is_in(Path(path), folders)]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _is_in(place: Path, folders: Iterable[Path]) -> bool:
+    return any(place.resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
 def _normal(name: str) -> str:

@@ -32,7 +32,7 @@ FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
 """Why a reply ended, by the provider's word."""
 
 OnProgress: TypeAlias = Callable[[str, int], None]
-"""Called with the phase ("summarising 2/3") and the characters received so far."""
+"""Called with the phase ("choosing what to keep") and the characters received so far."""
 
 OnUsage: TypeAlias = Callable[[Usage], None]
 """Called with what a request used, as soon as that is known and whatever comes of the rest."""
@@ -125,7 +125,7 @@ class ModelClient:
 
         Args:
             request: What is sent.
-            phase: What it is for, in words for the person: "summarising 2/3".
+            phase: What it is for, in words for the person: "choosing what to keep".
             tracker: Told of the progress and of what was paid.
 
         Raises:

@@ -85,10 +85,21 @@ class PartFile:
 
 
 def open_client() -> httpx.AsyncClient:
-    """A client that uses the environment's proxies and also trusts the system's certificates."""
-    context = httpx.create_ssl_context()
-    context.load_default_certs()
-    return httpx.AsyncClient(verify=context, timeout=_TIMEOUT_S)
+    """A client that uses the environment's proxies and also trusts the system's certificates.
+
+    Raises:
+        ModelFileError: The environment names a proxy or certificates that cannot be used.
+    """
+    try:
+        context = httpx.create_ssl_context()
+        context.load_default_certs()
+        return httpx.AsyncClient(verify=context, timeout=_TIMEOUT_S)
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+        why = str(error).rstrip(".")
+        raise ModelFileError(
+            f"Cannot download with the proxy or the certificates of the environment: {why}.",
+            "Check HTTPS_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE.",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

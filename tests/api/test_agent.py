@@ -240,3 +240,17 @@ def test_a_folder_or_model_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(UsageError, match="nowhere"):
         Agent("some-model", base_url="http://127.0.0.1:1/v1", cwd=tmp_path / "nowhere")
     assert agent_tui.Agent is Agent
+
+
+async def test_a_result_that_is_no_json_is_told_as_python_writes_it(tmp_path: Path):
+    @tool
+    def places() -> dict[tuple[int, int], int]:
+        """Say where what is."""
+        return {(1, 2): 3}
+
+    with OpenAiServer() as server:
+        server.play(Reply(tool_calls=(Call("places", {}),)), Reply(text="There."))
+        async with agent(server, tmp_path, tools=[places]) as one:
+            assert await one.ask("Where?") == "There."
+        (result,) = [m for m in server.chats[-1].body["messages"] if m["role"] == "tool"]
+    assert result["content"].startswith("{(1, 2): 3}")

@@ -32,6 +32,8 @@ weather = {module}:weather
 read = {module}:read
 number = {module}:MADE
 gone = {module}:gone
+odd = :nothing
+main = __main__:x
 [agent_tui.commands]
 forecast = {module}:forecast
 """
@@ -55,7 +57,8 @@ def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_pa
     found = load_plugins(["Weather-Plugin"], [tmp_path / "work"])
     assert [offered.name for offered in found.tools] == ["weather"]
     assert [command.usage for command in found.commands] == ["/forecast [place]"]
-    taken, wrong, gone = found.problems
+    taken, wrong, gone, *odd = found.problems
+    assert len(odd) == 2
     assert taken == "The plugin Weather-Plugin offers a tool called read, which exists already."
     assert wrong.endswith("MADE was not made by agent_tui.tool.")
     assert "AttributeError" in gone
@@ -73,7 +76,6 @@ def test_code_where_commands_may_write_is_not_imported(site: Path, tmp_path: Pat
     found = load_plugins(["weather-plugin"], [site.parent])
     assert (found.tools, found.commands) == ((), ())
     assert "where the model's commands can write" in found.problems[0]
-    assert len(found.problems) == 1
     assert not (tmp_path / "imported").exists()
 
 
@@ -87,4 +89,20 @@ def test_metadata_outside_is_no_cover_for_code_inside(
     monkeypatch.syspath_prepend(str(work))
     found = load_plugins(["weather-plugin"], [work])
     assert found.tools == ()
+    assert not (tmp_path / "imported").exists()
+
+
+def test_a_plugin_imports_nothing_from_where_commands_may_write(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    helper = f"helper_{tmp_path.name.replace('-', '_')}"
+    (work / f"{helper}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()")
+    (module,) = site.glob("*.py")
+    module.write_text(f"import {helper}\n{module.read_text()}")
+    monkeypatch.syspath_prepend(str(work))
+    found = load_plugins(["weather-plugin"], [work])
+    assert found.tools == ()
+    assert "ModuleNotFoundError" in found.problems[0]
     assert not (tmp_path / "imported").exists()

@@ -237,3 +237,14 @@ def test_the_note_of_a_part_that_cannot_be_read_is_as_none(tmp_path: Path) -> No
     part = PartFile(tmp_path, "m")
     (tmp_path / "m.part.json").write_text('{"total_bytes": "many"}')
     assert part.facts() == PartFacts()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("ALL_PROXY", "foo://x"), ("SSL_CERT_FILE", "/nowhere/certs.pem")]
+)
+def test_an_environment_that_cannot_be_used_is_named(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ModelFileError, match="the proxy or the certificates of the environment"):
+        open_client()
