@@ -1,12 +1,11 @@
 """Tools and commands of other packages, which the person's settings name."""
 
 import importlib.util
-import re
 import sys
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution
 from pathlib import Path
 
 from agent_tui.api.tools import FunctionTool
@@ -44,59 +43,68 @@ def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins
     """
     if not packages:
         return Plugins()
-    named = {_normal(name): name for name in packages}
     tools: list[OfferedTool] = []
     commands: list[Command] = []
     problems: list[str] = []
-    found: set[str] = set()
     taken = {spec.name for spec in default_toolbox().specs}
-    for name, entry in _entries(named):
-        found.add(name)
-        title = f"The plugin {printable_line(named[name])}"
+    for package in packages:
+        shown = printable_line(package)
         try:
-            if (place := _place_in(entry, writable)) is not None:
-                problems.append(
-                    f"{title} was not loaded: it lies in {place}, where the model's commands can "
-                    "write. Install it where agent-tui itself is installed."
-                )
-                continue
-            with _importing_from_outside(writable):
-                value: object = entry.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
-            problems.append(f"{title} was not loaded: {type(error).__name__}: {error}")
+            found = distribution(package)
+            entries = [one for one in found.entry_points if one.group in (TOOLS, COMMANDS)]
+        except PackageNotFoundError:
+            problems.append(
+                f"No plugin {shown} is installed beside agent-tui. Install it with `uv tool "
+                f"install agent-tui-cli --with {shown}` or `pipx inject agent-tui-cli {shown}`."
+            )
             continue
-        match value:
-            case FunctionTool() if value.name in taken:
-                problems.append(f"{title} offers a tool called {value.name}, which exists already.")
-            case FunctionTool() if entry.group == TOOLS:
-                taken.add(value.name)
-                tools.append(value.offered(access="outside"))
-            case Command() if entry.group == COMMANDS:
-                commands.append(value)
-            case _:
-                maker = "tool" if entry.group == TOOLS else "command"
-                problems.append(
-                    f"{title} was not loaded: {entry.value} was not made by agent_tui.{maker}."
-                )
-    problems += (
-        f"No plugin {printable_line(shown)} is installed beside agent-tui. Install it with "
-        f"`uv tool install agent-tui-cli --with {shown}` or `pipx inject agent-tui-cli {shown}`."
-        for name, shown in named.items()
-        if name not in found
-    )
+        except Exception as error:  # noqa: BLE001 - somebody else's metadata
+            problems.append(f"The plugin {shown} cannot be read: {error}")
+            continue
+        for entry in entries:
+            try:
+                value = _load(entry, found, writable)
+                match value:
+                    case FunctionTool() if value.name in taken:
+                        raise _UnusableError(f"its tool {value.name} exists already")
+                    case FunctionTool() if entry.group == TOOLS:
+                        taken.add(value.name)
+                        tools.append(value.offered(access="outside"))
+                    case Command() if entry.group == COMMANDS:
+                        commands.append(value)
+                    case _:
+                        maker = "tool" if entry.group == TOOLS else "command"
+                        raise _UnusableError(f"{entry.value} was not made by agent_tui.{maker}")
+            except _UnusableError as error:
+                problems.append(f"Of the plugin {shown}, {entry.name} was not loaded: {error}.")
     return Plugins(tuple(tools), tuple(commands), tuple(dict.fromkeys(problems)))
 
 
-def _entries(names: Collection[str]) -> Iterator[tuple[str, EntryPoint]]:
-    """What the packages called `names` offer, with the name of the package in one form."""
-    for entry in (*entry_points(group=TOOLS), *entry_points(group=COMMANDS)):
-        if entry.dist is not None and (name := _normal(entry.dist.name)) in names:
-            yield name, entry
+class _UnusableError(Exception):
+    """Why something of a plugin cannot be used, as a clause."""
 
 
-def _place_in(entry: EntryPoint, folders: Iterable[Path]) -> Path | None:
+def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) -> object:
+    """What `entry` of `package` names.
+
+    Raises:
+        _UnusableError: It cannot be imported, or lies where it must not.
+    """
+    try:
+        if (place := _place_in(entry, package, writable)) is None:
+            with _importing_from_outside(writable):
+                return entry.load()
+    except (Exception, SystemExit) as error:
+        raise _UnusableError(f"{type(error).__name__}: {error}") from error
+    raise _UnusableError(
+        f"it lies in {place}, where the model's commands can write; install it where agent-tui "
+        "itself is installed"
+    )
+
+
+def _place_in(entry: EntryPoint, package: Distribution, folders: Iterable[Path]) -> Path | None:
     """Where in one of `folders` the code or the metadata of `entry` lies; nothing is imported."""
-    places = [Path(str(entry.dist.locate_file("")))] if entry.dist is not None else []
+    places = [Path(str(package.locate_file("")))]
     spec = importlib.util.find_spec(entry.module.partition(".")[0])
     if spec is not None:
         places += map(Path, spec.submodule_search_locations or ())
@@ -117,8 +125,3 @@ def _importing_from_outside(folders: Collection[Path]) -> Generator[None]:
 
 def _is_in(place: Path, folders: Iterable[Path]) -> bool:
     return any(place.resolve().is_relative_to(folder.resolve()) for folder in folders)
-
-
-def _normal(name: str) -> str:
-    """The name of a package as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()

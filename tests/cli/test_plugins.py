@@ -32,8 +32,6 @@ weather = {module}:weather
 read = {module}:read
 number = {module}:MADE
 gone = {module}:gone
-odd = :nothing
-main = __main__:x
 [agent_tui.commands]
 forecast = {module}:forecast
 """
@@ -57,11 +55,20 @@ def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_pa
     found = load_plugins(["Weather-Plugin"], [tmp_path / "work"])
     assert [offered.name for offered in found.tools] == ["weather"]
     assert [command.usage for command in found.commands] == ["/forecast [place]"]
-    taken, wrong, gone, *odd = found.problems
-    assert len(odd) == 2
-    assert taken == "The plugin Weather-Plugin offers a tool called read, which exists already."
-    assert wrong.endswith("MADE was not made by agent_tui.tool.")
-    assert "AttributeError" in gone
+    assert len(found.problems) == 3
+    for why in ("MADE was not made by agent_tui.tool.", "AttributeError", "read exists already"):
+        assert any(why in problem for problem in found.problems)
+
+
+def test_one_that_cannot_be_read_stops_nothing(site: Path) -> None:
+    info = site / "odd_plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-plugin\nVersion: 1.0\n")
+    for value in (":nothing", "a b c", "__main__:x", "sys:exit"):
+        (info / "entry_points.txt").write_text(f"[agent_tui.tools]\nodd = {value}\n")
+        found = load_plugins(["odd-plugin", "", "weather-plugin"], [])
+        assert [offered.name for offered in found.tools] == ["weather"]
+        assert "odd-plugin" in found.problems[0]
 
 
 @pytest.mark.usefixtures("site")

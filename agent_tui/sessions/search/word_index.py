@@ -57,6 +57,10 @@ _PLACE_BITS = 40
 """A row of `texts` is a line of a file: the file's id, then the byte where the line begins."""
 
 _MOST_TERMS, _MOST_QUERY_CHARS = 24, 400
+_PIECE_CHARS, _PIECE_OVERLAP, _PIECE_BITS = 4_000, 200, 32
+"""Of a record, the first piece that matches is cut: with each match in a text, `snippet` reads all
+of it again."""
+
 _SNIPPET_WORDS = 32
 _CHARS_BEFORE, _CHARS_SHOWN = 50, 160
 _BEGIN, _END = "\x02", "\x03"
@@ -286,7 +290,9 @@ class WordIndex:
             written = record_text(record)
             forms = dict.fromkeys((drawn_text(record), written, fold(written)))
             texts = [_with_words_apart(form) for form in forms] + [""] * (3 - len(forms))
-            rows.append((number, *texts))
+            for at in range(0, max(map(len, texts), default=1) or 1, _PIECE_CHARS):
+                pieces = (text[at : at + _PIECE_CHARS + _PIECE_OVERLAP] for text in texts)
+                rows.append(((number << _PIECE_BITS) + at // _PIECE_CHARS, *pieces))
         cut = f"'{_BEGIN}', '{_END}', '…', {_SNIPPET_WORDS})"
         columns = ", ".join(f"snippet(shown, {column}, {cut}" for column in range(3))
         snippets: dict[int, str] = {}
@@ -294,10 +300,16 @@ class WordIndex:
             self._database.executemany(
                 "INSERT INTO shown(rowid, drawn, written, folded) VALUES (?, ?, ?, ?)", rows
             )
-            for number, *parts in self._database.execute(
-                f"SELECT rowid, {columns} FROM shown WHERE shown MATCH ?", (expression,)
-            ):
-                snippets[number] = next((part for part in parts if _BEGIN in part), parts[0])
+            first = (
+                f"SELECT min(rowid) FROM shown WHERE shown MATCH ? GROUP BY rowid >> {_PIECE_BITS}"
+            )
+            for (row,) in self._database.execute(first, (expression,)).fetchall():
+                (parts,) = self._database.execute(
+                    f"SELECT {columns} FROM shown WHERE shown MATCH ? AND rowid = ?",
+                    (expression, row),
+                )
+                part = next((part for part in parts if _BEGIN in part), parts[0])
+                snippets[row >> _PIECE_BITS] = part
             self._database.execute("DELETE FROM shown")
         return snippets
 
