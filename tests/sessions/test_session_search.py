@@ -152,6 +152,15 @@ def test_what_another_program_escaped_is_found(store: SessionStore, either) -> N
         assert either(query) == ["plain"], query
 
 
+def test_of_a_long_record_the_snippet_is_cut_where_it_matches(store: SessionStore) -> None:
+    write_session(store, user("long " * 100_000 + "zebra at its end"))
+    store.update_search()
+    (hit,) = store.search("zebra")
+    assert "zebra" in hit.snippet
+    (hit,) = store.search("long")
+    assert "long" in hit.snippet
+
+
 def test_titles_come_first_then_the_newest(store: SessionStore) -> None:
     write_session(store, user("one"), reply("the parser"), age_s=1)
     write_session(store, user("two"), reply("the parser"), age_s=3)
