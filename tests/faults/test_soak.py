@@ -24,7 +24,7 @@ from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, only
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
-WINDOW = 16_000
+WINDOW = 40_000
 SEED = 20_260_101
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 ABORTED_SHARE = 0.05
