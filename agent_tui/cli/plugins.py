@@ -58,8 +58,8 @@ def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins
                 f"install agent-tui-cli --with {shown}` or `pipx inject agent-tui-cli {shown}`."
             )
             continue
-        except Exception as error:  # noqa: BLE001 - somebody else's metadata
-            problems.append(f"The plugin {shown} cannot be read: {error}")
+        except (ValueError, OSError) as error:
+            problems.append(f"The metadata of the plugin {shown} cannot be read: {error}.")
             continue
         for entry in entries:
             try:

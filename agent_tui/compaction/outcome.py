@@ -1,4 +1,4 @@
-"""What a compaction comes to, and what it would come to, before anything is written."""
+"""The result of a compaction, and the preview of one, before anything is written."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Compaction as the rest of the program uses it: what it comes to, and what it would."""
+"""Plans and previews compactions for the rest of the program."""
 
 import asyncio
 from collections.abc import Mapping

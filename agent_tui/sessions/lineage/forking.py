@@ -5,7 +5,14 @@ from pathlib import Path
 
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
-from agent_tui.sessions.entries import Entry, Header, LabelEntry, SessionInfoEntry, timestamp_after
+from agent_tui.sessions.entries import (
+    Entry,
+    Header,
+    LabelEntry,
+    SessionInfoEntry,
+    milliseconds,
+    timestamp_after,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
@@ -41,7 +48,7 @@ def fork_session(
     path = path_to(source.entries, leaf_id, source.header.id)
     before = source.header
     header = Header(
-        timestamp=timestamp_after(entry.timestamp for entry in path),
+        timestamp=timestamp_after(milliseconds(entry.timestamp) for entry in path),
         cwd=str(cwd),
         provider=before.provider,
         model_id=before.model_id,
