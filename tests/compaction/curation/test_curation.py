@@ -187,6 +187,16 @@ async def test_a_model_that_never_answers_leaves_it_to_code(
     assert "No key" in result.note
 
 
+@pytest.mark.parametrize(("ratio", "is_asked"), [(1.1, True), (1.0, False)])
+async def test_a_window_is_small_by_the_tokens_that_its_model_counts(
+    ratio: float, is_asked: bool, talk: Talk, counter: TokenCounter
+) -> None:
+    writer = Writer([ANSWER])
+    request = replace(request_of(talk), window=round(32_000 / 1.1), ratio=ratio)
+    await compact(writer, counter, request)
+    assert bool(writer.requests) is is_asked
+
+
 async def test_a_model_reads_the_conversation_as_text_where_the_question_does_not_fit_behind_it(
     talk: Talk, counter: TokenCounter
 ) -> None:
