@@ -25,7 +25,8 @@ from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 
 _LEAST_WINDOW = 32_000
-"""Tokens as the model counts them. In a smaller one, the question what to keep takes too much of what there is."""
+"""Tokens as the model counts them. In a smaller window, the question what to keep takes too much of
+what there is."""
 
 _TOO_SMALL = f"the context window is smaller than {_LEAST_WINDOW:,} tokens"
 _DOES_NOT_FIT = "the conversation and the question do not fit in its context window"
@@ -73,7 +74,7 @@ class Curator:
             ask: What is asked.
             tracker: Told of the progress and of what was paid.
         """
-        if round(request.window * request.ratio) < _LEAST_WINDOW:
+        if request.window < int(_LEAST_WINDOW / request.ratio):
             return NoChoice((_TOO_SMALL,))
         judge = await asyncio.to_thread(self._judge_for, request, ask)
         found = candidates(self._models, request.settings, request.model)

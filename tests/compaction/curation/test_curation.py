@@ -187,12 +187,12 @@ async def test_a_model_that_never_answers_leaves_it_to_code(
     assert "No key" in result.note
 
 
-@pytest.mark.parametrize(("ratio", "is_asked"), [(1.1, True), (1.0, False)])
+@pytest.mark.parametrize(("ratio", "is_asked"), [(1.1, True), (2.9, True), (1.0, False)])
 async def test_a_window_is_small_by_the_tokens_that_its_model_counts(
     ratio: float, is_asked: bool, talk: Talk, counter: TokenCounter
 ) -> None:
     writer = Writer([ANSWER])
-    request = replace(request_of(talk), window=round(32_000 / 1.1), ratio=ratio)
+    request = replace(request_of(talk), window=round(32_000 / max(ratio, 1.1)), ratio=ratio)
     await compact(writer, counter, request)
     assert bool(writer.requests) is is_asked
 
