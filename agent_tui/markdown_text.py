@@ -1,4 +1,4 @@
-"""What Markdown says, without its signs: for lists, which show a text on one line."""
+"""What Markdown says, without its signs, and where its sections begin."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -15,9 +15,21 @@ def markdown_words(markdown: str) -> str:
     return "\n".join(line for line in lines if line.strip())
 
 
+def markdown_sections(markdown: str) -> list[str]:
+    """`markdown` in parts, each from a heading to before the next one; joined lines give it back.
+
+    The first is what stands before any heading, if something does.
+    """
+    lines = markdown.split("\n")
+    headings = (token for token in _parser().parse(markdown) if token.type == "heading_open")
+    starts = [token.map[0] for token in headings if token.map and not token.level]
+    ends = [*starts, len(lines)] if not starts or starts[0] else [*starts[1:], len(lines)]
+    return ["\n".join(lines[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+
+
 @cache
 def _parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # only where a list is shown
+    from markdown_it import MarkdownIt  # costs 20 ms; few need it
 
     return MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
         ["table", "strikethrough"]

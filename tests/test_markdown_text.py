@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.markdown_text import markdown_words
+from agent_tui.markdown_text import markdown_sections, markdown_words
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,18 @@ def test_signs_are_left_out(markdown: str, words: str):
 @given(st.text())
 def test_any_text_can_be_read(text: str):
     assert isinstance(markdown_words(text), str)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "sections"),
+    [
+        ("", [""]),
+        ("no heading", ["no heading"]),
+        ("# a\nb\n## c", ["# a\nb", "## c"]),
+        ("before\n\na\n===\nb", ["before\n", "a\n===\nb"]),
+        ("# a\n```\n# code\n```\n# b", ["# a\n```\n# code\n```", "# b"]),
+        ("# a\n> # quoted\n\n- # listed", ["# a\n> # quoted\n\n- # listed"]),
+    ],
+)
+def test_sections_begin_at_headings(markdown: str, sections: list[str]) -> None:
+    assert markdown_sections(markdown) == sections

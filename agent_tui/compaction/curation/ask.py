@@ -9,8 +9,6 @@ from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript.text import escape_tags
 
-_NEWEST = 5
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -61,7 +59,6 @@ class Ask:
             nothing=NOTHING,
             newest=self._newest,
             focus=_FOCUS.format(focus=escape_tags(self.focus)) if self.focus else "",
-            example=self._example,
             inventory="\n".join(escape_tags(piece.line) for piece in self._choosable) or NOTHING,
         )
 
@@ -71,22 +68,10 @@ class Ask:
         return [piece for piece in self.pieces if not staying or piece.number < staying]
 
     @property
-    def _example(self) -> str:
-        """Two lines of an answer, of the newest pieces: who copies them keeps what is not old."""
-        if not self._choosable:
-            return NOTHING
-        *_, newest = self._choosable
-        parts = max(self._choosable[-_NEWEST:], key=lambda piece: len(piece.lines))
-        third = max(len(parts.lines) // 3, 1)
-        first, last = parts.first, parts.last
-        spans = f"{first}-{first + third - 1}, {last - third + 1}-{last}"
-        return f"#{parts.number} {spans}\n#{newest.number}"
-
-    @property
     def _newest(self) -> str:
         if not self.staying_from:
-            return " (they hold nothing of the list below, so all of it can be chosen)"
-        return f" (everything after #{self.staying_from - 1})"
+            return " (no text of the list below is among them)"
+        return f" (everything behind #{self.staying_from - 1} of the list)"
 
 
 def ask_again(problem: str) -> str:
@@ -123,9 +108,11 @@ First, notes of at most {notes:,} tokens, written for yourself as if you remembe
 what quoting cannot: the goal and the newest request; what is done, what is in progress and \
 exactly where it stopped, what comes next; why things were decided the way they were; what \
 failed, why, and which ways led nowhere; which files are changed and not committed; the newest \
-test results in exact numbers; exact commands; traps. Copy paths, names, numbers and error \
-messages exactly. If you notice a mistake in the work so far, say so. Under an empty heading \
-write {nothing}.
+test results in exact numbers; exact commands; traps; where things are that you will need and do \
+not keep (path, name, lines). Copy paths, names, numbers and error messages exactly. What the \
+user wrote stays word for word: do not repeat it, say what of it still holds. If you notice a \
+mistake in the work so far, or in what you told the user, say so. Under an empty heading write \
+{nothing}.
 
 <notes>
 {form}
@@ -142,7 +129,8 @@ so their size may differ. \
 Leave out what the notes say, what is finished, and what stays anyway.
 
 <keep>
-{example}
+#NUMBER FIRST-LAST, FIRST-LAST
+#NUMBER
 </keep>
 
 The list (number, what it is, its lines, its size without line numbers), in the order of the \

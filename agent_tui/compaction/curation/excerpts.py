@@ -233,19 +233,19 @@ class _Filler:
             lines = piece.lines[a - piece.first : b - piece.first + 1]
             if not piece.path:
                 state = _OLD_OUTPUT if piece.is_outdated else ""
-                yield Excerpt(piece.label, "", a if pick.spans else 0, lines, state)
+                yield Excerpt(piece.source, "", a if pick.spans else 0, lines, state)
                 continue
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
             now = lines_now(piece, a, b, self._known(path))
             first = 0 if piece.is_change and not piece.is_whole else a  # where an edit stands
             if file is not None and file.unseen:
-                yield Excerpt(piece.label, path, first, lines, _UNSEEN)
+                yield Excerpt(piece.source, path, first, lines, _UNSEEN)
             elif now is not None:
                 yield Excerpt(f"file {path}", path, *now, _NOW)
             else:
                 state = _OLD if piece.is_outdated else ""
-                yield Excerpt(piece.label, path, first, lines, state)
+                yield Excerpt(piece.source, path, first, lines, state)
 
     def _known(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
         file = self._states.get(path)

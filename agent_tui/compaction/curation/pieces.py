@@ -9,7 +9,7 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.files import edits_in, file_view, written_text
 from agent_tui.compaction.tiers.model import Action, Output, Unit
 from agent_tui.compaction.tiers.outputs import action_of
-from agent_tui.messages import AssistantMessage, ToolCall, UserMessage
+from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from agent_tui.tokens import TokenCounter
 
 _LEAST_TOKENS = 25
@@ -23,6 +23,7 @@ _LEAST_SAID_TOKENS = 400
 
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
+_FAILED = "failed"
 _OUTDATED = "edited since"
 _NAMES_OUTDATED = f"lines of files {_OUTDATED}"
 
@@ -74,6 +75,11 @@ class Piece:
         return _OUTDATED in self.remark
 
     @property
+    def source(self) -> str:
+        """Where its text is from, as an excerpt says it."""
+        return f"{self.label} ({_FAILED})" if _FAILED in self.remark else self.label
+
+    @property
     def line(self) -> str:
         """How it is listed for the model."""
         span = f" {self.first}-{self.last}" if len(self.lines) > 1 else ""
@@ -95,7 +101,10 @@ def read_pieces(
         folders: Names of the working folder.
         counter: Measures them.
     """
-    found = [*earlier, *(piece for unit in units for piece in _pieces_of(unit, folders, counter))]
+    units = tuple(units)
+    failed = _failed_calls(units)
+    own = (piece for unit in units for piece in _pieces_of(unit, failed, folders, counter))
+    found = [*earlier, *own]
     changed = {piece.path: at for at, piece in enumerate(found) if piece.is_change}
     kept = [(at, p) for at, p in enumerate(found) if p.tokens and not _is_superseded(at, found)]
     listed = [(number, at, piece) for number, (at, piece) in enumerate(kept, start=1)]
@@ -140,12 +149,27 @@ def _is_superseded(at: int, found: Sequence[Piece]) -> bool:
     )
 
 
-def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Iterator[Piece]:
-    """The pieces of one message; a small change of a file has no tokens: it is not listed."""
-    for draft in _drafts_of(unit):
+def _failed_calls(units: Iterable[Unit]) -> frozenset[str]:
+    """The ids of the calls that came to nothing."""
+    return frozenset(
+        unit.message.tool_call_id
+        for unit in units
+        if isinstance(unit.message, ToolResultMessage) and unit.output and unit.output.has_failed
+    )
+
+
+def _pieces_of(
+    unit: Unit, failed: frozenset[str], folders: Sequence[str], counter: TokenCounter
+) -> Iterator[Piece]:
+    """The pieces of one message; a small change of a file has no tokens: it is not listed.
+
+    What a call that `failed` has written is not in the file.
+    """
+    for draft in _drafts_of(unit, failed):
         tokens = counter.count_text("\n".join(draft.lines))
         is_listed = tokens >= draft.least_tokens
-        if is_listed or draft.is_change:
+        is_change = draft.is_change and not draft.has_failed
+        if is_listed or is_change:
             path = normalise_path(draft.path, folders) if draft.path else ""
             label = f"{draft.label} {path}" if path else draft.label
             yield Piece(
@@ -156,10 +180,10 @@ def _pieces_of(unit: Unit, folders: Sequence[str], counter: TokenCounter) -> Ite
                 lines=draft.lines,
                 first=draft.first,
                 tokens=tokens if is_listed else 0,
-                path=path,
-                is_change=draft.is_change,
-                is_whole=draft.is_whole,
-                remark=draft.remark,
+                path="" if draft.has_failed else path,
+                is_change=is_change,
+                is_whole=is_change and draft.is_whole,
+                remark=_FAILED if draft.has_failed else "",
             )
 
 
@@ -172,18 +196,20 @@ class _Draft:
     path: str = ""
     is_change: bool = False
     is_whole: bool = False
-    remark: str = ""
+    has_failed: bool = False
     least_tokens: int = _LEAST_TOKENS
 
 
-def _drafts_of(unit: Unit) -> Iterator[_Draft]:
+def _drafts_of(unit: Unit, failed: frozenset[str]) -> Iterator[_Draft]:
     if unit.output is not None:
         if (draft := _result(unit.output)) is not None:
             yield draft
     elif isinstance(unit.message, AssistantMessage):
         text = unit.message.text.strip()
         yield _Draft("reply", f'you said "{_opening(text)}"', _lines(text))
-        yield from (draft for call in unit.message.tool_calls if (draft := _call(call)))
+        for call in unit.message.tool_calls:
+            if (draft := _call(call)) is not None:
+                yield replace(draft, has_failed=call.id in failed)
     elif isinstance(unit.message, UserMessage):
         text = unit.message.text.strip()
         label = f'the user said "{_opening(text)}"'
@@ -198,7 +224,7 @@ def _result(output: Output) -> _Draft | None:
     if action.kind in ("write", "edit") and not output.has_failed:
         return None
     did = f"$ {action.command}" if action.command else _call_words(action)
-    return _Draft("result", did, _lines(output.text), remark="failed" if output.has_failed else "")
+    return _Draft("result", did, _lines(output.text), has_failed=output.has_failed)
 
 
 def _call(call: ToolCall) -> _Draft | None:

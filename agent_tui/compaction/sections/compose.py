@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.ledger.files import FileOperations, capped_lists
+from agent_tui.compaction.ledger.files import FileOperations, capped_lists, normalise_path
 from agent_tui.compaction.sections.commands import commands_run
 from agent_tui.compaction.sections.errors import open_errors
 from agent_tui.compaction.sections.files import (
@@ -58,8 +58,8 @@ FILES_SHARE = 0.50
 
 WAY_SHARE = 0.15
 NOTES_SHARE = 0.15
-ASKED_SHARE = 0.40
-LEAST_KEPT, KEPT_SHARE = 0.25, 0.50
+ASKED_SHARE = 0.50
+LEAST_KEPT, KEPT_SHARE = 0.25, 0.60
 CHOSEN_WAY_SHARE = 0.06
 """Where a model chooses what stays: its notes, the excerpts that it is asked for, those that stand
 there, and the way so far."""
@@ -122,19 +122,28 @@ def read_work(
     said.update((text, earlier.said.get(_digest(text), "")) for text in said)
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
     state = StateReader.after(earlier.state).read(new)
+    files = tuple(FileReader(folders, earlier.files).read(new))
+    tasks = task_texts(new, earlier.tasks, said, items_begun(earlier.state))
     return WorkRecord(
         said=tuple((entry_id, text) for text, entry_id in said.items()),
         events=events,
-        tasks=task_texts(new, earlier.tasks, said, items_begun(earlier.state)),
+        tasks=tuple(_as_it_is_now(task, files, folders) for task in tasks),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         errors=open_errors(new, earlier.errors),
         commands=_united(earlier.commands, commands_run(new)),
-        files=tuple(FileReader(folders, earlier.files).read(new)),
+        files=files,
         ledger=ledger,
         earlier_way=earlier.way,
         folders=tuple(folders),
     )
+
+
+def _as_it_is_now(task: TaskText, files: Iterable[FileState], folders: Sequence[str]) -> TaskText:
+    """`task` with what was edited since it was read, where it is a document that is known whole."""
+    path = normalise_path(task.item, folders)
+    known = (file for file in files if file.path == path and file.is_whole and not file.unseen)
+    return next((task.model_copy(update={"text": file.text}) for file in known), task)
 
 
 def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
@@ -219,7 +228,11 @@ def make_sections(
     errors_room = _at_least(ERRORS_LEAST_TOKENS, ERRORS_SHARE, room_tokens)
     errors = _newest_that_fit(record.errors, errors_room, counter)
     tested = record.state.tests if state else {}
-    unsaid = [command for command in record.commands if command not in tested]
+    unsaid = [
+        command
+        for command in record.commands
+        if command not in tested and f"$ {command} " not in known
+    ]
     share = NOTED_COMMANDS_SHARE if has_notes else COMMANDS_SHARE
     commands = _newest_that_fit(unsaid, int(room_tokens * share), counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))

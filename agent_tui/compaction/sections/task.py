@@ -10,6 +10,7 @@ from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, Event, Said
 from agent_tui.compaction.tiers.model import Action, Output
+from agent_tui.markdown_text import markdown_sections
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
@@ -24,6 +25,10 @@ _DONE = re.compile(r"clos|done|resolv|complet|finish", re.IGNORECASE)
 _BEGUN = re.compile(r"progress|doing|active|start|wip|claim", re.IGNORECASE)
 _OPEN = re.compile(r"open|to-?do|pending|blocked|backlog", re.IGNORECASE)
 _DOCUMENTS = frozenset({".md", ".markdown", ".txt", ".rst", ".org", ".adoc"})
+_TICKED, _UNTICKED = (re.compile(rf"^\s*[-*+] \[{box}\] ", re.MULTILINE) for box in ("[xX]", " "))
+"""Task list items of GitHub Flavored Markdown."""
+
+_GAP, _DONE_MARK = "[...]", " (done)"
 _PLAN = "the plan that was handed over"
 _BETWEEN = ", "
 _LEAST_CHARS = 60
@@ -228,8 +233,8 @@ def task_blocks(
 ) -> tuple[list[str], list[TaskText]]:
     """The texts that fit, newest first, and the tasks that stand there whole.
 
-    The last text may end early, unless it is of the entries `chosen`: a model said what of it is
-    needed, and that stands elsewhere.
+    The last text may be cut, unless it is of the entries `chosen`: a model said what of it is
+    needed, and that stands elsewhere. Parts whose boxes are all ticked go first.
     """
     lines: list[str] = []
     taken: list[TaskText] = []
@@ -239,7 +244,7 @@ def task_blocks(
         if tokens > room_tokens:
             if room_tokens < _LEAST_TOKENS or task.entry_id in chosen:
                 continue
-            text = _beginning(text, tokens, room_tokens, task.entry_id, counter)
+            text = _cut(text, room_tokens, task.entry_id, counter)
             tokens = room_tokens
         else:
             taken.append(task)
@@ -248,10 +253,42 @@ def task_blocks(
     return lines, taken
 
 
-def _beginning(text: str, tokens: int, room: int, entry_id: str, counter: TokenCounter) -> str:
-    head = text[: len(text) * max(room - 24, 20) // tokens]
-    while head and counter.count_text(head) > room - 16:
+def _cut(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
+    """`text` in `room` tokens.
+
+    Of parts whose boxes are all ticked only the heading stays. Parts with open boxes come first,
+    then those headings, then the other parts as long as there is room.
+    """
+    parts = [_without_ticked(part) for part in markdown_sections(text)]
+    left = room - 16
+    taken: dict[int, str] = {}
+    whole: set[int] = set()
+    for at in sorted(range(len(parts)), key=lambda at: _rank(parts[at])):
+        tokens = counter.count_text(parts[at]) + 1
+        if tokens > left:
+            taken[at] = _beginning(parts[at], tokens, left, counter)
+            break
+        taken[at] = parts[at]
+        whole.add(at)
+        left -= tokens
+    lines: list[str] = []
+    for at in sorted(filter(taken.get, taken)):
+        lines += [taken[at]] if at == 0 or at - 1 in whole else [_GAP, taken[at]]
+    return "\n".join([*lines, f"[... the rest is left out ...] {recall_mark(entry_id)}"])
+
+
+def _without_ticked(part: str) -> str:
+    is_done = _TICKED.search(part) and not _UNTICKED.search(part)
+    return f"{part.splitlines()[0]}{_DONE_MARK}" if is_done else part
+
+
+def _rank(part: str) -> int:
+    return 0 if _UNTICKED.search(part) else 1 if part.endswith(_DONE_MARK) else 2
+
+
+def _beginning(text: str, tokens: int, room: int, counter: TokenCounter) -> str:
+    head = text[: len(text) * max(room, 0) // tokens]
+    while head and counter.count_text(head) > room:
         head = head[: len(head) * 9 // 10]
-    mark = f"[... the rest is left out ...] {recall_mark(entry_id)}"
     lines = head.rpartition("\n")[0]
-    return f"{lines if 4 * len(lines) > 3 * len(head) else head}\n{mark}"
+    return lines if 4 * len(lines) > 3 * len(head) else head

@@ -81,6 +81,19 @@ def test_an_output_that_came_again_says_where(talk: Talk, counter: TokenCounter)
     assert lines[2].endswith("tokens")
 
 
+def test_what_failed_says_so_and_changes_nothing(talk: Talk, counter: TokenCounter) -> None:
+    made: JsonObject = {"oldText": "value_3 = 3", "newText": "made = 1\n" * 100}
+    talk.tool("read", {"path": "b.py"}, numbered(LINES))
+    talk.tool("edit", {"path": "b.py", "edits": [made]}, "No such text.", is_error=True)
+    talk.tool("bash", {"command": "git commit -m 'word " + "word " * 200 + "'"}, "", is_error=True)
+    _, _, read, *failed = pieces_of(talk, counter)
+    assert not read.is_outdated
+    assert [piece.line.endswith("tokens, failed") for piece in failed] == [True, True]
+    text = kept(talk, counter, *map(Pick, failed)).text
+    assert '<excerpt of="edit b.py (failed)">' in text
+    assert text.count(" (failed)") == 2
+
+
 def test_the_result_of_a_call_is_no_second_run(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend it.")

@@ -222,6 +222,25 @@ def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) ->
     assert "- changed since the last commit: src/b.py" in state.split("\n")
 
 
+def test_a_document_of_the_task_is_as_it_was_edited(counter: TokenCounter) -> None:
+    talk = begun("Please work through plan.md.")
+    lines = ["# Plan", "- [ ] parser", "- [ ] printer", *(f"Note {n}." for n in range(20))]
+    talk.tool("read", {"path": "plan.md"}, numbered(lines))
+    edit(talk, "plan.md", "- [ ] parser", "- [x] parser")
+    text = text_of(made(record_of(talk.path), 4_000, counter))
+    assert "# Plan\n- [x] parser\n- [ ] printer" in blocks(text)["task-text"]
+
+
+def test_a_command_of_which_the_way_tells_is_not_listed_again(counter: TokenCounter) -> None:
+    record = record_of(work().path)
+    (command, *_) = record.commands
+    told = f"- $ {command} -> done [id]"
+    sections = make_sections(record, 4_000, counter, elsewhere=told)
+    listed = blocks(text_of(sections)).get("commands-run", "")
+    assert command in text_of(made(record, 4_000, counter))
+    assert command not in listed
+
+
 def test_what_the_task_does_not_need_is_the_persons(counter: TokenCounter) -> None:
     talk = begun("word " * 5_000)
     talk.reply("ok")

@@ -243,6 +243,28 @@ def test_a_text_that_does_not_fit_ends_early_and_says_where_the_rest_is(
     assert whole == []
 
 
+def test_of_a_plan_that_does_not_fit_what_is_open_comes_first(counter: TokenCounter) -> None:
+    filler = "It says what it is for, at some length. " * 12
+    plan = "\n".join(
+        [
+            *("# Plan", filler),
+            *("## One", filler, "- [x] first", "- [X] second"),
+            *("## Two", "```sh", "# no heading", "```", "- [x] third", "- [ ] fourth"),
+            *("## Notes", filler, filler),
+            *("## Three", "- [ ] fifth"),
+        ]
+    )
+    document = TaskText(item="plan.md", text=plan, entry_id="id")
+    (text,), _ = task_blocks([document], counter.count_text(plan) // 2, counter)
+    lines = text.split("\n")
+    assert lines[lines.index("## One (done)") + 1] == "## Two"
+    assert "# no heading\n```\n- [x] third\n- [ ] fourth" in text
+    assert "\n[...]\n## Three\n- [ ] fifth" in text
+    assert "first" not in text
+    assert lines[0] == "### plan.md"
+    assert lines[-1].startswith("[... the rest is left out ...]")
+
+
 def test_a_text_of_one_long_line_is_cut_inside_it(counter: TokenCounter) -> None:
     line = TaskText(item="12", text="the body of an issue on one line " * 300, entry_id="id")
     (text,), _ = task_blocks([line], 300, counter)
