@@ -13,7 +13,7 @@ from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.registry import OWN_PROVIDERS

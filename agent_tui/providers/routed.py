@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import LocalProvider
 
 

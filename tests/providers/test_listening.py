@@ -8,10 +8,10 @@ import pytest
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
-from agent_tui.providers.litellm.coalesce import is_part_of_reply
-from agent_tui.providers.litellm.event_stream import HttpClient
-from agent_tui.providers.litellm.listening import Listener
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits, Wait, WaitTeller
+from agent_tui.providers.transport.coalesce import is_part_of_reply
+from agent_tui.providers.transport.http_client import HttpClient
+from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.wires.anthropic import AnthropicReading
 from agent_tui.providers.wires.base import Address, IdleTimeoutError
 from agent_tui.providers.wires.bedrock import _Reading as Bedrock
@@ -132,7 +132,10 @@ def test_four_minutes_of_empty_deltas_are_one_request_of_which_all_is_read() -> 
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Slow())
 
     async def work(listener: Listener) -> None:
-        client, began = HttpClient(httpx.MockTransport(answer)), asyncio.get_running_loop().time()
+        client, began = (
+            HttpClient({}, httpx.MockTransport(answer)),
+            asyncio.get_running_loop().time(),
+        )
         events = client.events(Address(ELSEWHERE, {}), {}, listener.in_time)
         assert [event async for event in events][-1] == {"delta": {"text": "Hi"}}
         assert asyncio.get_running_loop().time() - began >= 240

@@ -1,11 +1,11 @@
-"""What the program and its provider process say to each other: one JSON object a line.
+"""What the program and litellm's process say to each other: one JSON object a line.
 
 Lines are pure ASCII (JSON escapes the rest), so that no text can break the framing.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -19,12 +19,12 @@ from agent_tui.providers.base import (
     RestartChunk,
     TextChunk,
     ThinkingChunk,
-    ThinkingEffort,
     ToolCallChunk,
-    TriggeredGrammar,
     UsageChunk,
 )
-from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.faults.fault import Fault
+from agent_tui.providers.silence import SilenceLimits, Wait
+from agent_tui.providers.wires.base import WireRequest
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 """Longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
@@ -32,34 +32,16 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """Import and set up everything the first request by `wire` would wait for."""
-
-    wire: str
+    """Import and set up everything the first request would wait for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin a request. The key is not here: the process reads `api_key_env` itself.
-
-    `messages` are in the form of the `wire`; `tools` have name, description and parameters.
-    `model_id` is what the server calls the model; `without` are fields that it refused.
-    """
+    """Begin a request. `silence` is how long its server may be silent."""
 
     id: int
-    wire: str
-    model: str
-    messages: list[JsonObject]
-    model_id: str = ""
-    without: list[str] = field(default_factory=list[str])
-    tools: list[JsonObject] = field(default_factory=list[JsonObject])
-    base_url: str = ""
-    api_key_env: str = ""
-    max_output_tokens: int | None = None
-    thinking: ThinkingEffort = "off"
-    silence: SilenceLimits = field(default_factory=SilenceLimits.without_bytes)
-    reply_schema: JsonObject | None = None
-    grammar: TriggeredGrammar | None = None
-    cache_key: str = ""
+    request: WireRequest
+    silence: SilenceLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +52,6 @@ class Cancel:
 
 
 Command: TypeAlias = Warm | Start | Cancel
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A failed request, as data; `faults.provider_error` says what it means.
-
-    `status` as litellm has it (it invents 500 where there was no answer at all); `codes` and
-    `causes` are the codes in the answer's body and the classes of the exceptions behind it.
-    """
-
-    name: str
-    text: str
-    status: int | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    codes: list[str] = field(default_factory=list[str])
-    causes: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +66,8 @@ class Warmed:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Alive:
-    """The process lives, and a request of it is under way; see `silence.Wait` for the seconds."""
-
-    word_s: float
-    byte_s: float
-
-
-Event: TypeAlias = Chunk | Fault | Ended | Warmed | Alive
+Event: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
+"""A `Wait` comes every two seconds: the process lives, and a request of it is under way."""
 
 _COMMANDS: Final[Mapping[str, TypeAdapter[Command]]] = MappingProxyType(
     {"warm": TypeAdapter(Warm), "start": TypeAdapter(Start), "cancel": TypeAdapter(Cancel)}
@@ -125,7 +84,7 @@ _EVENTS: Final[Mapping[str, TypeAdapter[Event]]] = MappingProxyType(
         "fault": TypeAdapter(Fault),
         "ended": TypeAdapter(Ended),
         "warmed": TypeAdapter(Warmed),
-        "alive": TypeAdapter(Alive),
+        "wait": TypeAdapter(Wait),
     }
 )
 _KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
@@ -143,7 +102,7 @@ _KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
         Fault: "fault",
         Ended: "ended",
         Warmed: "warmed",
-        Alive: "alive",
+        Wait: "wait",
     }
 )
 _LINE: Final = TypeAdapter(JsonObject)
@@ -158,11 +117,12 @@ def command_line(command: Command) -> bytes:
     kind = _KINDS[type(command)]
     if not isinstance(command, Start):
         return _line({"kind": kind, "value": asdict(command)})
-    value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
-    value["grammar"] = None if command.grammar is None else asdict(command.grammar)
-    value["silence"] = asdict(command.silence)
-    head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
-    return b"".join((head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n"))
+    request = command.request
+    rest = asdict(replace(request, messages=[]))
+    del rest["messages"]
+    value = {"id": command.id, "silence": asdict(command.silence), "request": rest}
+    head = _json({"kind": kind, "value": value}).removesuffix(b"}}}")
+    return b"".join((head, b',"messages":[', b",".join(map(_json, request.messages)), b"]}}}\n"))
 
 
 def parse_command(line: bytes) -> Command:

@@ -17,7 +17,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
 )
 from agent_tui.providers.keys import KEY_VARIABLES, key_variable
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.anthropic import is_claude
 from agent_tui.providers.wires.base import (
@@ -27,6 +26,7 @@ from agent_tui.providers.wires.base import (
     Fit,
     MalformedReplyError,
     MissingKeyError,
+    WireRequest,
     key_of,
 )
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
@@ -113,61 +113,63 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
     return written
 
 
-def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
-    return _address(start, environ), request_body(start, known)
+def _ask(
+    request: WireRequest, environ: Mapping[str, str], known: Known
+) -> tuple[Address, JsonObject]:
+    return _address(request, environ), request_body(request, known)
 
 
-def _address(start: Start, environ: Mapping[str, str]) -> Address:
+def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """Where the service or the server that was named listens.
 
     Raises:
         MissingKeyError: no key is set.
     """
-    provider = start.model.partition("/")[0]
+    provider = request.model.partition("/")[0]
     if provider == "azure":
-        return azure.openai_address(start, environ, "chat/completions")
-    home = start.base_url
+        return azure.openai_address(request, environ, "chat/completions")
+    home = request.base_url
     if not home and provider == "openai":
         home = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE") or ""
     if not home:
         home = _SERVICES[provider].home
-    key = key_of(start, environ, *KEY_VARIABLES.get(provider, ()))
-    if not key and not start.base_url:
+    key = key_of(request, environ, *KEY_VARIABLES.get(provider, ()))
+    if not key and not request.base_url:
         raise MissingKeyError(key_variable(provider) or f"{provider.upper()}_API_KEY")
     home = home.rstrip("/").removesuffix("/chat/completions")
     headers = {"authorization": f"Bearer {key or DUMMY_KEY}"}
     return Address(f"{home}/chat/completions", headers)
 
 
-def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
-    """The body for `start`; `known` is what the table says of its model."""
-    provider = start.model.partition("/")[0]
+def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
+    """The body for `request`; `known` is what the table says of its model."""
+    provider = request.model.partition("/")[0]
     body: JsonObject = {
-        "model": start.model_id,
-        "messages": as_value(start.messages),
+        "model": request.model_id,
+        "messages": as_value(request.messages),
         "stream": True,
     }
     if provider != "mistral":  # which counts without being asked, and refuses the question
         body["stream_options"] = {"include_usage": True}
-    if start.tools:
-        body["tools"] = [{"type": "function", "function": tool} for tool in start.tools]
-    if start.max_output_tokens is not None:
-        is_openais = provider == "azure" or (provider == "openai" and not start.base_url)
-        is_newer = is_openais or "max_tokens" in start.without
-        body["max_completion_tokens" if is_newer else "max_tokens"] = start.max_output_tokens
-    if start.reply_schema is not None:
-        schema: JsonObject = {"name": "reply", "schema": start.reply_schema, "strict": True}
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
+    if request.max_output_tokens is not None:
+        is_openais = provider == "azure" or (provider == "openai" and not request.base_url)
+        is_newer = is_openais or "max_tokens" in request.without
+        body["max_completion_tokens" if is_newer else "max_tokens"] = request.max_output_tokens
+    if request.reply_schema is not None:
+        schema: JsonObject = {"name": "reply", "schema": request.reply_schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if start.grammar is not None:
-        body["grammar"] = waiting_grammar(start.grammar)
-    if start.cache_key and provider == "openai" and not start.base_url:
-        body["prompt_cache_key"] = start.cache_key
+    if request.grammar is not None:
+        body["grammar"] = waiting_grammar(request.grammar)
+    if request.cache_key and provider == "openai" and not request.base_url:
+        body["prompt_cache_key"] = request.cache_key
     service = _SERVICES.get(provider)
-    return body | _thinking(start, known, service.asking if service else "effort")
+    return body | _thinking(request, known, service.asking if service else "effort")
 
 
-def _thinking(start: Start, known: Mapping[str, JsonValue], asking: _Asking) -> JsonObject:
-    is_off = start.thinking == "off"
+def _thinking(request: WireRequest, known: Mapping[str, JsonValue], asking: _Asking) -> JsonObject:
+    is_off = request.thinking == "off"
     if asking == "switch":
         if known.get("supports_reasoning") is not True:
             return {}
@@ -175,7 +177,7 @@ def _thinking(start: Start, known: Mapping[str, JsonValue], asking: _Asking) -> 
     is_unthinking = bool(known) and known.get("supports_reasoning") is not True
     if is_off or asking == "never" or is_unthinking:
         return {}
-    level = effort(start.thinking, known)
+    level = effort(request.thinking, known)
     if asking == "reasoning":
         return {"reasoning": {"effort": level}}
     return {"reasoning_effort": level}

@@ -1,5 +1,6 @@
 """A wire over HTTP: a body is posted, and the stream that answers is read event by event."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -9,7 +10,6 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, RestartChunk, UsageChunk
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
@@ -17,6 +17,7 @@ from agent_tui.providers.wires.base import (
     RefusedError,
     StreamError,
     Wire,
+    WireRequest,
     Write,
 )
 from agent_tui.providers.wires.fields import text_at
@@ -25,7 +26,7 @@ from agent_tui.providers.wires.usage import TokenCounts
 Known: TypeAlias = Mapping[str, JsonValue]
 """What litellm's table says of a model; empty where it does not know it."""
 
-Ask: TypeAlias = Callable[[Start, Mapping[str, str], Known], tuple[Address, JsonObject]]
+Ask: TypeAlias = Callable[[WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]]
 """Where a request goes and its body, given the environment with the keys."""
 
 
@@ -77,12 +78,13 @@ def http_wire(
     See `Wire` for the other arguments.
     """
 
-    async def stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-        known = await link.known(start.model)
-        address, body = ask(start, link.environ, known)
+    async def stream(request: WireRequest, link: Link) -> AsyncGenerator[Chunk, None]:
+        known = await link.known(request.model)
+        # In a thread: a long conversation is rewritten, and a profile may have to be read.
+        address, body = await asyncio.to_thread(ask, request, link.environ, known)
         under_way = reading()
         try:
-            async with aclosing(link.events(address, without(body, start.without))) as events:
+            async with aclosing(link.events(address, without(body, request.without))) as events:
                 async for event in events:
                     if under_way.begins_anew(event):
                         under_way = reading()
@@ -93,12 +95,12 @@ def http_wire(
                         break
         except StreamError:
             if (counts := under_way.counts()) is not None:
-                yield UsageChunk(counts.priced(start, known))
+                yield UsageChunk(counts.priced(request, known))
             raise
-        for chunk in _last_chunks(under_way, start, known):
+        for chunk in _last_chunks(under_way, request, known):
             yield chunk
 
-    return Wire(name, fit, write, _warm, stream, prefixes, spare_fields)
+    return Wire(name, fit, write, stream, prefixes, spare_fields)
 
 
 def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
@@ -107,11 +109,11 @@ def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
         raise error
 
 
-def _last_chunks(reply: Reading, start: Start, known: Known) -> Iterator[Chunk]:
+def _last_chunks(reply: Reading, request: WireRequest, known: Known) -> Iterator[Chunk]:
     """What comes when the server has sent all of `reply`."""
     yield from reply.rest()
     if (counts := reply.counts()) is not None:
-        yield UsageChunk(counts.priced(start, known))
+        yield UsageChunk(counts.priced(request, known))
     if (finish := reply.finish()) is not None:
         yield finish
 
@@ -168,7 +170,3 @@ def _without(holder: JsonObject, path: str) -> JsonObject:
         items = [_without(item, inner) if isinstance(item, dict) else item for item in value]
         return {**holder, name: items}
     return holder
-
-
-async def _warm(link: Link) -> None:
-    await link.open_http()
