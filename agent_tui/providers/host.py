@@ -8,7 +8,6 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from agent_tui.messages import ToolSpec
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -20,13 +19,12 @@ from agent_tui.providers.base import (
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.litellm.process import LiteLlmProcess
-from agent_tui.providers.refusals import Refusals, Way
+from agent_tui.providers.refusals import Refusals
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.table import bundled_entry
 from agent_tui.providers.transport.serving import ServedEvent
 from agent_tui.providers.transport.speaker import Speaker
-from agent_tui.providers.wires.base import WireRequest
-from agent_tui.text import repair_json
+from agent_tui.providers.wires.base import Way
 
 _MAX_LESSONS: Final = 6
 """How often one request is sent anew: by another wire or name, without a field or old thinking."""
@@ -115,7 +113,7 @@ class ProviderHost:
         """
         model = way.request.model
         is_mid_stream = has_finished = False
-        async with aclosing(await self._events(way)) as events:
+        async with aclosing(self._events(way)) as events:
             async for event in events:
                 match event:
                     case Wait():
@@ -134,36 +132,8 @@ class ProviderHost:
             )
             raise provider_error(fault, model, is_mid_stream=is_mid_stream)
 
-    async def _events(self, way: Way) -> AsyncGenerator[ServedEvent, None]:
-        request = await asyncio.to_thread(_written, way)
+    def _events(self, way: Way) -> AsyncGenerator[ServedEvent, None]:
         silence = way.request.silence or self._silence
         if way.wire.stream is None:
-            return self.process.events(request, silence)
-        return self._speaker.events(way.wire.stream, request, silence)
-
-
-def _written(way: Way) -> WireRequest:
-    """The request as its wire sends it; takes long for a long conversation."""
-    request, model = way.request, way.request.model
-    return WireRequest(
-        model=model.name,
-        model_id=way.model_id,
-        without=list(way.without),
-        messages=way.wire.write(request.system, request.messages, model),
-        tools=[_tool(spec) for spec in request.tools],
-        base_url=model.base_url,
-        api_key_env=model.api_key_env,
-        max_output_tokens=request.max_output_tokens,
-        thinking=request.thinking,
-        reply_schema=request.reply_schema,
-        grammar=request.grammar,
-        cache_key=request.cache_key,
-    )
-
-
-def _tool(spec: ToolSpec) -> dict[str, JsonValue]:
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "parameters": repair_json(spec.parameters),
-    }
+            return self.process.events(way, silence)
+        return self._speaker.events(way.wire.stream, way, silence)

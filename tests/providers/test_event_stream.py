@@ -58,7 +58,7 @@ async def read(
         return httpx.Response(status, headers=headers, stream=Pieces(pieces, broken_by))
 
     client = HttpClient({}, httpx.MockTransport(answer))
-    events = client.events(Address("http://server/v1", {}), {"stream": True}, _patiently)
+    events = client.events(Address("http://server/v1", {}), b'{"stream": true}', _patiently)
     async with aclosing(events):
         return [event async for event in events]
 

@@ -136,7 +136,7 @@ def test_four_minutes_of_empty_deltas_are_one_request_of_which_all_is_read() -> 
             HttpClient({}, httpx.MockTransport(answer)),
             asyncio.get_running_loop().time(),
         )
-        events = client.events(Address(ELSEWHERE, {}), {}, listener.in_time)
+        events = client.events(Address(ELSEWHERE, {}), b"{}", listener.in_time)
         assert [event async for event in events][-1] == {"delta": {"text": "Hi"}}
         assert asyncio.get_running_loop().time() - began >= 240
 

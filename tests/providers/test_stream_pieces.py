@@ -33,11 +33,11 @@ from agent_tui.providers.litellm.protocol import (
     parse_event,
 )
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimit, SilenceLimits, Wait
-from agent_tui.providers.transport import http_client
 from agent_tui.providers.transport.coalesce import MAX_PIECE_CHARS, Coalescer
-from agent_tui.providers.transport.http_client import encode_body
+from agent_tui.providers.wires import http
 from agent_tui.providers.wires.base import WireRequest
 from agent_tui.providers.wires.chat.replies import CallSplitter
+from agent_tui.providers.wires.http import encode_body
 from agent_tui.providers.wires.parts import as_value
 from agent_tui.text import repair_text
 
@@ -190,7 +190,7 @@ def test_a_long_conversation_is_never_encoded_in_one_piece(
         pieces.append(len(text))
         return text
 
-    for module in (protocol, http_client):
+    for module in (protocol, http):
         monkeypatch.setattr(module, "json", SimpleNamespace(dumps=noting_dumps))
     messages: list[JsonObject] = [
         {"role": "user", "content": f"{n} {'x' * 1_000}"} for n in range(50)

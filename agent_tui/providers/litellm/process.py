@@ -30,7 +30,7 @@ from agent_tui.providers.litellm.protocol import (
 from agent_tui.providers.log_file import ProcessLog
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.transport.serving import ServedEvent
-from agent_tui.providers.wires.base import WireRequest
+from agent_tui.providers.wires.base import Way
 
 _STUCK_AFTER_S = 120.0
 """A process gives a sign of life every two seconds; a machine that swaps may hold it up."""
@@ -210,10 +210,8 @@ class LiteLlmProcess:
                 case _:
                     pass
 
-    async def events(
-        self, request: WireRequest, silence: SilenceLimits
-    ) -> AsyncGenerator[ServedEvent, None]:
-        """Send `request` and yield what is told of it; closing this closes the connection.
+    async def events(self, way: Way, silence: SilenceLimits) -> AsyncGenerator[ServedEvent, None]:
+        """Send a request and yield what is told of it; closing this closes the connection.
 
         A death of the process before the first chunk is made good once.
 
@@ -221,7 +219,7 @@ class LiteLlmProcess:
             ProviderError: The process died, or could not be started.
         """
         request_id = next(self._ids)
-        line = await asyncio.to_thread(command_line, Start(request_id, request, silence))
+        line = await asyncio.to_thread(_start_line, request_id, way, silence)
         for is_last_attempt in (False, True):
             has_begun = False
             try:
@@ -234,7 +232,7 @@ class LiteLlmProcess:
                 if has_begun or is_last_attempt:
                     raise ProviderError(
                         "crashed",
-                        f"{request.model}: litellm's process {error}.",
+                        f"{way.request.model.name}: litellm's process {error}.",
                         f"Try again, or see {self._log_path}.",
                     ) from error
 
@@ -300,6 +298,10 @@ class LiteLlmProcess:
         stuck = f"did not respond for {shortest(self._stuck_after_s)} and was killed"
         process.kill(stuck)
         raise _DiedError(stuck)
+
+
+def _start_line(request_id: int, way: Way, silence: SilenceLimits) -> bytes:
+    return command_line(Start(request_id, way.written(), silence))
 
 
 async def _end(launching: "asyncio.Task[_Process]") -> None:

@@ -1,6 +1,7 @@
 """Event streams over HTTP, read as JSON objects. It is imported late: httpx takes 0.1 s."""
 
 import asyncio
+import importlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
@@ -27,6 +28,8 @@ from agent_tui.providers.wires.base import (
     RedirectError,
     RefusedError,
 )
+
+importlib.import_module("anyio._backends._asyncio")  # else the first request has to wait for it
 
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
@@ -74,13 +77,13 @@ class HttpClient:
         await self._http.aclose()
 
     async def events(
-        self, address: Address, body: JsonObject, in_time: InTime
+        self, address: Address, content: bytes, in_time: InTime
     ) -> AsyncGenerator[JsonObject, None]:
-        """Post `body` and yield the objects of the stream; closing this closes the connection.
+        """Post `content` and yield the objects of the stream; closing this closes the connection.
 
         Args:
             address: Where to.
-            body: Sent as JSON.
+            content: The body, JSON.
             in_time: Waits for the answer and for each of its pieces, comments included.
 
         Raises:
@@ -92,7 +95,6 @@ class HttpClient:
             MalformedReplyError: an event is no JSON.
             MissingKeyError: it is to be signed, and there is nothing to sign with.
         """
-        content = await asyncio.to_thread(encode_body, body)
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
         if address.aws_region or address.as_google:
             headers |= await in_time(asyncio.to_thread(self._account_headers, address, content))
@@ -162,26 +164,6 @@ class HttpClient:
         if self._amazon is None:
             self._amazon = AwsAccount()
         return self._amazon.headers(address.url, content, address.aws_region)
-
-
-def encode_body(body: JsonObject) -> bytes:
-    """`body` as JSON.
-
-    The items of its lists are encoded one by one: a long conversation in one piece would hold
-    the interpreter for 80 ms, in whatever thread it is done.
-    """
-    fields: list[bytes] = []
-    for name, value in body.items():
-        if isinstance(value, list):
-            text = b"[" + b",".join(map(_encode, value)) + b"]"
-        else:
-            text = _encode(value)
-        fields.append(_encode(name) + b":" + text)
-    return b"{" + b",".join(fields) + b"}"
-
-
-def _encode(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[JsonObject, None]:

@@ -26,7 +26,7 @@ _FLUSH_INTERVAL_S = 0.03
 _SIGN_INTERVAL_S = 2.0
 """Between two `Wait` events of a request."""
 
-_BUSY_S = 0.005
+_BUSY_S = 0.001
 """After so long, whatever else runs in the loop gets its turn, however fast chunks come."""
 
 

@@ -12,7 +12,7 @@ from agent_tui.providers.keys import secret_values
 from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.transport.serving import ServedEvent, serve
-from agent_tui.providers.wires.base import Address, Stream, WireRequest
+from agent_tui.providers.wires.base import Address, Stream, Way
 
 if TYPE_CHECKING:
     from agent_tui.providers.transport.http_client import HttpClient
@@ -30,7 +30,7 @@ class Speaker:
         self, environ: Mapping[str, str], known: Callable[[str], Mapping[str, JsonValue]]
     ) -> None:
         self.environ = environ
-        self._known = known
+        self.known = known
         self._opening: asyncio.Future[HttpClient] | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -41,21 +41,17 @@ class Speaker:
             self._opening = loop.run_in_executor(None, _new_client, self.environ)
         return await asyncio.shield(self._opening)
 
-    async def known(self, model: str) -> Mapping[str, JsonValue]:
-        """See `Link.known`."""
-        return await asyncio.to_thread(self._known, model)
-
     async def events(
-        self, stream: Stream, request: WireRequest, silence: SilenceLimits
+        self, stream: Stream, way: Way, silence: SilenceLimits
     ) -> AsyncGenerator[ServedEvent, None]:
-        """Send `request` by the wire whose `stream` it is, and yield what is told of it.
+        """Send a request by the wire whose `stream` it is, and yield what is told of it.
 
         Closing the generator closes the connection.
         """
         events: asyncio.Queue[ServedEvent | None] = asyncio.Queue()
         listener = Listener(silence)
-        secrets = secret_values(self.environ, (request.api_key_env,))
-        chunks = stream(request, _RequestLink(self, listener))
+        secrets = secret_values(self.environ, (way.request.model.api_key_env,))
+        chunks = stream(way, _RequestLink(self, listener))
         serving = asyncio.create_task(serve(chunks, listener, events.put_nowait, secrets))
         self._serving.add(serving)
         serving.add_done_callback(self._serving.discard)
@@ -89,15 +85,15 @@ class _RequestLink:
         """See `Link.environ`."""
         return self._speaker.environ
 
-    async def known(self, model: str) -> Mapping[str, JsonValue]:
+    def known(self, model: str) -> Mapping[str, JsonValue]:
         """See `Link.known`."""
-        return await self._speaker.known(model)
+        return self._speaker.known(model)
 
-    async def events(self, address: Address, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
+    async def events(self, address: Address, content: bytes) -> AsyncGenerator[JsonObject, None]:
         """See `Link.events`."""
         client = await self._speaker.client()
         self._listener.asking(address.url)
-        async with aclosing(client.events(address, body, self._listener.in_time)) as events:
+        async with aclosing(client.events(address, content, self._listener.in_time)) as events:
             async for event in events:
                 yield event
 

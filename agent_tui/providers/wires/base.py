@@ -6,8 +6,15 @@ from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from agent_tui.messages import AssistantMessage, JsonObject, Message
-from agent_tui.providers.base import Chunk, ModelRef, ThinkingEffort, TriggeredGrammar
+from agent_tui.messages import AssistantMessage, JsonObject, Message, ToolSpec
+from agent_tui.providers.base import (
+    Chunk,
+    ModelRef,
+    ModelRequest,
+    ThinkingEffort,
+    TriggeredGrammar,
+)
+from agent_tui.text import repair_json
 
 _T = TypeVar("_T")
 
@@ -72,12 +79,12 @@ class Link(Protocol):
         """The environment, where the keys are."""
         ...
 
-    async def known(self, model: str) -> Mapping[str, JsonValue]:
-        """What litellm's table says of a model; empty where it does not know it."""
+    def known(self, model: str) -> Mapping[str, JsonValue]:
+        """What litellm's table says of a model; empty if it is not in it. May read files."""
         ...
 
-    def events(self, address: Address, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        """Post `body` as JSON and yield the objects of the event stream that answers.
+    def events(self, address: Address, content: bytes) -> AsyncGenerator[JsonObject, None]:
+        """Post `content`, which is JSON, and yield the objects of the event stream that answers.
 
         Raises:
             StreamError: the server answered with an error, or its stream broke off.
@@ -167,7 +174,7 @@ Fit: TypeAlias = Literal["no", "try", "yes"]
 """Whether a wire is for a model; ``try``: where its server has no such address, the next one is."""
 
 Write: TypeAlias = Callable[[str, Sequence[Message], ModelRef], list[JsonObject]]
-Stream: TypeAlias = Callable[[WireRequest, Link], AsyncGenerator[Chunk, None]]
+Stream: TypeAlias = Callable[["Way", Link], AsyncGenerator[Chunk, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +204,49 @@ class Wire:
         """What a server is to be asked for, if it means the model called `name`."""
         fitting = (prefix for prefix in self.prefixes if name.startswith(prefix))
         return name.removeprefix(next(fitting, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a request is put.
+
+    Attributes:
+        wire: The protocol.
+        request: Without what was refused before.
+        model_id: What the server is asked for.
+        without: Fields of the body to leave out.
+    """
+
+    wire: Wire
+    request: ModelRequest
+    model_id: str
+    without: tuple[str, ...] = ()
+
+    def written(self) -> WireRequest:
+        """The request as the wire sends it; takes long for a long conversation."""
+        request, model = self.request, self.request.model
+        return WireRequest(
+            model=model.name,
+            model_id=self.model_id,
+            without=list(self.without),
+            messages=self.wire.write(request.system, request.messages, model),
+            tools=[_tool(spec) for spec in request.tools],
+            base_url=model.base_url,
+            api_key_env=model.api_key_env,
+            max_output_tokens=request.max_output_tokens,
+            thinking=request.thinking,
+            reply_schema=request.reply_schema,
+            grammar=request.grammar,
+            cache_key=request.cache_key,
+        )
+
+
+def _tool(spec: ToolSpec) -> JsonObject:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": repair_json(spec.parameters),
+    }
 
 
 def is_own(reply: AssistantMessage, model: ModelRef) -> bool:

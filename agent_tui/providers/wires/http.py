@@ -16,6 +16,7 @@ from agent_tui.providers.wires.base import (
     Link,
     RefusedError,
     StreamError,
+    Way,
     Wire,
     WireRequest,
     Write,
@@ -78,13 +79,18 @@ def http_wire(
     See `Wire` for the other arguments.
     """
 
-    async def stream(request: WireRequest, link: Link) -> AsyncGenerator[Chunk, None]:
-        known = await link.known(request.model)
-        # In a thread: a long conversation is rewritten, and a profile may have to be read.
-        address, body = await asyncio.to_thread(ask, request, link.environ, known)
+    def prepare(way: Way, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
+        """What to send; takes long for a long conversation, and may read files."""
+        request = way.written()
+        known = link.known(request.model)
+        address, body = ask(request, link.environ, known)
+        return request, known, address, encode_body(without(body, request.without))
+
+    async def stream(way: Way, link: Link) -> AsyncGenerator[Chunk, None]:
+        request, known, address, content = await asyncio.to_thread(prepare, way, link)
         under_way = reading()
         try:
-            async with aclosing(link.events(address, without(body, request.without))) as events:
+            async with aclosing(link.events(address, content)) as events:
                 async for event in events:
                     if under_way.begins_anew(event):
                         under_way = reading()
@@ -127,6 +133,26 @@ def error_in(holder: JsonObject) -> RefusedError | None:
         return None
     said = text_at(error, "message") if isinstance(error, dict) else str(error)
     return RefusedError(said or json.dumps(error), body={"error": error})
+
+
+def encode_body(body: JsonObject) -> bytes:
+    """`body` as JSON.
+
+    The items of its lists are encoded one by one: a long conversation in one piece would hold
+    the interpreter for 80 ms, in whatever thread it is done.
+    """
+    fields: list[bytes] = []
+    for name, value in body.items():
+        if isinstance(value, list):
+            text = b"[" + b",".join(map(_encode, value)) + b"]"
+        else:
+            text = _encode(value)
+        fields.append(_encode(name) + b":" + text)
+    return b"{" + b",".join(fields) + b"}"
+
+
+def _encode(value: JsonValue) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class ReplyIds:
