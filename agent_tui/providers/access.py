@@ -30,7 +30,7 @@ class ModelAccess:
 
     Attributes:
         provider: Asks a model, whichever it is; starts its processes when they are needed.
-        host: The process for models elsewhere, which knows the person's keys.
+        host: Asks models elsewhere; starts litellm's process for those without a wire of ours.
         catalog: What models there are and what is known of them.
         library: The models on this machine.
     """
@@ -46,7 +46,8 @@ def open_models(
 ) -> ModelAccess:
     """The way to every model under `settings`, while `budget` lasts; nothing is started yet.
 
-    A key that is put into `environ` later is seen when the next process starts.
+    A key that is put into `environ` later is seen at once, and by litellm's process once it
+    starts again.
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
@@ -56,6 +57,7 @@ def open_models(
             settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
         ),
         environ=ChainMap({KEY_VARIABLE: local_key}, environ),
+        known=lambda name: catalog.entry(name),
     )
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
     local = LocalProvider(host, servers)

@@ -1,6 +1,7 @@
 """Models elsewhere: each is asked by its wire, in the program itself or in litellm's process."""
 
 import asyncio
+import functools
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -21,7 +22,7 @@ from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.litellm.process import LiteLlmProcess
 from agent_tui.providers.refusals import Refusals
 from agent_tui.providers.silence import SilenceLimits, Wait
-from agent_tui.providers.table import bundled_entry
+from agent_tui.providers.table import bundled_table
 from agent_tui.providers.transport.serving import ServedEvent
 from agent_tui.providers.transport.speaker import Speaker
 from agent_tui.providers.wires.base import Way
@@ -39,7 +40,7 @@ class ProviderHost:
         silence: How long a server may be silent, before its first byte and after, unless a
             request says so itself.
         stuck_after_s: When a process without any sign of life is ended.
-        known: What litellm's table says of a model; it may read files.
+        known: What litellm's table says of a model; None to read the table for it.
     """
 
     def __init__(
@@ -49,10 +50,11 @@ class ProviderHost:
         environ: Mapping[str, str],
         silence: SilenceLimits | None = None,
         stuck_after_s: float | None = None,
-        known: Callable[[str], Mapping[str, JsonValue]] = bundled_entry,
+        known: Callable[[str], Mapping[str, JsonValue]] | None = None,
     ) -> None:
         self.process = LiteLlmProcess(log_path, environ, stuck_after_s)
-        self._speaker = Speaker(environ, known)
+        table = functools.cache(bundled_table)
+        self._speaker = Speaker(environ, known or (lambda name: table().entry(name)))
         self._silence = silence or SilenceLimits.without_bytes()
         self._refusals = Refusals()
         self._answered: set[tuple[str, str]] = set()

@@ -14,7 +14,7 @@ from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.fault import Fault
-from agent_tui.providers.faults.overflow import is_context_overflow
+from agent_tui.providers.faults.overflow import is_context_overflow, stated_window
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.servers.error_texts import (
     LOST,
@@ -164,7 +164,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         delay_s = _stated_delay_s(kind, fault.text)
     if delay_s is None:
         delay_s = loading_delay_s(kind, detail)
-    return ProviderError(
+    error = ProviderError(
         kind,
         message,
         hint,
@@ -174,6 +174,9 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_no_stream=fault.name in ("NoStreamError", "PageError"),
         is_unproven=kind == "network" or (kind == "server" and fault.name in _NO_REPLY),
     )
+    if kind == "context_overflow":
+        error.stated_window = stated_window(detail)
+    return error
 
 
 def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:

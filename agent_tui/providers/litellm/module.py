@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Never, Protocol, cast
 
+from agent_tui.messages import JsonObject
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.wires.base import NotSignedInError
@@ -66,6 +67,11 @@ class LiteLlm(Protocol):
     @property
     def provider_list(self) -> Sequence[str]:
         """Names litellm takes before the slash."""
+        ...
+
+    @property
+    def model_cost(self) -> Mapping[str, JsonObject]:
+        """What its table says of each model."""
         ...
 
     async def acompletion(self, **arguments: object) -> ReplyStream:

@@ -18,7 +18,6 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.litellm.arguments import request_arguments
 from agent_tui.providers.litellm.module import LiteLlm, Part, ReplyStream, renew_token
-from agent_tui.providers.table import bundled_entry
 from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.wires.base import DUMMY_KEY, NotSignedInError, WireRequest
 from agent_tui.providers.wires.chat.replies import CallSplitter, finish_reason, sealed_details
@@ -74,7 +73,9 @@ async def litellm_chunks(
     account = ACCOUNTS.get(request.model.partition("/")[0])
     if account is not None and not account.is_signed_in(os.environ):
         raise NotSignedInError(f"not signed in to {account.title}")
-    litellm, known = await load(), await asyncio.to_thread(bundled_entry, request.model)
+    litellm = await load()
+    costs, names = litellm.model_cost, (request.model, request.model.partition("/")[2])
+    known = next((costs[name] for name in names if name in costs), JsonObject())
     if account is not None:
         await listener.in_time(asyncio.to_thread(renew_token, account))
     arguments = request_arguments(request, litellm.provider_list, os.environ, known)

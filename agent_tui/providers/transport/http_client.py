@@ -1,10 +1,12 @@
 """Event streams over HTTP, read as JSON objects. It is imported late: httpx takes 0.1 s."""
 
 import asyncio
+import contextlib
 import importlib
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
@@ -97,7 +99,8 @@ class HttpClient:
         """
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
         if address.aws_region or address.as_google:
-            headers |= await in_time(asyncio.to_thread(self._account_headers, address, content))
+            signing = _in_daemon_thread(lambda: self._account_headers(address, content))
+            headers |= await in_time(signing)
         try:
             request = self._http.build_request(
                 "POST", address.url, content=content, headers=headers
@@ -306,6 +309,29 @@ def _whole_number(digits: str) -> int | float:
 
 
 _JSON = json.JSONDecoder(parse_int=_whole_number)
+
+
+async def _in_daemon_thread(work: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """What `work` returns; the program does not wait for it when it ends."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[dict[str, str]] = loop.create_future()
+
+    def settle(result: dict[str, str] | None, error: Exception | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(result or {})
+
+    def run() -> None:
+        result: dict[str, str] | None = None
+        failure: Exception | None = None
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
 
 
 def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:

@@ -26,8 +26,10 @@ _FLUSH_INTERVAL_S = 0.03
 _SIGN_INTERVAL_S = 2.0
 """Between two `Wait` events of a request."""
 
-_BUSY_S = 0.001
-"""After so long, whatever else runs in the loop gets its turn, however fast chunks come."""
+_BUSY_S = 0.002
+_REST_S = 0.001
+"""After so long without a turn of the loop, a reply that floods in waits: a key that is pressed
+takes many turns until it is drawn."""
 
 
 async def serve(
@@ -65,8 +67,7 @@ async def serve(
 async def _pass_on(
     chunks: AsyncGenerator[Chunk, None], listener: Listener, outbox: "_Outbox"
 ) -> None:
-    loop = asyncio.get_running_loop()
-    received, rested_at = 0, loop.time()
+    received, pace = 0, _Pace()
     async for chunk in chunks:
         received += size_of(chunk)
         if received > MAX_REPLY_CHARS:
@@ -74,9 +75,28 @@ async def _pass_on(
         if is_part_of_reply(chunk):
             listener.understand()
         outbox.add(chunk)
-        if loop.time() - rested_at > _BUSY_S:
-            await asyncio.sleep(0)
-            rested_at = loop.time()
+        await pace.keep()
+
+
+class _Pace:
+    """Leaves the loop to others when work has not let it turn for a while."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._turned_at = self._loop.time()
+        self._turn: asyncio.Handle | None = None
+
+    async def keep(self) -> None:
+        """Rest if the loop has not turned for too long."""
+        now = self._loop.time()
+        if self._turn is None:
+            self._turned_at = now
+            self._turn = self._loop.call_soon(self._note_turn)
+        elif now - self._turned_at > _BUSY_S:
+            await asyncio.sleep(_REST_S)
+
+    def _note_turn(self) -> None:
+        self._turn = None
 
 
 class _Signs:
