@@ -66,6 +66,21 @@ async def test_a_model_with_a_wire_of_ours_starts_no_process(
     await host.aclose()
 
 
+@pytest.mark.parametrize("host_name", ["127.0.0.1", "localhost"])
+async def test_a_server_on_this_machine_is_asked_without_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: OpenAiServer, host_name: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "")
+    host = ProviderHost(log_path=tmp_path / "log", environ={})
+    server.play(Reply(text="here"))
+    request = request_to(server)
+    address = server.base_url.replace("127.0.0.1", host_name)
+    model = replace(request.model, base_url=address)
+    assert text_of(await collect(host, replace(request, model=model))) == "here"
+    await host.aclose()
+
+
 async def test_closing_the_host_ends_the_requests_under_way(
     tmp_path: Path, worker_environ: dict[str, str], server: OpenAiServer
 ) -> None:
