@@ -6,12 +6,12 @@ Lines are pure ASCII (JSON escapes the rest), so that no text can break the fram
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -25,6 +25,8 @@ from agent_tui.providers.base import (
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.wires.base import WireRequest
+
+_T = TypeVar("_T")
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 """Longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
@@ -69,43 +71,25 @@ class Warmed:
 Event: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
 """A `Wait` comes every two seconds: the process lives, and a request of it is under way."""
 
-_COMMANDS: Final[Mapping[str, TypeAdapter[Command]]] = MappingProxyType(
-    {"warm": TypeAdapter(Warm), "start": TypeAdapter(Start), "cancel": TypeAdapter(Cancel)}
+_COMMANDS: Final[Mapping[str, type[Command]]] = MappingProxyType(
+    {"warm": Warm, "start": Start, "cancel": Cancel}
 )
-_EVENTS: Final[Mapping[str, TypeAdapter[Event]]] = MappingProxyType(
+_EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
     {
-        "text": TypeAdapter(TextChunk),
-        "thinking": TypeAdapter(ThinkingChunk),
-        "call": TypeAdapter(ToolCallChunk),
-        "usage": TypeAdapter(UsageChunk),
-        "finish": TypeAdapter(FinishChunk),
-        "restart": TypeAdapter(RestartChunk),
-        "notice": TypeAdapter(NoticeChunk),
-        "fault": TypeAdapter(Fault),
-        "ended": TypeAdapter(Ended),
-        "warmed": TypeAdapter(Warmed),
-        "wait": TypeAdapter(Wait),
+        "text": TextChunk,
+        "thinking": ThinkingChunk,
+        "call": ToolCallChunk,
+        "usage": UsageChunk,
+        "finish": FinishChunk,
+        "restart": RestartChunk,
+        "notice": NoticeChunk,
+        "fault": Fault,
+        "ended": Ended,
+        "warmed": Warmed,
+        "wait": Wait,
     }
 )
-_KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
-    {
-        Warm: "warm",
-        Start: "start",
-        Cancel: "cancel",
-        TextChunk: "text",
-        ThinkingChunk: "thinking",
-        ToolCallChunk: "call",
-        UsageChunk: "usage",
-        FinishChunk: "finish",
-        RestartChunk: "restart",
-        NoticeChunk: "notice",
-        Fault: "fault",
-        Ended: "ended",
-        Warmed: "warmed",
-        Wait: "wait",
-    }
-)
-_LINE: Final = TypeAdapter(JsonObject)
+_KINDS: Final = {type_: kind for kind, type_ in (*_COMMANDS.items(), *_EVENTS.items())}
 
 
 def command_line(command: Command) -> bytes:
@@ -131,8 +115,8 @@ def parse_command(line: bytes) -> Command:
     Raises:
         ValueError: the line is not one.
     """
-    value = _LINE.validate_json(line)
-    return _COMMANDS[str(value["kind"])].validate_python(value["value"])
+    value = _object_in(line)
+    return _reader(_COMMANDS[str(value["kind"])]).validate_python(value["value"])
 
 
 def event_line(request_id: int, event: Event) -> bytes:
@@ -150,11 +134,24 @@ def parse_event(line: bytes) -> tuple[int, Event]:
     Raises:
         ValueError: the line is not an event.
     """
-    value = _LINE.validate_json(line)
+    value = _object_in(line)
     request_id, kind = value.get("id"), str(value.get("kind"))
     if not isinstance(request_id, int) or kind not in _EVENTS:
         raise ValueError(f"not an event: {kind}")
-    return request_id, _EVENTS[kind].validate_python(value.get("value"))
+    return request_id, _reader(_EVENTS[kind]).validate_python(value.get("value"))
+
+
+def _object_in(line: bytes) -> dict[str, object]:
+    value: object = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return cast(dict[str, object], value)
+
+
+@cache
+def _reader(type_: type[_T]) -> TypeAdapter[_T]:
+    """What makes a `type_` of JSON; made when the first is read, as that takes milliseconds."""
+    return TypeAdapter(type_)
 
 
 def _line(value: Mapping[str, object]) -> bytes:

@@ -1,12 +1,12 @@
 """Event streams over HTTP, read as JSON objects. It is imported late: httpx takes 0.1 s."""
 
 import asyncio
-import contextlib
 import importlib
 import json
 import re
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
@@ -313,25 +313,17 @@ _JSON = json.JSONDecoder(parse_int=_whole_number)
 
 async def _in_daemon_thread(work: Callable[[], dict[str, str]]) -> dict[str, str]:
     """What `work` returns; the program does not wait for it when it ends."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[dict[str, str]] = loop.create_future()
-
-    def settle(result: dict[str, str] | None, error: Exception | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error is not None else done.set_result(result or {})
+    done: Future[dict[str, str]] = Future()
+    done.set_running_or_notify_cancel()
 
     def run() -> None:
-        result: dict[str, str] | None = None
-        failure: Exception | None = None
         try:
-            result = work()
+            done.set_result(work())
         except Exception as error:  # noqa: BLE001 - raised again where it is awaited
-            failure = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, failure)
+            done.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(done)
 
 
 def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
@@ -12,7 +13,7 @@ from agent_tui.providers.keys import secret_values
 from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.transport.serving import ServedEvent, serve
-from agent_tui.providers.wires.base import Address, Stream, Way
+from agent_tui.providers.wires.base import Address, Link, Stream, Way
 
 if TYPE_CHECKING:
     from agent_tui.providers.transport.http_client import HttpClient
@@ -29,8 +30,8 @@ class Speaker:
     def __init__(
         self, environ: Mapping[str, str], known: Callable[[str], Mapping[str, JsonValue]]
     ) -> None:
-        self.environ = environ
-        self.known = known
+        self._environ = environ
+        self._known = known
         self._opening: asyncio.Future[HttpClient] | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -38,7 +39,7 @@ class Speaker:
         """The HTTP client; its import and its certificates take 0.2 s, in a thread."""
         if self._opening is None:
             loop = asyncio.get_running_loop()
-            self._opening = loop.run_in_executor(None, _new_client, self.environ)
+            self._opening = loop.run_in_executor(None, _new_client, self._environ)
         return await asyncio.shield(self._opening)
 
     async def events(
@@ -50,8 +51,9 @@ class Speaker:
         """
         events: asyncio.Queue[ServedEvent | None] = asyncio.Queue()
         listener = Listener(silence)
-        secrets = secret_values(self.environ, (way.request.model.api_key_env,))
-        chunks = stream(way, _RequestLink(self, listener))
+        secrets = secret_values(self._environ, (way.request.model.api_key_env,))
+        link = Link(self._environ, self._known, partial(self._post, listener))
+        chunks = stream(way, link)
         serving = asyncio.create_task(serve(chunks, listener, events.put_nowait, secrets))
         self._serving.add(serving)
         serving.add_done_callback(self._serving.discard)
@@ -72,28 +74,12 @@ class Speaker:
             client, self._opening = await self._opening, None
             await client.aclose()
 
-
-class _RequestLink:
-    """The `Link` of one request."""
-
-    def __init__(self, speaker: Speaker, listener: Listener) -> None:
-        self._speaker = speaker
-        self._listener = listener
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """See `Link.environ`."""
-        return self._speaker.environ
-
-    def known(self, model: str) -> Mapping[str, JsonValue]:
-        """See `Link.known`."""
-        return self._speaker.known(model)
-
-    async def events(self, address: Address, content: bytes) -> AsyncGenerator[JsonObject, None]:
-        """See `Link.events`."""
-        client = await self._speaker.client()
-        self._listener.asking(address.url)
-        async with aclosing(client.events(address, content, self._listener.in_time)) as events:
+    async def _post(
+        self, listener: Listener, address: Address, content: bytes
+    ) -> AsyncGenerator[JsonObject, None]:
+        client = await self.client()
+        listener.asking(address.url)
+        async with aclosing(client.events(address, content, listener.in_time)) as events:
             async for event in events:
                 yield event
 

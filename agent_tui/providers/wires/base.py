@@ -71,25 +71,20 @@ DUMMY_KEY: Final = "no-key"
 """What servers get that want a key to be there and do not look at it."""
 
 
-class Link(Protocol):
-    """What a wire needs to send a request."""
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a wire needs to send a request.
 
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment, where the keys are."""
-        ...
+    Attributes:
+        environ: The environment, where the keys are.
+        known: What litellm's table says of a model; empty if it is not in it. May read files.
+        events: Posts a body of JSON and yields the objects of the event stream that answers.
+            Raises `StreamError` if the server answered with an error or its stream broke off.
+    """
 
-    def known(self, model: str) -> Mapping[str, JsonValue]:
-        """What litellm's table says of a model; empty if it is not in it. May read files."""
-        ...
-
-    def events(self, address: Address, content: bytes) -> AsyncGenerator[JsonObject, None]:
-        """Post `content`, which is JSON, and yield the objects of the event stream that answers.
-
-        Raises:
-            StreamError: the server answered with an error, or its stream broke off.
-        """
-        ...
+    environ: Mapping[str, str]
+    known: Callable[[str], Mapping[str, JsonValue]]
+    events: Callable[[Address, bytes], AsyncGenerator[JsonObject, None]]
 
 
 class StreamError(Exception):

@@ -41,7 +41,6 @@ from agent_tui.providers.wires.fields import (
 )
 from agent_tui.providers.wires.http import Known, ReplyIds, error_in, http_wire
 from agent_tui.providers.wires.parts import as_value
-from agent_tui.providers.wires.think_tags import ThinkTags
 from agent_tui.providers.wires.thinking import effort
 from agent_tui.providers.wires.usage import TokenCounts
 
@@ -92,6 +91,7 @@ in `_SERVICES` is the first part of the name that the server there gives its mod
 _THINKING_TEXTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _BROKEN: Final = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """Reasons to stop of OpenRouter and Mistral, z.ai, DeepSeek, vLLM: the reply is not whole."""
+_OPENERS: Final = ("<think>", "<thinking>", "<thought>")
 _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 
@@ -189,7 +189,7 @@ class _Reading:
     def __init__(self) -> None:
         self.is_over = False
         self._calls = CallSplitter()
-        self._tags = ThinkTags()
+        self._tags = _ThinkTags()
         self._details: list[JsonObject] = []
         self._ids = ReplyIds()
         self._usage: JsonObject = {}
@@ -270,6 +270,64 @@ class _Reading:
         )
         extra = object_at(call, "extra_content")  # Google's, which holds a signature
         return replace(piece, signature=json.dumps(extra, separators=(",", ":")) if extra else "")
+
+
+class _ThinkTags:
+    """Finds the thinking that a server leaves in tags at the beginning of a reply's text.
+
+    What may become a tag waits for more of the text.
+    """
+
+    def __init__(self) -> None:
+        self._place: Literal["before", "inside", "behind", "text"] = "before"
+        self._waiting = ""
+        self._closer = ""
+
+    def chunks(self, text: str) -> Iterator[TextChunk | ThinkingChunk]:
+        """What the next piece of text adds."""
+        text, self._waiting = self._waiting + text, ""
+        if self._place == "before":
+            text = self._begun(text)
+        if self._place == "inside":
+            thought, closer, text = text.partition(self._closer)
+            if closer:
+                self._place = "behind"
+            else:
+                kept = _begun_tag(thought, self._closer)
+                self._waiting = thought[len(thought) - kept :]
+                thought = thought[: len(thought) - kept]
+            if thought:
+                yield ThinkingChunk(thought)
+        if self._place == "behind":
+            text = text.lstrip()
+            if text:
+                self._place = "text"
+        if self._place == "text" and text:
+            yield TextChunk(text)
+
+    def rest(self) -> Iterator[TextChunk | ThinkingChunk]:
+        """What still waits when nothing more comes."""
+        if self._waiting:
+            of_kind = ThinkingChunk if self._place == "inside" else TextChunk
+            yield of_kind(self._waiting)
+            self._waiting = ""
+
+    def _begun(self, text: str) -> str:
+        """What of `text` is to be read further, once it is clear how it begins."""
+        bare = text.lstrip()
+        if opener := next((tag for tag in _OPENERS if bare.startswith(tag)), ""):
+            self._place, self._closer = "inside", f"</{opener[1:]}"
+            return bare.removeprefix(opener)
+        if any(tag.startswith(bare) for tag in _OPENERS):
+            self._waiting = text
+            return ""
+        self._place = "text"
+        return text
+
+
+def _begun_tag(text: str, tag: str) -> int:
+    """How many characters at the end of `text` may be the beginning of `tag`."""
+    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
 def _part(part: JsonObject) -> Iterator[Chunk]:
