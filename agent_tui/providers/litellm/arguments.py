@@ -11,7 +11,7 @@ from agent_tui.providers.wires.base import DUMMY_KEY, WireRequest
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
 from agent_tui.providers.wires.chat.messages import is_translated, model_family
 from agent_tui.providers.wires.fields import count_at
-from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
+from agent_tui.providers.wires.parts import BUDGET_TOKENS, effort
 
 _GEMINI_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
 _LITELLM_TIMEOUT_S = 86_400.0

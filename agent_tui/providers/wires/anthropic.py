@@ -47,17 +47,18 @@ from agent_tui.providers.wires.fields import (
 )
 from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
+    BUDGET_TOKENS,
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
     CallIds,
     as_value,
+    effort,
     is_sendable,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
 from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 

@@ -28,8 +28,7 @@ from agent_tui.providers.wires.fields import (
     text_at,
 )
 from agent_tui.providers.wires.http import Known, http_wire
-from agent_tui.providers.wires.parts import as_value
-from agent_tui.providers.wires.thinking import effort
+from agent_tui.providers.wires.parts import as_value, effort
 from agent_tui.providers.wires.usage import TokenCounts
 
 _REGION = re.compile(r"(?P<region>[a-z]{2}(?:-gov|-iso[a-z]?)?-[a-z]+-\d)/")

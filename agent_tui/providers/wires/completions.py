@@ -40,8 +40,7 @@ from agent_tui.providers.wires.fields import (
     text_at,
 )
 from agent_tui.providers.wires.http import Known, ReplyIds, error_in, http_wire
-from agent_tui.providers.wires.parts import as_value
-from agent_tui.providers.wires.thinking import effort
+from agent_tui.providers.wires.parts import as_value, effort
 from agent_tui.providers.wires.usage import TokenCounts
 
 _Asking = Literal["effort", "reasoning", "switch", "never"]

@@ -45,6 +45,7 @@ from agent_tui.providers.wires.fields import (
 )
 from agent_tui.providers.wires.http import Known, ReplyIds, http_wire
 from agent_tui.providers.wires.parts import (
+    BUDGET_TOKENS,
     CONTINUE,
     GO_ON,
     as_value,
@@ -54,7 +55,6 @@ from agent_tui.providers.wires.parts import (
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.thinking import BUDGET_TOKENS
 from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 

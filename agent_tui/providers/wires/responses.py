@@ -53,12 +53,12 @@ from agent_tui.providers.wires.parts import (
     NO_OUTPUT,
     CallIds,
     as_value,
+    effort,
     is_sendable,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.thinking import effort
 from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
