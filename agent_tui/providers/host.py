@@ -3,7 +3,7 @@
 import asyncio
 import functools
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -64,7 +64,8 @@ class ProviderHost:
         if self._refusals.wire_to(model).stream is None:
             await self.process.warm()
         else:
-            await self._speaker.client()
+            with suppress(Exception):  # the first request says it
+                await self._speaker.client()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`. What the provider refuses to have back is left out once.

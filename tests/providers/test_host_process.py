@@ -14,7 +14,7 @@ import pytest
 
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.host import ProviderHost
-from tests.providers.requests import collect, request_to, text_of
+from tests.providers.requests import collect, failing, request_to, text_of
 from tests.support.openai_server import (
     NoHeaders,
     OpenAiServer,
@@ -78,6 +78,20 @@ async def test_a_server_on_this_machine_is_asked_without_the_proxy(
     address = server.base_url.replace("127.0.0.1", host_name)
     model = replace(request.model, base_url=address)
     assert text_of(await collect(host, replace(request, model=model))) == "here"
+    await host.aclose()
+
+
+async def test_certificates_that_are_not_there_are_said_by_the_request(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: OpenAiServer
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    host = ProviderHost(log_path=tmp_path / "log", environ={})
+    await host.warm(request_to(server).model)
+    _, error = await failing(host, request_to(server))
+    assert "No such file or directory" in error.message
+    monkeypatch.delenv("SSL_CERT_FILE")
+    server.play(Reply(text="here"))
+    assert text_of(await collect(host, request_to(server))) == "here"
     await host.aclose()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,11 +36,19 @@ class Speaker:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def client(self) -> "HttpClient":
-        """The HTTP client; its import and its certificates take 0.2 s, in a thread."""
+        """The HTTP client; its import and its certificates take 0.2 s, in a thread.
+
+        Raises:
+            Exception: whatever the client says of the certificates and proxies of the environment.
+        """
         if self._opening is None:
             loop = asyncio.get_running_loop()
             self._opening = loop.run_in_executor(None, _new_client, self._environ)
-        return await asyncio.shield(self._opening)
+        try:
+            return await asyncio.shield(self._opening)
+        except Exception:
+            self._opening = None  # the environment may be put right
+            raise
 
     async def events(
         self, stream: Stream, way: Way, silence: SilenceLimits
@@ -71,8 +79,9 @@ class Speaker:
         if self._serving:
             await asyncio.wait(self._serving)
         if self._opening is not None:
-            client, self._opening = await self._opening, None
-            await client.aclose()
+            with suppress(Exception):  # it was never opened
+                await (await self.client()).aclose()
+            self._opening = None
 
     async def _post(
         self, listener: Listener, address: Address, content: bytes
