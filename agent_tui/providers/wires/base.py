@@ -177,7 +177,7 @@ class Wire:
     """One protocol.
 
     Attributes:
-        name: What it is called in messages and tests.
+        name: Unique among the wires.
         fit: Whether a model is spoken to this way.
         write: System prompt and settled messages (every call followed by its result) in the
             form of the protocol; what a model gave goes back to it as it was, in order.
