@@ -17,6 +17,7 @@ from agent_tui.tools import bash
 from agent_tui.tools.processes import shell
 from tests.support.provider_process import (
     connections,
+    connections_file,
     host,
     impatient_host,
     worker_environ,
@@ -27,6 +28,7 @@ from tests.support.scheduling import FileScheduling
 
 __all__ = [
     "connections",
+    "connections_file",
     "host",
     "impatient_host",
     "real_model_data",

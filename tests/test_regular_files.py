@@ -127,7 +127,7 @@ _ELSEWHERE = {
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",
     "agent_tui/installation.py": "a file of a package",
     "agent_tui/local_models/pull.py": "what was just fetched",
-    "agent_tui/providers/litellm/google_account.py": "named by the person",
+    "agent_tui/providers/transport/google_account.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
     "agent_tui/sessions/export/page.py": "a file of the package",
     "agent_tui/text_editor.py": "in a folder of its own",

@@ -123,7 +123,7 @@ class Program:
         await asyncio.gather(self.servers.aclose(), self.models.provider.aclose())
 
     async def warm(self) -> None:
-        """Get ready for the first request: the provider process, and a model on this machine.
+        """Get ready for the first request: the HTTP client or litellm, or a model on this machine.
 
         What such a model will be sent first is read in while the person types: 1,500 tokens
         take a small machine some seconds.

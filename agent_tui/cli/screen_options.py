@@ -101,7 +101,7 @@ def _first_run(program: Program) -> FirstRun:
 
     def keep_key(name: str, key: str) -> None:
         os.environ[name] = key
-        program.models.host.forget_worker()
+        program.models.host.forget_keys()
 
     return FirstRun(
         _KEY_CHOICES,

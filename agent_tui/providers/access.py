@@ -1,8 +1,10 @@
 """The models a run can ask: one provider for all of them, and what is known of each."""
 
+import asyncio
 import secrets
 from collections import ChainMap
-from collections.abc import MutableMapping
+from collections.abc import AsyncGenerator, Mapping, MutableMapping
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from agent_tui import paths
@@ -10,18 +12,57 @@ from agent_tui.config import Settings
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.adapting import AdaptingProvider
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
 from agent_tui.providers.budget import Budget
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.registry import OWN_PROVIDERS
-from agent_tui.providers.routed import RoutedProvider
 from agent_tui.providers.silence import SilenceLimits
 
 NO_MODEL = ModelRef("")
 """Stands in until the person has chosen a model."""
+
+
+class RoutedProvider:
+    """Sends ``local/...`` and the models of `own` providers to them, all others to the host.
+
+    A name with a ``base_url`` is that server's, whatever it begins with.
+    """
+
+    def __init__(
+        self, host: ProviderHost, local: LocalProvider, own: Mapping[str, Provider]
+    ) -> None:
+        self._host = host
+        self._local = local
+        self._by_name: dict[str, Provider] = {**own, "local": local}
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`."""
+        async with aclosing(self._provider_of(request.model).stream(request)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """See `LocalProvider.prefill`; does nothing for other models."""
+        if self._provider_of(request.model) is self._local:
+            await self._local.prefill(request)
+
+    async def warm(self, model: ModelRef) -> None:
+        """See `ProviderHost.warm`; others need no process, or load when they are first asked."""
+        if self._provider_of(model) is self._host:
+            await self._host.warm(model)
+
+    async def aclose(self) -> None:
+        """See `Provider.aclose`."""
+        providers = (self._host, *self._by_name.values())
+        await asyncio.gather(*(provider.aclose() for provider in providers))
+
+    def _provider_of(self, model: ModelRef) -> Provider:
+        if model.base_url:
+            return self._host
+        return self._by_name.get(model.provider, self._host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +71,7 @@ class ModelAccess:
 
     Attributes:
         provider: Asks a model, whichever it is; starts its processes when they are needed.
-        host: The process for models elsewhere, which knows the person's keys.
+        host: Asks models elsewhere; starts litellm's process for those without a wire of ours.
         catalog: What models there are and what is known of them.
         library: The models on this machine.
     """
@@ -46,7 +87,8 @@ def open_models(
 ) -> ModelAccess:
     """The way to every model under `settings`, while `budget` lasts; nothing is started yet.
 
-    A key that is put into `environ` later is seen when the next process starts.
+    A key that is put into `environ` later is seen at once, and by litellm's process once it
+    starts again.
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
@@ -56,6 +98,7 @@ def open_models(
             settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
         ),
         environ=ChainMap({KEY_VARIABLE: local_key}, environ),
+        known=lambda name: catalog.entry(name),
     )
     servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
     local = LocalProvider(host, servers)

@@ -220,7 +220,7 @@ FaultKind: TypeAlias = Literal[
     "content_filter",  # the provider refused the content
     "bad_request",  # 400 for another reason
     "endless",  # the reply had no end, and was given up
-    "crashed",  # the provider process died
+    "crashed",  # litellm's process died
 ]
 
 
@@ -235,6 +235,7 @@ class ProviderError(AgentTuiError):
         is_no_stream: It answered as if all were well, but with something else than a reply.
         is_unproven: Nothing shows a model server at the address: the connection failed, or the
             answer was empty or broken.
+        stated_window: Tokens of the model's window that the server names; 0 if it names none.
         has_answered: The address gave a reply before, since the program started.
     """
 
@@ -257,6 +258,7 @@ class ProviderError(AgentTuiError):
         self.detail = detail or message
         self.is_no_stream = is_no_stream
         self.is_unproven = is_unproven
+        self.stated_window = 0
         self.has_answered = False
 
     @property

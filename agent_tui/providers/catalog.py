@@ -12,6 +12,7 @@ from rapidfuzz import process
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.messages import JsonObject
 from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
@@ -98,6 +99,10 @@ class ModelCatalog:
         """Read the table; does nothing the second time."""
         if self._table is None:
             self._table = bundled_table()
+
+    def entry(self, name: str) -> JsonObject:
+        """See `ModelTable.entry`; reads the table the first time."""
+        return self._loaded.entry(name)
 
     def info(self, ref: ModelRef) -> ModelInfo:
         """What is known of `ref`, the settings' word first; a guess, marked so, otherwise."""

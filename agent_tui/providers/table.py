@@ -35,6 +35,7 @@ class ModelTable:
     """
 
     def __init__(self, entries: Mapping[str, JsonObject]) -> None:
+        self._entries = entries
         self._by_name: dict[str, JsonObject] = {}
         self._by_last_part: dict[str, list[str]] = {}
         self._other_kinds: set[str] = set()
@@ -53,6 +54,13 @@ class ModelTable:
     def names(self) -> tuple[str, ...]:
         """Every model as ``provider/model``."""
         return tuple(self._by_name)
+
+    def entry(self, name: str) -> JsonObject:
+        """All that the table says of one model; empty if it does not know it.
+
+        The table lists some models with their provider and some without.
+        """
+        return self._entries.get(name) or self._entries.get(name.partition("/")[2]) or {}
 
     def ending(self, last_part: str) -> Sequence[str]:
         """The names whose part after the last slash is `last_part`, in the order of the table."""
@@ -113,25 +121,12 @@ class ModelTable:
 
 def bundled_table() -> ModelTable:
     """The table in litellm's wheel; empty when it cannot be found."""
-    return ModelTable(_bundled_entries())
-
-
-def bundled_entry(name: str) -> JsonObject:
-    """What the table in litellm's wheel says of one model; empty where it does not know it.
-
-    The table lists some models with their provider and some without.
-    """
-    entries = _bundled_entries()
-    return entries.get(name) or entries.get(name.partition("/")[2]) or {}
-
-
-def _bundled_entries() -> dict[str, JsonObject]:
     found = importlib.util.find_spec("litellm")
     for folder in found.submodule_search_locations or () if found else ():
         path = Path(folder) / _FILE_NAME
         if path.is_file():
-            return _TABLE.validate_json(path.read_bytes())
-    return {}
+            return ModelTable(_TABLE.validate_json(path.read_bytes()))
+    return ModelTable({})
 
 
 def _full_name(name: str, entry: JsonObject) -> str:

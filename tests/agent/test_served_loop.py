@@ -8,7 +8,7 @@ import pytest
 from agent_tui.agent.loops.plan import parse_loop
 from agent_tui.events import LoopAdvanced, ScopeLeft, ToolFinished, TurnFinished
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.support.openai_server import Answer, Call, OpenAiServer, RecordedRequest, Reply
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
 from tests.support.wire_rules import openai_problems

@@ -1,7 +1,7 @@
 """Typing beside a streaming reply, and an idle screen: a long history beside an empty chat.
 
-The program runs in a pseudo-terminal, its model is a server on loopback behind the real provider
-process. A key counts as shown when its letter has been written to the terminal.
+The program runs in a pseudo-terminal, its model is a server on loopback behind the real provider.
+A key counts as shown when its letter has been written to the terminal.
 """
 
 import os

@@ -4,7 +4,7 @@
 
 Every program runs in a pseudo-terminal, in turn within each round, so that a slow moment of the
 machine meets all of them. Figures are medians; ratios are against the bare app. A last part
-streams a reply of 100 tokens a second from a server on loopback through the real provider process
+streams a reply of 100 tokens a second from a server on loopback through the real provider
 and types while it does.
 """
 

@@ -44,7 +44,7 @@ def test_no_core_room_loads_textual_or_litellm():
         "compaction.planner",
         "tools.registry",
         "sessions.store",
-        "providers.litellm.host",
+        "providers.host",
         "headless.printer",
         "cli.compose",
     )

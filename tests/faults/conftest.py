@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.faults.conversation import Conversation, model_at
 from tests.faults.table import WIRES, Wire
 from tests.providers.requests import collect, request_at

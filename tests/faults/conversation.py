@@ -4,7 +4,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import AgentEvent, TextDelta, TurnFinished
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.faults.table import Row, Wire

@@ -11,7 +11,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.faults.cases import mostly_in_one
 from tests.faults.conversation import FINE, SUMMARY, Conversation, failed, succeeded
 from tests.faults.table import (

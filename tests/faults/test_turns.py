@@ -19,7 +19,7 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.wires.parts import GO_ON
 from tests.faults.cases import (
     Phase,

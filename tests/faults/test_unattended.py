@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.events import RetryScheduled, TurnFinished
 from agent_tui.messages import ToolResultMessage
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.sessions.entries import MessageEntry
 from tests.faults.conversation import Waits, model_at
 from tests.support.openai_server import (

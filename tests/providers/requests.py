@@ -20,10 +20,12 @@ from tests.support.openai_server import OpenAiServer
 READ = ToolSpec(name="read", description="Read a file.", parameters={"type": "object"})
 
 
-def request_to(server: OpenAiServer, text: str = "hello", *, key: str = "THE_KEY") -> ModelRequest:
+def request_to(
+    server: OpenAiServer, text: str = "hello", *, key: str = "THE_KEY", name: str = "some-model"
+) -> ModelRequest:
     """A request with a tool to a model of `server`'s."""
     return ModelRequest(
-        model=ModelRef("some-model", server.base_url, key),
+        model=ModelRef(name, server.base_url, key),
         system="Be brief.",
         messages=(UserMessage(content=text),),
         tools=(READ,),

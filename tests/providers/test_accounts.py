@@ -20,7 +20,7 @@ from agent_tui.providers.accounts.device import (
 )
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.silence import SilenceLimits
 from tests.providers.requests import collect, failing, text_of
 from tests.support.account_server import AccountServer

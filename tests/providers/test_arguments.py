@@ -7,8 +7,8 @@ import pytest
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ThinkingEffort
-from agent_tui.providers.litellm.protocol import Start
-from agent_tui.providers.wires.chat.arguments import DUMMY_KEY, request_arguments
+from agent_tui.providers.litellm.arguments import DUMMY_KEY, request_arguments
+from agent_tui.providers.wires.base import WireRequest
 
 PROVIDERS = ("openai", "anthropic", "ollama_chat")
 ENVIRON = {"OPENAI_API_KEY": "the-real-key", "MINE": "my-key"}
@@ -25,9 +25,7 @@ def arguments(
     max_output_tokens: int | None = None,
 ) -> dict[str, object]:
     """The arguments for a request, with a table that allows 64,000 tokens."""
-    start = Start(
-        1,
-        "chat",
+    request = WireRequest(
         model,
         messages or [USER],
         base_url=base_url,
@@ -35,7 +33,7 @@ def arguments(
         thinking=thinking,
         max_output_tokens=max_output_tokens,
     )
-    return request_arguments(start, PROVIDERS, ENVIRON, {"max_output_tokens": 64_000})
+    return request_arguments(request, PROVIDERS, ENVIRON, {"max_output_tokens": 64_000})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_thinking_is_asked_for_except_in_a_tool_round_that_began_without() -> No
 
 def test_the_room_imports_neither_litellm_nor_a_terminal_library() -> None:
     code = (
-        "import sys, agent_tui.providers.litellm.host, agent_tui.providers.litellm.worker\n"
+        "import sys, agent_tui.providers.host, agent_tui.providers.litellm.worker\n"
         "from agent_tui.providers.catalog import ModelCatalog\n"
         "from agent_tui.config import Settings\n"
         "ModelCatalog(Settings(), {}).resolve('claude-sonnet-4-5')\n"

@@ -23,8 +23,8 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.litellm.aws import AwsAccount
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.transport.aws import AwsAccount
 from agent_tui.providers.wires.base import MissingKeyError
 from agent_tui.providers.wires.table import wires_to
 from tests.providers.requests import READ, arguments_by_index, collect, failing, text_of

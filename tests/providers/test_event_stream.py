@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.litellm import event_stream
-from agent_tui.providers.litellm.event_stream import HttpClient
+from agent_tui.providers.transport import http_client
+from agent_tui.providers.transport.http_client import HttpClient
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
@@ -57,8 +57,8 @@ async def read(
         headers = {"content-type": content_type}
         return httpx.Response(status, headers=headers, stream=Pieces(pieces, broken_by))
 
-    client = HttpClient(httpx.MockTransport(answer))
-    events = client.events(Address("http://server/v1", {}), {"stream": True}, _patiently)
+    client = HttpClient({}, httpx.MockTransport(answer))
+    events = client.events(Address("http://server/v1", {}), b'{"stream": true}', _patiently)
     async with aclosing(events):
         return [event async for event in events]
 
@@ -136,12 +136,12 @@ async def test_a_broken_event_and_a_lost_connection_are_told_apart() -> None:
 async def test_what_a_server_sends_without_end_is_not_collected(
     monkeypatch: pytest.MonkeyPatch, piece: bytes, content_type: str, status: int
 ) -> None:
-    monkeypatch.setattr(event_stream, "MAX_EVENT_BYTES", 10_000)
+    monkeypatch.setattr(http_client, "MAX_EVENT_BYTES", 10_000)
     with pytest.raises(MalformedReplyError, match="an event of more than"):
         await read(*[piece] * 10_000, content_type=content_type, status=status)
 
 
 async def test_a_stream_may_be_longer_than_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "MAX_EVENT_BYTES", 100)
+    monkeypatch.setattr(http_client, "MAX_EVENT_BYTES", 100)
     pieces = [f"data: {FIRST}\n\n".encode(), b": still here\n\n"] * 100
     assert await read(*pieces) == [EVENTS[0]] * 100

@@ -6,7 +6,7 @@ import httpx
 
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.faults.classify import provider_error
-from agent_tui.providers.litellm.exceptions import fault_of
+from agent_tui.providers.faults.fault import fault_of
 
 
 class Wrapped(Exception):

@@ -371,3 +371,9 @@ def test_every_message_names_the_model_and_says_what_to_do() -> None:
         error = provider_error(Fault("X", "words", status), ModelRef("openai/gpt-5"))
         assert "openai/gpt-5" in error.message
         assert error.hint
+
+
+def test_the_window_that_a_refusal_names_is_part_of_the_error() -> None:
+    text = "prompt is too long: 210000 tokens > 200000 maximum"
+    error = provider_error(Fault("RefusedError", text, 400), ModelRef("anthropic/claude"))
+    assert (error.kind, error.stated_window) == ("context_overflow", 200_000)

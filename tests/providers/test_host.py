@@ -20,7 +20,7 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     UsageChunk,
 )
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.wires.parts import GO_ON
 from tests.providers.requests import arguments_by_index, collect, failing, request_to, text_of
 from tests.support.openai_server import (
@@ -47,8 +47,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def test_litellm_takes_a_request_with_tools(host: ProviderHost) -> None:
     # Its 1.106 and later, and 1.92, fail on any call with tools: the rehearsal makes one.
-    await host.warm(ModelRef("some-model"))
-    assert host.warm_problem == ""
+    await host.warm(ModelRef("cohere/some-model"))
+    assert host.process.warm_problem == ""
 
 
 async def test_text_usage_and_the_finish_reason_come_in_this_order(

@@ -19,7 +19,7 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     UsageChunk,
 )
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.requests import READ, collect, failing, text_of
 from tests.support.openai_server import (
     Failure,

@@ -1,33 +1,34 @@
 """How long a request waits for a server: bytes are life, and words are what it waits for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 
 import httpx
 import pytest
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
-from agent_tui.providers.litellm.coalesce import is_part_of_reply
-from agent_tui.providers.litellm.event_stream import HttpClient
-from agent_tui.providers.litellm.listening import Listener
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits, Wait, WaitTeller
+from agent_tui.providers.transport.coalesce import is_part_of_reply
+from agent_tui.providers.transport.http_client import HttpClient
+from agent_tui.providers.transport.listening import Listener
+from agent_tui.providers.transport.serving import serve
 from agent_tui.providers.wires.anthropic import AnthropicReading
 from agent_tui.providers.wires.base import Address, IdleTimeoutError
 from agent_tui.providers.wires.bedrock import _Reading as Bedrock
 from agent_tui.providers.wires.completions import _Reading as Completions
 from agent_tui.providers.wires.http import Reading
 from agent_tui.providers.wires.responses import _Reading as Responses
-from tests.support.leaping_clock import leaping_time
+from tests.support.leaping_clock import LeapingClock, leaping_time
 
 HERE, ELSEWHERE = "http://127.0.0.1:8080/v1", "https://api.example.com/v1"
 USUAL = SilenceLimits.without_bytes()
 
 
 @pytest.fixture(autouse=True)
-def _leaping() -> Iterator[None]:
-    with leaping_time():
-        yield
+def clock() -> Iterator[LeapingClock]:
+    with leaping_time() as leaping:
+        yield leaping
 
 
 def listen(
@@ -132,8 +133,11 @@ def test_four_minutes_of_empty_deltas_are_one_request_of_which_all_is_read() -> 
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Slow())
 
     async def work(listener: Listener) -> None:
-        client, began = HttpClient(httpx.MockTransport(answer)), asyncio.get_running_loop().time()
-        events = client.events(Address(ELSEWHERE, {}), {}, listener.in_time)
+        client, began = (
+            HttpClient({}, httpx.MockTransport(answer)),
+            asyncio.get_running_loop().time(),
+        )
+        events = client.events(Address(ELSEWHERE, {}), b"{}", listener.in_time)
         assert [event async for event in events][-1] == {"delta": {"text": "Hi"}}
         assert asyncio.get_running_loop().time() - began >= 240
 
@@ -212,3 +216,25 @@ def test_what_waits_for_its_turn_behind_open_thinking_is_told_too() -> None:
     text: JsonObject = {"type": "response.output_text.delta", "output_index": 1, "delta": "Hi."}
     assert list(reading.chunks(opened)) == []
     assert list(reading.chunks(text)) == [ThinkingChunk("")]
+
+
+def test_time_in_which_the_program_itself_was_stopped_is_no_silence(clock: LeapingClock) -> None:
+    waits: list[object] = []
+
+    async def work(listener: Listener) -> None:
+        async def stop_and_hear() -> str:
+            clock.skipped_s += 4_000
+            await asyncio.sleep(5)
+            return "Hi"
+
+        async def reply() -> AsyncGenerator[Chunk, None]:
+            yield TextChunk(await listener.in_time(stop_and_hear()))
+
+        events: list[object] = []
+        await serve(reply(), listener, events.append, ())
+        assert events[-1] == TextChunk("Hi")
+        waits.extend(events[:-1])
+
+    assert listen(work, ELSEWHERE) == ""
+    assert waits
+    assert all(isinstance(wait, Wait) and wait.byte_s < 10 for wait in waits)

@@ -14,7 +14,7 @@ from agent_tui.installation import install_command
 from agent_tui.local_models.model import DEFAULT_WINDOW
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.local.server_messages import ServedLocal
 from tests.providers.local_rig import (

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import LocalProvider
 from tests.providers.local_rig import FakeModel, ask, is_gone, is_refused, local_provider, until
 from tests.providers.requests import collect, failing, text_of

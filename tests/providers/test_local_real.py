@@ -28,7 +28,7 @@ from agent_tui.providers.base import (
     TriggeredGrammar,
     UsageChunk,
 )
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import LocalProvider
 from tests.providers.local_rig import Shelf, is_gone, is_refused, until

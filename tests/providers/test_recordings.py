@@ -10,7 +10,7 @@ import pytest
 from agent_tui.agent.turn.reply import ReplyBuilder
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.recorded_replies import (
     Given,
     anthropic_reply,

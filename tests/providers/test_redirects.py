@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_tui.providers.base import FinishChunk
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.retry import most_retries
 from tests.providers.requests import collect, failing, request_at, text_of
 from tests.support.loopback import LoopbackServer, QuietHandler

@@ -15,7 +15,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.requests import READ, collect, failing, text_of
 from tests.support.openai_server import OpenAiServer, Reply, failure
 

@@ -4,12 +4,11 @@ from typing import cast
 
 from agent_tui.config import Settings
 from agent_tui.messages import UserMessage
-from agent_tui.providers.access import open_models
+from agent_tui.providers.access import RoutedProvider, open_models
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, ModelRequest, TextChunk
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import LocalProvider
 from agent_tui.providers.registry import OWN_PROVIDERS
-from agent_tui.providers.routed import RoutedProvider
 
 
 class Named:

@@ -9,7 +9,7 @@ import pytest
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, ProviderError, TextChunk
 from agent_tui.providers.faults.classify import provider_error
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.servers.error_texts import LOADING_RETRY_S
 from tests.support.model_servers import LOADING, listening, say_nothing

@@ -1,4 +1,4 @@
-"""Servers that are silent, or say nothing, over the real provider process."""
+"""Servers that are silent, or say nothing, over the real provider."""
 
 import asyncio
 import os
@@ -11,15 +11,15 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.silence import SilenceLimit, SilenceLimits, Wait
 from tests.providers.requests import collect, failing, request_to, text_of
 from tests.support.openai_server import NoHeaders, OpenAiServer, Reply
-from tests.support.provider_process import PATIENCE_S, SECRET, SERVED_MODEL
+from tests.support.provider_process import LITELLMS, PATIENCE_S, SECRET, SERVED_MODEL
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.thorough]
 
-OWN, ANTHROPICS, LITELLMS = "some-model", "anthropic/claude-haiku-4-5", "azure_ai/some-model"
+OWN, ANTHROPICS = "some-model", "anthropic/claude-haiku-4-5"
 COMMENT = ": keep-alive\n\n"
 PING = 'event: ping\ndata: {"type": "ping"}\n\n'
 
@@ -124,10 +124,10 @@ async def test_a_process_that_is_stuck_is_found_though_its_server_may_be_silent(
 ) -> None:
     host = ProviderHost(log_path=tmp_path / "log", environ=worker_environ, stuck_after_s=6)
     server.play(NoHeaders(), Reply(text="from another process"))
-    asked = asyncio.create_task(collect(host, request_to(server)))
+    asked = asyncio.create_task(collect(host, request_to(server, name=LITELLMS)))
     assert await asyncio.to_thread(server.wait_for_requests, 1)
-    assert host.pid is not None
-    os.kill(host.pid, signal.SIGSTOP)
+    assert host.process.pid is not None
+    os.kill(host.process.pid, signal.SIGSTOP)
     assert text_of(await asked) == "from another process"
     await host.aclose()
 
@@ -148,11 +148,11 @@ async def test_what_ended_a_process_is_said(
 ) -> None:
     host = ProviderHost(log_path=tmp_path / "log", environ=worker_environ)
     server.play(NoHeaders(), NoHeaders())
-    asked = asyncio.create_task(failing(host, request_to(server)))
+    asked = asyncio.create_task(failing(host, request_to(server, name=LITELLMS)))
     for count in (1, 2):  # the first death before a word is made good
         assert await asyncio.to_thread(server.wait_for_requests, count)
-        assert host.pid is not None
-        os.kill(host.pid, number)
+        assert host.process.pid is not None
+        os.kill(host.process.pid, number)
     _, error = await asked
     assert error.kind == "crashed"
     assert said in error.message
@@ -166,7 +166,7 @@ async def test_a_process_that_cannot_work_is_told_with_its_last_words(
     (tmp_path / "sitecustomize.py").write_text(program)
     environ = {**worker_environ, "PYTHONPATH": str(tmp_path)}
     host = ProviderHost(log_path=tmp_path / "log", environ=environ)
-    _, error = await failing(host, request_to(server))
+    _, error = await failing(host, request_to(server, name=LITELLMS))
     assert "exited with status 3: no room for" in error.message
     assert SECRET not in error.message
     await host.aclose()

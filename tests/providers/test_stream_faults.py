@@ -11,7 +11,7 @@ import pytest
 from agent_tui.agent.turn.reply import ReplyBuilder
 from agent_tui.messages import AssistantMessage
 from agent_tui.providers.base import ProviderError, RestartChunk
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.protocols import (
     DONE,
     EVENTS,

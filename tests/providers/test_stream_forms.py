@@ -8,7 +8,7 @@ import pytest
 from agent_tui.agent.turn.reply import ReplyBuilder
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.native_stream_forms import ANTHROPIC_FORMS, GEMINI_FORMS, RESPONSES_FORMS
 from tests.providers.requests import READ
 from tests.providers.stream_forms import CHAT_FORMS, Form

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.messages import Usage
+from agent_tui.messages import JsonObject, Usage
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -18,14 +18,12 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
+from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.litellm import protocol
-from agent_tui.providers.litellm.coalesce import MAX_PIECE_CHARS, Coalescer
 from agent_tui.providers.litellm.protocol import (
     MAX_LINE_BYTES,
-    Alive,
     Cancel,
     Ended,
-    Fault,
     Start,
     Warm,
     Warmed,
@@ -34,8 +32,13 @@ from agent_tui.providers.litellm.protocol import (
     parse_command,
     parse_event,
 )
-from agent_tui.providers.silence import NO_LIMIT, SilenceLimit, SilenceLimits
+from agent_tui.providers.silence import NO_LIMIT, SilenceLimit, SilenceLimits, Wait
+from agent_tui.providers.transport.coalesce import MAX_PIECE_CHARS, Coalescer
+from agent_tui.providers.wires import http
+from agent_tui.providers.wires.base import WireRequest
 from agent_tui.providers.wires.chat.replies import CallSplitter
+from agent_tui.providers.wires.http import encode_body
+from agent_tui.providers.wires.parts import as_value
 from agent_tui.text import repair_text
 
 
@@ -161,7 +164,7 @@ def test_events_and_commands_survive_the_pipe(text: str, number: int) -> None:
         Fault(text, text, number, {"retry-after": text}, [text], [text]),
         Ended(),
         Warmed(text),
-        Alive(1.5, float(number)),
+        Wait(1.5, float(number)),
     )
     for event in events:
         line = event_line(number, event)
@@ -170,13 +173,10 @@ def test_events_and_commands_survive_the_pipe(text: str, number: int) -> None:
         assert parse_event(line) == (number, event)
     start = Start(
         number,
-        "chat",
-        text,
-        [{"role": "user", "content": text}],
-        base_url=text,
-        silence=SilenceLimits(NO_LIMIT, SilenceLimit(1.5, None)),
+        WireRequest(text, [{"role": "user", "content": text}], base_url=text),
+        SilenceLimits(NO_LIMIT, SilenceLimit(1.5, None)),
     )
-    for command in (start, Warm("chat"), Cancel(number)):
+    for command in (start, Warm(), Cancel(number)):
         assert parse_command(command_line(command)) == command
 
 
@@ -190,13 +190,18 @@ def test_a_long_conversation_is_never_encoded_in_one_piece(
         pieces.append(len(text))
         return text
 
-    monkeypatch.setattr(protocol, "json", SimpleNamespace(dumps=noting_dumps))
-    start = Start(
-        1, "chat", "m", [{"role": "user", "content": f"{n} {'x' * 1_000}"} for n in range(50)]
-    )
+    for module in (protocol, http):
+        monkeypatch.setattr(module, "json", SimpleNamespace(dumps=noting_dumps))
+    messages: list[JsonObject] = [
+        {"role": "user", "content": f"{n} {'x' * 1_000}"} for n in range(50)
+    ]
+    start = Start(1, WireRequest("m", messages), SilenceLimits.without_bytes())
     line = command_line(start)
+    body: JsonObject = {"model": "m", "messages": as_value(messages), "tools": []}
+    content = encode_body(body)
     monkeypatch.undo()
     assert parse_command(line) == start
+    assert json.loads(content) == body
     assert max(pieces) < 2_000
 
 

@@ -10,7 +10,7 @@ import pytest
 from agent_tui.agent.turn.reply import ReplyBuilder
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.requests import READ
 from tests.support.openai_server import Failure, OpenAiServer
 from tests.support.strict_services import MAGISTRAL, SERVICES, StrictService

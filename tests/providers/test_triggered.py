@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from agent_tui.providers.base import TriggeredGrammar
 from agent_tui.providers.litellm.protocol import Start, command_line, parse_command
+from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.wires.base import WireRequest
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
 
 TRIGGERS = ("<tool_call>", "aab", "abab", "[[", "^-]")
@@ -50,7 +52,7 @@ def test_the_root_becomes_what_the_trigger_leads_to() -> None:
     assert [line for line in lines if line.endswith("| triggered")] == [lines[1]]
 
 
-def test_a_grammar_reaches_the_provider_process_as_it_is() -> None:
+def test_a_grammar_reaches_litellms_process_as_it_is() -> None:
     grammar = TriggeredGrammar('root ::= "a"', "a")
-    start = Start(id=1, wire="chat", model="m", messages=[], grammar=grammar)
+    start = Start(1, WireRequest("m", [], grammar=grammar), SilenceLimits.without_bytes())
     assert parse_command(command_line(start)) == start

@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, NoticeChunk
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.providers.requests import READ, collect, failing, text_of
 from tests.support.openai_server import Failure, OpenAiServer, RecordedRequest, Reply, failure
 

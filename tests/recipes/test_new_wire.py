@@ -14,8 +14,7 @@ from typing import Final
 
 from agent_tui.messages import JsonObject, Message, UserMessage
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, TextChunk
-from agent_tui.providers.litellm.protocol import Start
-from agent_tui.providers.wires.base import Fit, Link, Wire
+from agent_tui.providers.wires.base import Fit, Link, Way, Wire
 
 
 def _fit(model: ModelRef) -> Fit:
@@ -26,16 +25,13 @@ def _write(_system: str, messages: Sequence[Message], _model: ModelRef) -> list[
     return [{"said": one.text} for one in messages if isinstance(one, UserMessage)]
 
 
-async def _warm(link: Link) -> None:
-    await link.open_http()
-
-
-async def _stream(start: Start, _link: Link) -> AsyncGenerator[Chunk, None]:
-    yield TextChunk(f"{start.messages[-1]['said']} {start.messages[-1]['said']}")
+async def _stream(way: Way, _link: Link) -> AsyncGenerator[Chunk, None]:
+    said = way.written().messages[-1]["said"]
+    yield TextChunk(f"{said} {said}")
     yield FinishChunk("stop")
 
 
-ECHO: Final = Wire("echo", _fit, _write, _warm, _stream)
+ECHO: Final = Wire("echo", _fit, _write, _stream)
 '''
 TABLE = "agent_tui/providers/wires/table.py"
 IMPORT = "from agent_tui.providers.wires.echo import ECHO\n"

@@ -1,4 +1,4 @@
-"""The real provider process, one for all tests of a run: to start one takes seconds."""
+"""The real provider, one for all tests of a run: to start litellm's process takes seconds."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE
 from agent_tui.providers.silence import SilenceLimits
 
@@ -25,6 +25,8 @@ def note(event, arguments):
     else:
         return
     host = host.decode() if isinstance(host, bytes) else host
+    if "CONNECTIONS" not in os.environ:
+        return
     if host.endswith(".invalid"):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
     with open(os.environ["CONNECTIONS"], "a") as file:
@@ -32,21 +34,35 @@ def note(event, arguments):
     if host not in ("127.0.0.1", "localhost", "::1"):
         raise OSError("tests reach nobody else")
 
-if "CONNECTIONS" in os.environ:
-    sys.addaudithook(note)
+sys.addaudithook(note)
 """
 SERVED_MODEL = ModelRef("some-model", "http://127.0.0.1:1/v1")
 SECRET = "sk-test-0123456789abcdef"
 
 
+LITELLMS = "azure_ai/some-model"
+"""A model that is spoken to through litellm."""
+
+
 @pytest.fixture(scope="session")
-def connections(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file in which every provider process notes whom it connects to."""
+def connections_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file in which litellm's processes note whom they connect to."""
+    exec(compile(AUDIT, "audit", "exec"), {})
     return tmp_path_factory.mktemp("audit") / "connections"
 
 
+@pytest.fixture
+def connections(connections_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That file, empty; this process, too, notes its connections in it during the test."""
+    connections_file.write_text("", encoding="utf-8")
+    monkeypatch.setenv("CONNECTIONS", str(connections_file))
+    return connections_file
+
+
 @pytest.fixture(scope="session")
-def worker_environ(tmp_path_factory: pytest.TempPathFactory, connections: Path) -> dict[str, str]:
+def worker_environ(
+    tmp_path_factory: pytest.TempPathFactory, connections_file: Path
+) -> dict[str, str]:
     """An environment with one key in it, a home of its own and a hook that notes connections."""
     home = tmp_path_factory.mktemp("home")
     (home / "sitecustomize.py").write_text(AUDIT, encoding="utf-8")
@@ -54,7 +70,7 @@ def worker_environ(tmp_path_factory: pytest.TempPathFactory, connections: Path) 
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
         "PYTHONPATH": str(home),
-        "CONNECTIONS": str(connections),
+        "CONNECTIONS": str(connections_file),
         "THE_KEY": SECRET,
         KEY_VARIABLE: LOCAL_KEY,
     }
@@ -74,7 +90,6 @@ async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterato
         silence=SilenceLimits.without_bytes(PATIENCE_S, PATIENCE_S),
         environ=worker_environ,
     )
-    running.start()
     await running.warm(SERVED_MODEL)
     yield running
     await running.aclose()

@@ -30,7 +30,7 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry

@@ -34,14 +34,14 @@ def test_an_offline_start_opens_no_socket_but_loopback(environ, tmp_path):
     (hooks / "sitecustomize.py").write_text(WATCHER)
     log = tmp_path / "sockets.log"
     environ = {**environ, "PYTHONPATH": str(hooks), "SOCKET_LOG": str(log)}
-    argv = [sys.executable, "-m", "agent_tui", "-m", "openai/gpt-5"]
+    argv = [sys.executable, "-m", "agent_tui", "-m", "cohere/command-r-plus"]
     with PtyProgram(argv, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")
         program.send("/model\r")
-        program.wait_for("gpt-5")
+        program.wait_for("command-r-plus")
         _wait_until_warm(program)
     lines = log.read_text().splitlines()
-    assert len({line.split()[0] for line in lines}) >= 2, "the provider process was watched too"
+    assert len({line.split()[0] for line in lines}) >= 2, "litellm's process was watched too"
     outside = [
         line
         for line in lines
@@ -53,7 +53,7 @@ def test_an_offline_start_opens_no_socket_but_loopback(environ, tmp_path):
 
 
 def _wait_until_warm(program: PtyProgram) -> None:
-    """Until the provider process has imported its library and waits for requests."""
+    """Until litellm's process has imported it and waits for requests."""
     import time
 
     import psutil
@@ -67,4 +67,4 @@ def _wait_until_warm(program: PtyProgram) -> None:
             return
         before = now
         time.sleep(0.1)
-    raise TimeoutError("the provider process never warmed up")
+    raise TimeoutError("litellm's process never warmed up")

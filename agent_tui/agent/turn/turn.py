@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -89,25 +88,6 @@ _MAX_CALLS = 256
 """In one reply; OpenAI's services allow 128."""
 _FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls; none were run."
 _FILTERED = "The provider's content filter stopped this reply."
-
-
-_LEAST_WINDOW = 512
-"""Tokens. Smaller numbers beside these words are something else."""
-
-_STATED = re.compile(
-    r"""
-    (?: maximum\ (?:context|model|sequence)\ (?:length|limit)(?:\ (?:is|of))?:?  # OpenAI, vLLM
-      | max_model_len\D{0,3} | context\ (?:size|length|window)\ (?:is|of)(?:\ only)?  # LM Studio
-      | context\ size\ \( | "n_ctx":                                               # llama.cpp
-      | `max_new_tokens`\ must\ be\ <=                                             # TGI
-      | maximum\ allowed\ length\ \(                                             # SGLang
-      | token\ limit:                                                           # Moonshot
-      | while\ limit\ is | tokens\ >                                               # Cerebras
-      | model\ with                                                                # Mistral
-    ) \s* (?P<tokens>\d{3,9}) \b
-    """,
-    re.X | re.I,
-)
 
 
 class Compactor(Protocol):
@@ -483,7 +463,7 @@ class Turn:
     def _learns_window(self, error: ProviderError) -> bool:
         """Whether the server names a smaller window than was known; it counts from now on."""
         conversation = self._conversation
-        window, known = stated_window(str(error)), conversation.model_info
+        window, known = error.stated_window, conversation.model_info
         if not 0 < window < (known.window or window + 1):
             return False
         conversation.model_info = replace(known, window=window, source="server")
@@ -602,9 +582,3 @@ def _failed(error: ProviderError) -> _TurnEnded:
     if isinstance(error, BudgetSpent):
         return _TurnEnded(TurnFinished("limit", str(error)))
     return _TurnEnded(TurnFinished("error", str(error), can_continue=True))
-
-
-def stated_window(refusal: str) -> int:
-    """Tokens of the window that `refusal` names; 0 where it names none."""
-    sizes = [int(match["tokens"]) for match in _STATED.finditer(refusal)]
-    return min((size for size in sizes if size >= _LEAST_WINDOW), default=0)

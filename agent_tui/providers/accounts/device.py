@@ -77,7 +77,7 @@ class DeviceService(Protocol):
         ...
 
     def keep(self, tokens: JsonObject) -> None:
-        """Write `tokens` where the provider process looks for them.
+        """Write `tokens` where litellm looks for them.
 
         Raises:
             OSError: they cannot be written.

@@ -13,9 +13,9 @@ from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.accounts.kept_keys import KEEPABLE
 from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
-from agent_tui.providers.faults.overflow import is_context_overflow
+from agent_tui.providers.faults.fault import Fault
+from agent_tui.providers.faults.overflow import is_context_overflow, stated_window
 from agent_tui.providers.keys import key_variable
-from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.servers.error_texts import (
     LOST,
     interrupted_words,
@@ -147,7 +147,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
     """The error to raise for `fault`.
 
     Args:
-        fault: What the provider process reported.
+        fault: What happened.
         model: What was asked; named in the message with its address and key variable.
         is_mid_stream: Part of the reply had come, so a break is an interruption.
     """
@@ -164,7 +164,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         delay_s = _stated_delay_s(kind, fault.text)
     if delay_s is None:
         delay_s = loading_delay_s(kind, detail)
-    return ProviderError(
+    error = ProviderError(
         kind,
         message,
         hint,
@@ -174,6 +174,9 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_no_stream=fault.name in ("NoStreamError", "PageError"),
         is_unproven=kind == "network" or (kind == "server" and fault.name in _NO_REPLY),
     )
+    if kind == "context_overflow":
+        error.stated_window = stated_window(detail)
+    return error
 
 
 def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
@@ -323,7 +326,7 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
         case "endless":
             return _with(f"{name} sent an endless reply", detail), f"{_KEPT} {_SWITCH}."
         case "crashed":
-            return _with(f"{name}: the provider process ended", detail), "Try again."
+            return _with(f"{name}: litellm's process ended", detail), "Try again."
 
 
 def _with(message: str, detail: str) -> str:

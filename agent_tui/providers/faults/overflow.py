@@ -73,6 +73,24 @@ _PER_TIME = re.compile(
 )
 _TOO_LARGE_STATUS = 413
 
+_LEAST_WINDOW = 512
+"""Tokens. Smaller numbers beside these words are something else."""
+
+_STATED = re.compile(
+    r"""
+    (?: maximum\ (?:context|model|sequence)\ (?:length|limit)(?:\ (?:is|of))?:?  # OpenAI, vLLM
+      | max_model_len\D{0,3} | context\ (?:size|length|window)\ (?:is|of)(?:\ only)?  # LM Studio
+      | context\ size\ \( | "n_ctx":                                               # llama.cpp
+      | `max_new_tokens`\ must\ be\ <=                                             # TGI
+      | maximum\ allowed\ length\ \(                                             # SGLang
+      | token\ limit:                                                           # Moonshot
+      | while\ limit\ is | tokens\ >                                               # Cerebras
+      | model\ with                                                                # Mistral
+    ) \s* (?P<tokens>\d{3,9}) \b
+    """,
+    re.X | re.I,
+)
+
 
 def is_context_overflow(text: str, status: int | None = None) -> bool:
     """Whether a server's refusal means that the conversation is larger than the window.
@@ -87,3 +105,9 @@ def is_context_overflow(text: str, status: int | None = None) -> bool:
     if status == _TOO_LARGE_STATUS:
         return True
     return status in (None, 400, 422, 500) and _WORDINGS.search(text) is not None
+
+
+def stated_window(refusal: str) -> int:
+    """Tokens of the window that `refusal` names; 0 where it names none."""
+    sizes = [int(match["tokens"]) for match in _STATED.finditer(refusal)]
+    return min((size for size in sizes if size >= _LEAST_WINDOW), default=0)

@@ -1,17 +1,17 @@
-"""What the program and its provider process say to each other: one JSON object a line.
+"""What the program and litellm's process say to each other: one JSON object a line.
 
 Lines are pure ASCII (JSON escapes the rest), so that no text can break the framing.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -19,12 +19,14 @@ from agent_tui.providers.base import (
     RestartChunk,
     TextChunk,
     ThinkingChunk,
-    ThinkingEffort,
     ToolCallChunk,
-    TriggeredGrammar,
     UsageChunk,
 )
-from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.faults.fault import Fault
+from agent_tui.providers.silence import SilenceLimits, Wait
+from agent_tui.providers.wires.base import WireRequest
+
+_T = TypeVar("_T")
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 """Longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
@@ -32,34 +34,16 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """Import and set up everything the first request by `wire` would wait for."""
-
-    wire: str
+    """Import and set up everything the first request would wait for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin a request. The key is not here: the process reads `api_key_env` itself.
-
-    `messages` are in the form of the `wire`; `tools` have name, description and parameters.
-    `model_id` is what the server calls the model; `without` are fields that it refused.
-    """
+    """Begin a request. `silence` is how long its server may be silent."""
 
     id: int
-    wire: str
-    model: str
-    messages: list[JsonObject]
-    model_id: str = ""
-    without: list[str] = field(default_factory=list[str])
-    tools: list[JsonObject] = field(default_factory=list[JsonObject])
-    base_url: str = ""
-    api_key_env: str = ""
-    max_output_tokens: int | None = None
-    thinking: ThinkingEffort = "off"
-    silence: SilenceLimits = field(default_factory=SilenceLimits.without_bytes)
-    reply_schema: JsonObject | None = None
-    grammar: TriggeredGrammar | None = None
-    cache_key: str = ""
+    request: WireRequest
+    silence: SilenceLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +54,6 @@ class Cancel:
 
 
 Command: TypeAlias = Warm | Start | Cancel
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A failed request, as data; `faults.provider_error` says what it means.
-
-    `status` as litellm has it (it invents 500 where there was no answer at all); `codes` and
-    `causes` are the codes in the answer's body and the classes of the exceptions behind it.
-    """
-
-    name: str
-    text: str
-    status: int | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    codes: list[str] = field(default_factory=list[str])
-    causes: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,53 +68,28 @@ class Warmed:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Alive:
-    """The process lives, and a request of it is under way; see `silence.Wait` for the seconds."""
+Event: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
+"""A `Wait` comes every two seconds: the process lives, and a request of it is under way."""
 
-    word_s: float
-    byte_s: float
-
-
-Event: TypeAlias = Chunk | Fault | Ended | Warmed | Alive
-
-_COMMANDS: Final[Mapping[str, TypeAdapter[Command]]] = MappingProxyType(
-    {"warm": TypeAdapter(Warm), "start": TypeAdapter(Start), "cancel": TypeAdapter(Cancel)}
+_COMMANDS: Final[Mapping[str, type[Command]]] = MappingProxyType(
+    {"warm": Warm, "start": Start, "cancel": Cancel}
 )
-_EVENTS: Final[Mapping[str, TypeAdapter[Event]]] = MappingProxyType(
+_EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
     {
-        "text": TypeAdapter(TextChunk),
-        "thinking": TypeAdapter(ThinkingChunk),
-        "call": TypeAdapter(ToolCallChunk),
-        "usage": TypeAdapter(UsageChunk),
-        "finish": TypeAdapter(FinishChunk),
-        "restart": TypeAdapter(RestartChunk),
-        "notice": TypeAdapter(NoticeChunk),
-        "fault": TypeAdapter(Fault),
-        "ended": TypeAdapter(Ended),
-        "warmed": TypeAdapter(Warmed),
-        "alive": TypeAdapter(Alive),
+        "text": TextChunk,
+        "thinking": ThinkingChunk,
+        "call": ToolCallChunk,
+        "usage": UsageChunk,
+        "finish": FinishChunk,
+        "restart": RestartChunk,
+        "notice": NoticeChunk,
+        "fault": Fault,
+        "ended": Ended,
+        "warmed": Warmed,
+        "wait": Wait,
     }
 )
-_KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
-    {
-        Warm: "warm",
-        Start: "start",
-        Cancel: "cancel",
-        TextChunk: "text",
-        ThinkingChunk: "thinking",
-        ToolCallChunk: "call",
-        UsageChunk: "usage",
-        FinishChunk: "finish",
-        RestartChunk: "restart",
-        NoticeChunk: "notice",
-        Fault: "fault",
-        Ended: "ended",
-        Warmed: "warmed",
-        Alive: "alive",
-    }
-)
-_LINE: Final = TypeAdapter(JsonObject)
+_KINDS: Final = {type_: kind for kind, type_ in (*_COMMANDS.items(), *_EVENTS.items())}
 
 
 def command_line(command: Command) -> bytes:
@@ -158,11 +101,12 @@ def command_line(command: Command) -> bytes:
     kind = _KINDS[type(command)]
     if not isinstance(command, Start):
         return _line({"kind": kind, "value": asdict(command)})
-    value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
-    value["grammar"] = None if command.grammar is None else asdict(command.grammar)
-    value["silence"] = asdict(command.silence)
-    head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
-    return b"".join((head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n"))
+    request = command.request
+    rest = asdict(replace(request, messages=[]))
+    del rest["messages"]
+    value = {"id": command.id, "silence": asdict(command.silence), "request": rest}
+    head = _json({"kind": kind, "value": value}).removesuffix(b"}}}")
+    return b"".join((head, b',"messages":[', b",".join(map(_json, request.messages)), b"]}}}\n"))
 
 
 def parse_command(line: bytes) -> Command:
@@ -171,8 +115,8 @@ def parse_command(line: bytes) -> Command:
     Raises:
         ValueError: the line is not one.
     """
-    value = _LINE.validate_json(line)
-    return _COMMANDS[str(value["kind"])].validate_python(value["value"])
+    value = _object_in(line)
+    return _reader(_COMMANDS[str(value["kind"])]).validate_python(value["value"])
 
 
 def event_line(request_id: int, event: Event) -> bytes:
@@ -190,11 +134,24 @@ def parse_event(line: bytes) -> tuple[int, Event]:
     Raises:
         ValueError: the line is not an event.
     """
-    value = _LINE.validate_json(line)
+    value = _object_in(line)
     request_id, kind = value.get("id"), str(value.get("kind"))
     if not isinstance(request_id, int) or kind not in _EVENTS:
         raise ValueError(f"not an event: {kind}")
-    return request_id, _EVENTS[kind].validate_python(value.get("value"))
+    return request_id, _reader(_EVENTS[kind]).validate_python(value.get("value"))
+
+
+def _object_in(line: bytes) -> dict[str, object]:
+    value: object = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return cast(dict[str, object], value)
+
+
+@cache
+def _reader(type_: type[_T]) -> TypeAdapter[_T]:
+    """What makes a `type_` of JSON; made when the first is read, as that takes milliseconds."""
+    return TypeAdapter(type_)
 
 
 def _line(value: Mapping[str, object]) -> bytes:

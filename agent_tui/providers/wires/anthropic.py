@@ -29,12 +29,12 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
     MissingKeyError,
+    WireRequest,
     is_own,
     key_of,
 )
@@ -47,17 +47,18 @@ from agent_tui.providers.wires.fields import (
 )
 from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
+    BUDGET_TOKENS,
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
     CallIds,
     as_value,
+    effort,
     is_sendable,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
 from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
@@ -214,27 +215,31 @@ def _fit(model: ModelRef) -> Fit:
     return "yes" if is_bare else "no"
 
 
-def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
-    body = request_body(start, known)
-    at_azure = start.model.startswith("azure_ai/")
-    address = azure.claude_address(start, environ) if at_azure else _address(start, environ)
+def _ask(
+    request: WireRequest, environ: Mapping[str, str], known: Known
+) -> tuple[Address, JsonObject]:
+    body = request_body(request, known)
+    at_azure = request.model.startswith("azure_ai/")
+    address = azure.claude_address(request, environ) if at_azure else _address(request, environ)
     return replace(address, headers={**address.headers, **protocol_headers(body)}), body
 
 
-def _address(start: Start, environ: Mapping[str, str]) -> Address:
+def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """Where Anthropic listens, or who speaks like it; `base_url` may end in ``/v1`` or not.
 
     Raises:
         MissingKeyError: no key is set.
     """
-    home = start.base_url or environ.get("ANTHROPIC_BASE_URL") or environ.get("ANTHROPIC_API_BASE")
+    home = (
+        request.base_url or environ.get("ANTHROPIC_BASE_URL") or environ.get("ANTHROPIC_API_BASE")
+    )
     home = re.sub(r"(?:/v1)?(?:/messages)?/?$", "", home or _HOME)
     headers: dict[str, str] = {}
-    if key := key_of(start, environ, "ANTHROPIC_API_KEY"):
+    if key := key_of(request, environ, "ANTHROPIC_API_KEY"):
         headers["x-api-key"] = key
-    elif (token := environ.get("ANTHROPIC_AUTH_TOKEN")) and not start.base_url:
+    elif (token := environ.get("ANTHROPIC_AUTH_TOKEN")) and not request.base_url:
         headers["authorization"] = f"Bearer {token}"
-    elif not start.base_url:
+    elif not request.base_url:
         raise MissingKeyError("ANTHROPIC_API_KEY")
     return Address(f"{home}/v1/messages", headers)
 
@@ -247,14 +252,14 @@ def protocol_headers(body: JsonObject) -> dict[str, str]:
     return headers
 
 
-def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
-    """The body for `start`; `known` is what the table says of its model."""
-    messages = start.messages
+def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
+    """The body for `request`; `known` is what the table says of its model."""
+    messages = request.messages
     # The API demands a limit.
-    max_tokens = start.max_output_tokens or count_at(known, "max_output_tokens")
+    max_tokens = request.max_output_tokens or count_at(known, "max_output_tokens")
     max_tokens = max_tokens or _MAX_OUTPUT_TOKENS
     body: JsonObject = {
-        "model": start.model_id,
+        "model": request.model_id,
         "max_tokens": max_tokens,
         "stream": True,
     }
@@ -262,24 +267,24 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
         body["system"] = messages[0]["content"]
         messages = messages[1:]
     body["messages"] = as_value(messages)
-    if start.tools:
+    if request.tools:
         body["tools"] = as_value(
             {
                 "name": tool["name"],
                 "description": tool["description"],
                 "input_schema": tool["parameters"],
             }
-            for tool in start.tools
+            for tool in request.tools
         )
     output: JsonObject = {}
-    if start.reply_schema is not None:
-        output["format"] = {"type": "json_schema", "schema": start.reply_schema}
-    if start.thinking != "off":
-        if _adapts(start.model, known):
+    if request.reply_schema is not None:
+        output["format"] = {"type": "json_schema", "schema": request.reply_schema}
+    if request.thinking != "off":
+        if _adapts(request.model, known):
             # What is not asked to be summarised arrives without a word by default.
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
-            output["effort"] = effort(start.thinking, known)
-        elif (budget := min(BUDGET_TOKENS[start.thinking], max_tokens * 3 // 4)) >= (
+            output["effort"] = effort(request.thinking, known)
+        elif (budget := min(BUDGET_TOKENS[request.thinking], max_tokens * 3 // 4)) >= (
             _MIN_BUDGET_TOKENS
         ) and not _is_in_round_without_thinking(messages):
             body["thinking"] = {"type": "enabled", "budget_tokens": budget}

@@ -1,18 +1,44 @@
 """What a wire is: writing a request in one protocol, and reading its stream."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from agent_tui.messages import AssistantMessage, JsonObject, Message
-from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.base import Chunk, ModelRef
-from agent_tui.providers.litellm.protocol import Start
-from agent_tui.providers.wires.litellm_module import LiteLlm
+from agent_tui.messages import AssistantMessage, JsonObject, Message, ToolSpec
+from agent_tui.providers.base import (
+    Chunk,
+    ModelRef,
+    ModelRequest,
+    ThinkingEffort,
+    TriggeredGrammar,
+)
+from agent_tui.text import repair_json
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """A request as wires send it. The key is not in it: `api_key_env` names its variable.
+
+    `messages` are in the form of the wire; `tools` have name, description and parameters.
+    `model_id` is what the server calls the model; `without` are fields that it refused.
+    """
+
+    model: str
+    messages: list[JsonObject]
+    model_id: str = ""
+    without: list[str] = field(default_factory=list[str])
+    tools: list[JsonObject] = field(default_factory=list[JsonObject])
+    base_url: str = ""
+    api_key_env: str = ""
+    max_output_tokens: int | None = None
+    thinking: ThinkingEffort = "off"
+    reply_schema: JsonObject | None = None
+    grammar: TriggeredGrammar | None = None
+    cache_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +71,20 @@ DUMMY_KEY: Final = "no-key"
 """What servers get that want a key to be there and do not look at it."""
 
 
-class Link(Protocol):
-    """What the provider process lends to a wire."""
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a wire needs to send a request.
 
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The process's environment, where the keys are."""
-        ...
+    Attributes:
+        environ: The environment, where the keys are.
+        known: What litellm's table says of a model; empty if it is not in it. May read files.
+        events: Posts a body of JSON and yields the objects of the event stream that answers.
+            Raises `StreamError` if the server answered with an error or its stream broke off.
+    """
 
-    async def known(self, model: str) -> Mapping[str, JsonValue]:
-        """What litellm's table says of a model; empty where it does not know it."""
-        ...
-
-    async def in_time(self, awaitable: Awaitable[_T]) -> _T:
-        """Wait for `awaitable` as long as the request may be silent, which then ends."""
-        ...
-
-    def events(self, address: Address, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        """Post `body` as JSON and yield the objects of the event stream that answers.
-
-        Raises:
-            StreamError: the server answered with an error, or its stream broke off.
-        """
-        ...
-
-    async def open_http(self) -> None:
-        """Make the HTTP client ready."""
-        ...
-
-    async def litellm(self) -> LiteLlm:
-        """The litellm module, imported the first time (seconds)."""
-        ...
-
-    async def renew_token(self, account: Account) -> None:
-        """Have litellm make the token of `account` a fresh one, if it is not.
-
-        Raises:
-            NotSignedInError: what is kept is no longer good for one.
-        """
-        ...
+    environ: Mapping[str, str]
+    known: Callable[[str], Mapping[str, JsonValue]]
+    events: Callable[[Address, bytes], AsyncGenerator[JsonObject, None]]
 
 
 class StreamError(Exception):
@@ -168,21 +169,20 @@ Fit: TypeAlias = Literal["no", "try", "yes"]
 """Whether a wire is for a model; ``try``: where its server has no such address, the next one is."""
 
 Write: TypeAlias = Callable[[str, Sequence[Message], ModelRef], list[JsonObject]]
-Stream: TypeAlias = Callable[[Start, Link], AsyncGenerator[Chunk, None]]
+Stream: TypeAlias = Callable[["Way", Link], AsyncGenerator[Chunk, None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One protocol. `write` runs in the program, `warm` and `stream` in the provider process.
+    """One protocol.
 
     Attributes:
-        name: What the two processes call it.
+        name: Unique among the wires.
         fit: Whether a model is spoken to this way.
         write: System prompt and settled messages (every call followed by its result) in the
             form of the protocol; what a model gave goes back to it as it was, in order.
-        warm: Gets ready what the first request would wait for.
         stream: Sends the request and yields its chunks; a `FinishChunk` only where the server
-            itself ended the reply.
+            itself ended the reply. None for litellm's wire, which its own process speaks.
         prefixes: What stands before a model's own name where this wire is meant, longest first.
         spare_fields: Fields of the body, inner ones as ``outer.inner``, that a request is made
             without where a server refuses them.
@@ -191,8 +191,7 @@ class Wire:
     name: str
     fit: Callable[[ModelRef], Fit]
     write: Write
-    warm: Callable[[Link], Awaitable[None]]
-    stream: Stream
+    stream: Stream | None
     prefixes: tuple[str, ...] = ()
     spare_fields: tuple[str, ...] = ()
 
@@ -202,15 +201,58 @@ class Wire:
         return name.removeprefix(next(fitting, ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a request is put.
+
+    Attributes:
+        wire: The protocol.
+        request: Without what was refused before.
+        model_id: What the server is asked for.
+        without: Fields of the body to leave out.
+    """
+
+    wire: Wire
+    request: ModelRequest
+    model_id: str
+    without: tuple[str, ...] = ()
+
+    def written(self) -> WireRequest:
+        """The request as the wire sends it; takes long for a long conversation."""
+        request, model = self.request, self.request.model
+        return WireRequest(
+            model=model.name,
+            model_id=self.model_id,
+            without=list(self.without),
+            messages=self.wire.write(request.system, request.messages, model),
+            tools=[_tool(spec) for spec in request.tools],
+            base_url=model.base_url,
+            api_key_env=model.api_key_env,
+            max_output_tokens=request.max_output_tokens,
+            thinking=request.thinking,
+            reply_schema=request.reply_schema,
+            grammar=request.grammar,
+            cache_key=request.cache_key,
+        )
+
+
+def _tool(spec: ToolSpec) -> JsonObject:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": repair_json(spec.parameters),
+    }
+
+
 def is_own(reply: AssistantMessage, model: ModelRef) -> bool:
     """Whether `reply` is of `model` itself, which alone takes its sealed reasoning back."""
     return (reply.provider, reply.model) == (model.provider, model.model_id)
 
 
-def key_of(start: Start, environ: Mapping[str, str], *usual: str) -> str:
+def key_of(request: WireRequest, environ: Mapping[str, str], *usual: str) -> str:
     """The key for a request: of the variable that was named for it, else of a `usual` one.
 
     The usual ones are not for an address of the person's own.
     """
-    names = (start.api_key_env,) if start.base_url else (start.api_key_env, *usual)
+    names = (request.api_key_env,) if request.base_url else (request.api_key_env, *usual)
     return next((environ[name] for name in names if environ.get(name)), "")

@@ -18,9 +18,8 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import anthropic
-from agent_tui.providers.wires.base import Address, Fit, MalformedReplyError, key_of
+from agent_tui.providers.wires.base import Address, Fit, MalformedReplyError, WireRequest, key_of
 from agent_tui.providers.wires.fields import (
     count_at,
     counts_at,
@@ -29,8 +28,7 @@ from agent_tui.providers.wires.fields import (
     text_at,
 )
 from agent_tui.providers.wires.http import Known, http_wire
-from agent_tui.providers.wires.parts import as_value
-from agent_tui.providers.wires.thinking import effort
+from agent_tui.providers.wires.parts import as_value, effort
 from agent_tui.providers.wires.usage import TokenCounts
 
 _REGION = re.compile(r"(?P<region>[a-z]{2}(?:-gov|-iso[a-z]?)?-[a-z]+-\d)/")
@@ -52,21 +50,23 @@ def _fit(model: ModelRef) -> Fit:
     return "yes" if "/" not in name or name.startswith("arn:") else "no"
 
 
-def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
-    return _address(start, environ), request_body(start, known)
+def _ask(
+    request: WireRequest, environ: Mapping[str, str], known: Known
+) -> tuple[Address, JsonObject]:
+    return _address(request, environ), request_body(request, known)
 
 
-def _address(start: Start, environ: Mapping[str, str]) -> Address:
+def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """Where Bedrock listens; signed with the account's credentials where no key is set."""
-    named = _REGION.match(start.model_id)
+    named = _REGION.match(request.model_id)
     region = named["region"] if named else ""
     region = region or next(filter(None, map(environ.get, _REGION_VARIABLES)), "")
     region = region or _configured_region(environ) or _USUAL_REGION
-    home = start.base_url or environ.get("AWS_BEDROCK_RUNTIME_ENDPOINT")
+    home = request.base_url or environ.get("AWS_BEDROCK_RUNTIME_ENDPOINT")
     home = (home or f"https://bedrock-runtime.{region}.amazonaws.com").rstrip("/")
-    name = quote(_REGION.sub("", start.model_id, count=1), safe="")
+    name = quote(_REGION.sub("", request.model_id, count=1), safe="")
     url = f"{home}/model/{name}/converse-stream"
-    if key := key_of(start, environ, "AWS_BEARER_TOKEN_BEDROCK"):
+    if key := key_of(request, environ, "AWS_BEARER_TOKEN_BEDROCK"):
         return Address(url, {"authorization": f"Bearer {key}"})
     return Address(url, {}, aws_region=region)
 
@@ -84,41 +84,41 @@ def _configured_region(environ: Mapping[str, str]) -> str:
     return config.get(section, "region", fallback="")
 
 
-def request_body(start: Start, known: Known) -> JsonObject:
-    """The body for `start`: that of Anthropic's own API in the words of this one.
+def request_body(request: WireRequest, known: Known) -> JsonObject:
+    """The body for `request`: that of Anthropic's own API in the words of this one.
 
     Args:
-        start: Its messages are in the form of Anthropic's API.
+        request: Its messages are in the form of Anthropic's API.
         known: What the table says of its model.
     """
-    of_claude = anthropic.is_claude(start.model)
-    given = anthropic.request_body(start, known)
+    of_claude = anthropic.is_claude(request.model)
+    given = anthropic.request_body(request, known)
     body: JsonObject = {
         "messages": as_value(
-            {"role": message["role"], "content": as_value(_blocks(message, start.model))}
+            {"role": message["role"], "content": as_value(_blocks(message, request.model))}
             for message in objects_at(given, "messages")
         )
     }
     if "system" in given:
-        body["system"] = as_value(_blocks({"content": given["system"]}, start.model))
-    if of_claude or start.max_output_tokens is not None:
+        body["system"] = as_value(_blocks({"content": given["system"]}, request.model))
+    if of_claude or request.max_output_tokens is not None:
         body["inferenceConfig"] = {"maxTokens": given["max_tokens"]}
     if tools := [_tool(tool) for tool in objects_at(given, "tools")] or _called_tools(body):
         body["toolConfig"] = {"tools": as_value(tools)}
-    if fields := _thinking(start, given, known):
+    if fields := _thinking(request, given, known):
         body["additionalModelRequestFields"] = fields
     return body
 
 
-def _thinking(start: Start, given: JsonObject, known: Known) -> JsonObject:
+def _thinking(request: WireRequest, given: JsonObject, known: Known) -> JsonObject:
     """The fields of the model's own that say how much it is to think."""
-    if anthropic.is_claude(start.model):
+    if anthropic.is_claude(request.model):
         fields = {name: given[name] for name in ("thinking", "output_config") if name in given}
         if "budget_tokens" in object_at(given, "thinking"):
             fields["anthropic_beta"] = [anthropic.INTERLEAVED_THINKING]
         return fields
-    if "gpt-oss" in start.model and start.thinking != "off":
-        return {"reasoning_effort": effort(start.thinking, known)}
+    if "gpt-oss" in request.model and request.thinking != "off":
+        return {"reasoning_effort": effort(request.thinking, known)}
     return {}
 
 

@@ -17,7 +17,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
 )
 from agent_tui.providers.keys import KEY_VARIABLES, key_variable
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.anthropic import is_claude
 from agent_tui.providers.wires.base import (
@@ -27,6 +26,7 @@ from agent_tui.providers.wires.base import (
     Fit,
     MalformedReplyError,
     MissingKeyError,
+    WireRequest,
     key_of,
 )
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
@@ -40,9 +40,7 @@ from agent_tui.providers.wires.fields import (
     text_at,
 )
 from agent_tui.providers.wires.http import Known, ReplyIds, error_in, http_wire
-from agent_tui.providers.wires.parts import as_value
-from agent_tui.providers.wires.think_tags import ThinkTags
-from agent_tui.providers.wires.thinking import effort
+from agent_tui.providers.wires.parts import as_value, effort
 from agent_tui.providers.wires.usage import TokenCounts
 
 _Asking = Literal["effort", "reasoning", "switch", "never"]
@@ -92,6 +90,7 @@ in `_SERVICES` is the first part of the name that the server there gives its mod
 _THINKING_TEXTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _BROKEN: Final = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """Reasons to stop of OpenRouter and Mistral, z.ai, DeepSeek, vLLM: the reply is not whole."""
+_OPENERS: Final = ("<think>", "<thinking>", "<thought>")
 _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 
@@ -113,61 +112,63 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
     return written
 
 
-def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
-    return _address(start, environ), request_body(start, known)
+def _ask(
+    request: WireRequest, environ: Mapping[str, str], known: Known
+) -> tuple[Address, JsonObject]:
+    return _address(request, environ), request_body(request, known)
 
 
-def _address(start: Start, environ: Mapping[str, str]) -> Address:
+def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """Where the service or the server that was named listens.
 
     Raises:
         MissingKeyError: no key is set.
     """
-    provider = start.model.partition("/")[0]
+    provider = request.model.partition("/")[0]
     if provider == "azure":
-        return azure.openai_address(start, environ, "chat/completions")
-    home = start.base_url
+        return azure.openai_address(request, environ, "chat/completions")
+    home = request.base_url
     if not home and provider == "openai":
         home = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE") or ""
     if not home:
         home = _SERVICES[provider].home
-    key = key_of(start, environ, *KEY_VARIABLES.get(provider, ()))
-    if not key and not start.base_url:
+    key = key_of(request, environ, *KEY_VARIABLES.get(provider, ()))
+    if not key and not request.base_url:
         raise MissingKeyError(key_variable(provider) or f"{provider.upper()}_API_KEY")
     home = home.rstrip("/").removesuffix("/chat/completions")
     headers = {"authorization": f"Bearer {key or DUMMY_KEY}"}
     return Address(f"{home}/chat/completions", headers)
 
 
-def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
-    """The body for `start`; `known` is what the table says of its model."""
-    provider = start.model.partition("/")[0]
+def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
+    """The body for `request`; `known` is what the table says of its model."""
+    provider = request.model.partition("/")[0]
     body: JsonObject = {
-        "model": start.model_id,
-        "messages": as_value(start.messages),
+        "model": request.model_id,
+        "messages": as_value(request.messages),
         "stream": True,
     }
     if provider != "mistral":  # which counts without being asked, and refuses the question
         body["stream_options"] = {"include_usage": True}
-    if start.tools:
-        body["tools"] = [{"type": "function", "function": tool} for tool in start.tools]
-    if start.max_output_tokens is not None:
-        is_openais = provider == "azure" or (provider == "openai" and not start.base_url)
-        is_newer = is_openais or "max_tokens" in start.without
-        body["max_completion_tokens" if is_newer else "max_tokens"] = start.max_output_tokens
-    if start.reply_schema is not None:
-        schema: JsonObject = {"name": "reply", "schema": start.reply_schema, "strict": True}
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
+    if request.max_output_tokens is not None:
+        is_openais = provider == "azure" or (provider == "openai" and not request.base_url)
+        is_newer = is_openais or "max_tokens" in request.without
+        body["max_completion_tokens" if is_newer else "max_tokens"] = request.max_output_tokens
+    if request.reply_schema is not None:
+        schema: JsonObject = {"name": "reply", "schema": request.reply_schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if start.grammar is not None:
-        body["grammar"] = waiting_grammar(start.grammar)
-    if start.cache_key and provider == "openai" and not start.base_url:
-        body["prompt_cache_key"] = start.cache_key
+    if request.grammar is not None:
+        body["grammar"] = waiting_grammar(request.grammar)
+    if request.cache_key and provider == "openai" and not request.base_url:
+        body["prompt_cache_key"] = request.cache_key
     service = _SERVICES.get(provider)
-    return body | _thinking(start, known, service.asking if service else "effort")
+    return body | _thinking(request, known, service.asking if service else "effort")
 
 
-def _thinking(start: Start, known: Mapping[str, JsonValue], asking: _Asking) -> JsonObject:
-    is_off = start.thinking == "off"
+def _thinking(request: WireRequest, known: Mapping[str, JsonValue], asking: _Asking) -> JsonObject:
+    is_off = request.thinking == "off"
     if asking == "switch":
         if known.get("supports_reasoning") is not True:
             return {}
@@ -175,7 +176,7 @@ def _thinking(start: Start, known: Mapping[str, JsonValue], asking: _Asking) -> 
     is_unthinking = bool(known) and known.get("supports_reasoning") is not True
     if is_off or asking == "never" or is_unthinking:
         return {}
-    level = effort(start.thinking, known)
+    level = effort(request.thinking, known)
     if asking == "reasoning":
         return {"reasoning": {"effort": level}}
     return {"reasoning_effort": level}
@@ -187,7 +188,7 @@ class _Reading:
     def __init__(self) -> None:
         self.is_over = False
         self._calls = CallSplitter()
-        self._tags = ThinkTags()
+        self._tags = _ThinkTags()
         self._details: list[JsonObject] = []
         self._ids = ReplyIds()
         self._usage: JsonObject = {}
@@ -268,6 +269,64 @@ class _Reading:
         )
         extra = object_at(call, "extra_content")  # Google's, which holds a signature
         return replace(piece, signature=json.dumps(extra, separators=(",", ":")) if extra else "")
+
+
+class _ThinkTags:
+    """Finds the thinking that a server leaves in tags at the beginning of a reply's text.
+
+    What may become a tag waits for more of the text.
+    """
+
+    def __init__(self) -> None:
+        self._place: Literal["before", "inside", "behind", "text"] = "before"
+        self._waiting = ""
+        self._closer = ""
+
+    def chunks(self, text: str) -> Iterator[TextChunk | ThinkingChunk]:
+        """What the next piece of text adds."""
+        text, self._waiting = self._waiting + text, ""
+        if self._place == "before":
+            text = self._begun(text)
+        if self._place == "inside":
+            thought, closer, text = text.partition(self._closer)
+            if closer:
+                self._place = "behind"
+            else:
+                kept = _begun_tag(thought, self._closer)
+                self._waiting = thought[len(thought) - kept :]
+                thought = thought[: len(thought) - kept]
+            if thought:
+                yield ThinkingChunk(thought)
+        if self._place == "behind":
+            text = text.lstrip()
+            if text:
+                self._place = "text"
+        if self._place == "text" and text:
+            yield TextChunk(text)
+
+    def rest(self) -> Iterator[TextChunk | ThinkingChunk]:
+        """What still waits when nothing more comes."""
+        if self._waiting:
+            of_kind = ThinkingChunk if self._place == "inside" else TextChunk
+            yield of_kind(self._waiting)
+            self._waiting = ""
+
+    def _begun(self, text: str) -> str:
+        """What of `text` is to be read further, once it is clear how it begins."""
+        bare = text.lstrip()
+        if opener := next((tag for tag in _OPENERS if bare.startswith(tag)), ""):
+            self._place, self._closer = "inside", f"</{opener[1:]}"
+            return bare.removeprefix(opener)
+        if any(tag.startswith(bare) for tag in _OPENERS):
+            self._waiting = text
+            return ""
+        self._place = "text"
+        return text
+
+
+def _begun_tag(text: str, tag: str) -> int:
+    """How many characters at the end of `text` may be the beginning of `tag`."""
+    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
 def _part(part: JsonObject) -> Iterator[Chunk]:

@@ -27,12 +27,12 @@ from agent_tui.providers.base import (
     ThinkingEffort,
     ToolCallChunk,
 )
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
     MalformedReplyError,
     MissingKeyError,
+    WireRequest,
     is_own,
     key_of,
 )
@@ -45,6 +45,7 @@ from agent_tui.providers.wires.fields import (
 )
 from agent_tui.providers.wires.http import Known, ReplyIds, http_wire
 from agent_tui.providers.wires.parts import (
+    BUDGET_TOKENS,
     CONTINUE,
     GO_ON,
     as_value,
@@ -54,7 +55,6 @@ from agent_tui.providers.wires.parts import (
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.thinking import BUDGET_TOKENS
 from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
@@ -176,51 +176,53 @@ def _user_parts(parts: Iterable[UserContent]) -> list[JsonObject]:
     return written
 
 
-def _ask(start: Start, environ: Mapping[str, str], _known: Known) -> tuple[Address, JsonObject]:
-    return _address(start, environ), request_body(start)
+def _ask(
+    request: WireRequest, environ: Mapping[str, str], _known: Known
+) -> tuple[Address, JsonObject]:
+    return _address(request, environ), request_body(request)
 
 
-def _address(start: Start, environ: Mapping[str, str]) -> Address:
+def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """Where Google listens, or who speaks like it; `base_url` may name the version or not.
 
     Raises:
         MissingKeyError: no key is set.
     """
-    home = (start.base_url or environ.get("GEMINI_API_BASE") or _HOME).rstrip("/")
+    home = (request.base_url or environ.get("GEMINI_API_BASE") or _HOME).rstrip("/")
     if not re.search(r"/v1(?:alpha|beta)?\d?$", home):
         home += "/v1beta"
-    key = key_of(start, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
-    if not key and not start.base_url:
+    key = key_of(request, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+    if not key and not request.base_url:
         raise MissingKeyError("GEMINI_API_KEY")
     headers = {"x-goog-api-key": key} if key else {}
-    return Address(f"{home}/models/{start.model_id}:streamGenerateContent?alt=sse", headers)
+    return Address(f"{home}/models/{request.model_id}:streamGenerateContent?alt=sse", headers)
 
 
-def request_body(start: Start) -> JsonObject:
-    """The body for `start`."""
-    contents = start.messages
+def request_body(request: WireRequest) -> JsonObject:
+    """The body for `request`."""
+    contents = request.messages
     body: JsonObject = {}
     if contents[0]["role"] == "system":
         body["systemInstruction"] = {"parts": contents[0]["parts"]}
         contents = contents[1:]
     body["contents"] = as_value(contents)
-    if start.tools:
+    if request.tools:
         declarations = (
             {
                 "name": tool["name"],
                 "description": tool["description"],
                 "parametersJsonSchema": tool["parameters"],
             }
-            for tool in start.tools
+            for tool in request.tools
         )
         body["tools"] = [{"functionDeclarations": as_value(declarations)}]
     config: JsonObject = {}
-    if start.max_output_tokens is not None:
-        config["maxOutputTokens"] = start.max_output_tokens
-    if start.reply_schema is not None:
+    if request.max_output_tokens is not None:
+        config["maxOutputTokens"] = request.max_output_tokens
+    if request.reply_schema is not None:
         config["responseMimeType"] = "application/json"
-        config["responseJsonSchema"] = start.reply_schema
-    if thinking := _thinking(start.model_id, start.thinking):
+        config["responseJsonSchema"] = request.reply_schema
+    if thinking := _thinking(request.model_id, request.thinking):
         config["thinkingConfig"] = thinking
     if config:
         body["generationConfig"] = config

@@ -1,5 +1,6 @@
 """A wire over HTTP: a body is posted, and the stream that answers is read event by event."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -9,14 +10,15 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, RestartChunk, UsageChunk
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
     Link,
     RefusedError,
     StreamError,
+    Way,
     Wire,
+    WireRequest,
     Write,
 )
 from agent_tui.providers.wires.fields import text_at
@@ -25,7 +27,7 @@ from agent_tui.providers.wires.usage import TokenCounts
 Known: TypeAlias = Mapping[str, JsonValue]
 """What litellm's table says of a model; empty where it does not know it."""
 
-Ask: TypeAlias = Callable[[Start, Mapping[str, str], Known], tuple[Address, JsonObject]]
+Ask: TypeAlias = Callable[[WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]]
 """Where a request goes and its body, given the environment with the keys."""
 
 
@@ -77,12 +79,18 @@ def http_wire(
     See `Wire` for the other arguments.
     """
 
-    async def stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-        known = await link.known(start.model)
-        address, body = ask(start, link.environ, known)
+    def prepare(way: Way, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
+        """What to send; takes long for a long conversation, and may read files."""
+        request = way.written()
+        known = link.known(request.model)
+        address, body = ask(request, link.environ, known)
+        return request, known, address, encode_body(without(body, request.without))
+
+    async def stream(way: Way, link: Link) -> AsyncGenerator[Chunk, None]:
+        request, known, address, content = await asyncio.to_thread(prepare, way, link)
         under_way = reading()
         try:
-            async with aclosing(link.events(address, without(body, start.without))) as events:
+            async with aclosing(link.events(address, content)) as events:
                 async for event in events:
                     if under_way.begins_anew(event):
                         under_way = reading()
@@ -93,12 +101,12 @@ def http_wire(
                         break
         except StreamError:
             if (counts := under_way.counts()) is not None:
-                yield UsageChunk(counts.priced(start, known))
+                yield UsageChunk(counts.priced(request, known))
             raise
-        for chunk in _last_chunks(under_way, start, known):
+        for chunk in _last_chunks(under_way, request, known):
             yield chunk
 
-    return Wire(name, fit, write, _warm, stream, prefixes, spare_fields)
+    return Wire(name, fit, write, stream, prefixes, spare_fields)
 
 
 def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
@@ -107,11 +115,11 @@ def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
         raise error
 
 
-def _last_chunks(reply: Reading, start: Start, known: Known) -> Iterator[Chunk]:
+def _last_chunks(reply: Reading, request: WireRequest, known: Known) -> Iterator[Chunk]:
     """What comes when the server has sent all of `reply`."""
     yield from reply.rest()
     if (counts := reply.counts()) is not None:
-        yield UsageChunk(counts.priced(start, known))
+        yield UsageChunk(counts.priced(request, known))
     if (finish := reply.finish()) is not None:
         yield finish
 
@@ -125,6 +133,26 @@ def error_in(holder: JsonObject) -> RefusedError | None:
         return None
     said = text_at(error, "message") if isinstance(error, dict) else str(error)
     return RefusedError(said or json.dumps(error), body={"error": error})
+
+
+def encode_body(body: JsonObject) -> bytes:
+    """`body` as JSON.
+
+    The items of its lists are encoded one by one: a long conversation in one piece would hold
+    the interpreter for 80 ms, in whatever thread it is done.
+    """
+    fields: list[bytes] = []
+    for name, value in body.items():
+        if isinstance(value, list):
+            text = b"[" + b",".join(map(_encode, value)) + b"]"
+        else:
+            text = _encode(value)
+        fields.append(_encode(name) + b":" + text)
+    return b"{" + b",".join(fields) + b"}"
+
+
+def _encode(value: JsonValue) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class ReplyIds:
@@ -168,7 +196,3 @@ def _without(holder: JsonObject, path: str) -> JsonObject:
         items = [_without(item, inner) if isinstance(item, dict) else item for item in value]
         return {**holder, name: items}
     return holder
-
-
-async def _warm(link: Link) -> None:
-    await link.open_http()

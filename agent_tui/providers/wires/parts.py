@@ -1,8 +1,9 @@
-"""What the protocols have in common: texts that stand in, images, ids and names they all take."""
+"""What the protocols have in common: stand-in texts, images, ids, names, how much to think."""
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from pydantic import JsonValue
@@ -16,6 +17,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+from agent_tui.providers.base import ThinkingEffort
 from agent_tui.text import repair_text
 
 NO_OUTPUT: Final = "(no output)"
@@ -23,6 +25,11 @@ CONTINUE: Final = "(The conversation continues.)"
 """Stands where a protocol demands a user message and there is none to send."""
 GO_ON: Final = "Continue."
 """Follows a reply that was cut: many models refuse a request that ends with their own words."""
+
+BUDGET_TOKENS: Final[Mapping[ThinkingEffort, int]] = MappingProxyType(
+    {"low": 4_000, "medium": 10_000, "high": 16_000, "xhigh": 32_000, "max": 32_000}
+)
+"""For protocols that want a number; beyond 32,000 Anthropic's own guide sees little gain."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MAX_ID_CHARS = 64
@@ -104,6 +111,21 @@ def wire_name(name: str) -> str:
 def as_value(objects: Iterable[JsonObject]) -> JsonValue:
     """`objects` as the value of a field."""
     return list[JsonValue](objects)
+
+
+def effort(level: ThinkingEffort, known: Mapping[str, JsonValue]) -> str:
+    """`level` as an effort that the model takes.
+
+    Args:
+        level: Any but ``off``.
+        known: What litellm's table says of the model. The two highest efforts are only for
+            models of which it says so; ``high`` is the most of others.
+    """
+    if level == "max" and known.get("supports_max_reasoning_effort") is not True:
+        level = "xhigh"
+    if level == "xhigh" and known.get("supports_xhigh_reasoning_effort") is not True:
+        return "max" if known.get("supports_max_reasoning_effort") is True else "high"
+    return level
 
 
 def _bash_text(message: BashExecutionMessage) -> str:

@@ -29,13 +29,13 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
     MissingKeyError,
     RefusedError,
+    WireRequest,
     is_own,
     key_of,
 )
@@ -53,12 +53,12 @@ from agent_tui.providers.wires.parts import (
     NO_OUTPUT,
     CallIds,
     as_value,
+    effort,
     is_sendable,
     text_of,
     user_parts,
     wire_name,
 )
-from agent_tui.providers.wires.thinking import effort
 from agent_tui.providers.wires.usage import TokenCounts
 from agent_tui.text import repair_json, repair_text
 
@@ -191,26 +191,28 @@ def _content(parts: Iterable[UserContent]) -> JsonValue:
     return as_value(blocks)
 
 
-def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
-    return _address(start, environ), request_body(start, known)
+def _ask(
+    request: WireRequest, environ: Mapping[str, str], known: Known
+) -> tuple[Address, JsonObject]:
+    return _address(request, environ), request_body(request, known)
 
 
-def _address(start: Start, environ: Mapping[str, str]) -> Address:
+def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     """Where OpenAI or the host that was named listens.
 
     Raises:
         MissingKeyError: no key is set.
     """
-    if start.model.startswith("azure/"):
-        return azure.openai_address(start, environ, "responses")
-    home = start.base_url or environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
+    if request.model.startswith("azure/"):
+        return azure.openai_address(request, environ, "responses")
+    home = request.base_url or environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
     home = re.sub(r"/(?:responses/?)?$", "", home or _HOME)
     headers: dict[str, str] = {}
-    if key := key_of(start, environ, "OPENAI_API_KEY"):
+    if key := key_of(request, environ, "OPENAI_API_KEY"):
         headers["authorization"] = f"Bearer {key}"
-    elif not start.base_url:
+    elif not request.base_url:
         raise MissingKeyError("OPENAI_API_KEY")
-    if not start.base_url:
+    if not request.base_url:
         for header, variable in (
             ("openai-organization", "OPENAI_ORGANIZATION"),
             ("openai-project", "OPENAI_PROJECT"),
@@ -220,20 +222,20 @@ def _address(start: Start, environ: Mapping[str, str]) -> Address:
     return Address(f"{home}/responses", headers)
 
 
-def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
-    """The body for `start`; `known` is what the table says of its model.
+def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
+    """The body for `request`; `known` is what the table says of its model.
 
     Nothing is kept by the server: the sealed reasoning comes back to us instead.
     """
     body: JsonObject = {
-        "model": start.model_id,
-        "input": as_value(start.messages),
+        "model": request.model_id,
+        "input": as_value(request.messages),
         "stream": True,
         "store": False,
     }
-    if start.cache_key:
-        body["prompt_cache_key"] = start.cache_key[:_MAX_CACHE_KEY_CHARS]
-    if start.tools:
+    if request.cache_key:
+        body["prompt_cache_key"] = request.cache_key[:_MAX_CACHE_KEY_CHARS]
+    if request.tools:
         body["tools"] = as_value(
             {
                 "type": "function",
@@ -242,23 +244,23 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
                 "parameters": tool["parameters"],
                 "strict": False,
             }
-            for tool in start.tools
+            for tool in request.tools
         )
-    if start.max_output_tokens is not None:
-        body["max_output_tokens"] = start.max_output_tokens
-    if start.reply_schema is not None:
+    if request.max_output_tokens is not None:
+        body["max_output_tokens"] = request.max_output_tokens
+    if request.reply_schema is not None:
         body["text"] = {
             "format": {
                 "type": "json_schema",
                 "name": "reply",
-                "schema": start.reply_schema,
+                "schema": request.reply_schema,
                 "strict": True,
             }
         }
     if known.get("supports_reasoning") is not True and known:
         return body
-    if start.thinking != "off":
-        body["reasoning"] = {"effort": effort(start.thinking, known), "summary": "auto"}
+    if request.thinking != "off":
+        body["reasoning"] = {"effort": effort(request.thinking, known), "summary": "auto"}
     elif known.get("supports_none_reasoning_effort") is True:
         body["reasoning"] = {"effort": "none"}
     body["include"] = ["reasoning.encrypted_content"]

@@ -6,11 +6,14 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires.anthropic import ANTHROPIC
 from agent_tui.providers.wires.base import Wire
 from agent_tui.providers.wires.bedrock import BEDROCK
-from agent_tui.providers.wires.chat import CHAT
+from agent_tui.providers.wires.chat.messages import messages_to_send
 from agent_tui.providers.wires.completions import COMPLETIONS
 from agent_tui.providers.wires.gemini import GEMINI
 from agent_tui.providers.wires.responses import RESPONSES
 from agent_tui.providers.wires.vertex import VERTEX_CLAUDE, VERTEX_GEMINI
+
+CHAT: Final = Wire("chat", lambda _model: "yes", messages_to_send, None)
+"""Through litellm, for every model that no other wire is for."""
 
 WIRES: Final = (
     ANTHROPIC,
@@ -34,8 +37,3 @@ def wires_to(model: ModelRef) -> tuple[Wire, ...]:
         if fit == "yes":
             break
     return tuple(found)
-
-
-def wire_named(name: str) -> Wire:
-    """The wire the other process calls `name`."""
-    return next(wire for wire in WIRES if wire.name == name)

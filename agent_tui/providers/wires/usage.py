@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent_tui.messages import Cost, Usage
-from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.base import WireRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +20,17 @@ class TokenCounts:
     cache_write: int = 0
     is_estimate: bool = False
 
-    def priced(self, start: Start, known: Mapping[str, object]) -> Usage:
+    def priced(self, request: WireRequest, known: Mapping[str, object]) -> Usage:
         """These counts with their cost.
 
         A server of the person's own may call anything by a known name: it has no price. No
         request is without a token: where none of it was counted, the counts are an estimate.
 
         Args:
-            start: The request.
+            request: The request.
             known: What the table says of its model: prices in dollars per token, 0 where unknown.
         """
-        prices: Mapping[str, object] = {} if start.base_url else known
+        prices: Mapping[str, object] = {} if request.base_url else known
         input_price = _price(prices, "input_cost_per_token", 0.0)
         cost = Cost(
             input=self.fresh * input_price,

@@ -6,9 +6,8 @@ from typing import Final
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires import anthropic, gemini
-from agent_tui.providers.wires.base import Address, Fit, MissingKeyError, key_of
+from agent_tui.providers.wires.base import Address, Fit, MissingKeyError, WireRequest, key_of
 from agent_tui.providers.wires.http import Known, http_wire
 
 _PREFIX = "vertex_ai/"
@@ -30,25 +29,25 @@ def _fit_claude(model: ModelRef) -> Fit:
 
 
 def _ask_gemini(
-    start: Start, environ: Mapping[str, str], _known: Known
+    request: WireRequest, environ: Mapping[str, str], _known: Known
 ) -> tuple[Address, JsonObject]:
-    place = f"publishers/google/models/{start.model_id}:streamGenerateContent?alt=sse"
-    return _address(start, environ, place, {}), gemini.request_body(start)
+    place = f"publishers/google/models/{request.model_id}:streamGenerateContent?alt=sse"
+    return _address(request, environ, place, {}), gemini.request_body(request)
 
 
 def _ask_claude(
-    start: Start, environ: Mapping[str, str], known: Known
+    request: WireRequest, environ: Mapping[str, str], known: Known
 ) -> tuple[Address, JsonObject]:
-    body = anthropic.request_body(start, known)
+    body = anthropic.request_body(request, known)
     headers = anthropic.protocol_headers(body)
     del headers["anthropic-version"]
     body = {name: value for name, value in body.items() if name != "model"}
-    place = f"publishers/anthropic/models/{start.model_id}:streamRawPredict"
-    return _address(start, environ, place, headers), body | {"anthropic_version": _CLAUDE_VERSION}
+    place = f"publishers/anthropic/models/{request.model_id}:streamRawPredict"
+    return _address(request, environ, place, headers), body | {"anthropic_version": _CLAUDE_VERSION}
 
 
 def _address(
-    start: Start, environ: Mapping[str, str], place: str, headers: dict[str, str]
+    request: WireRequest, environ: Mapping[str, str], place: str, headers: dict[str, str]
 ) -> Address:
     """Where the project's location serves what is at `place`; with a key, or as an account.
 
@@ -57,18 +56,18 @@ def _address(
     """
     project = next(filter(None, map(environ.get, _PROJECTS)), "")
     location = next(filter(None, map(environ.get, _LOCATIONS)), _USUAL_LOCATION)
-    key = key_of(start, environ, "VERTEX_API_KEY")
+    key = key_of(request, environ, "VERTEX_API_KEY")
     if not project and not key:
         raise MissingKeyError(_PROJECTS[0])
     host = "aiplatform" if location == "global" else f"{location}-aiplatform"
-    home = start.base_url or environ.get("VERTEXAI_API_BASE") or environ.get("VERTEX_API_BASE")
+    home = request.base_url or environ.get("VERTEXAI_API_BASE") or environ.get("VERTEX_API_BASE")
     home = (home or f"https://{host}.googleapis.com").rstrip("/")
     if project:
         place = f"projects/{project}/locations/{location}/{place}"
     url = f"{home}/{place}" if re.search(r"/v1\w*$", home) else f"{home}/v1/{place}"
     if key:
         return Address(url, {**headers, "x-goog-api-key": key})
-    return Address(url, headers, as_google=not start.base_url)
+    return Address(url, headers, as_google=not request.base_url)
 
 
 VERTEX_GEMINI: Final = http_wire(

@@ -24,7 +24,7 @@ from agent_tui.events import (
     UserMessageAdded,
 )
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.host import ProviderHost
 from tests.support.compaction_ways import assert_sound
 from tests.support.openai_server import (
     Answer,

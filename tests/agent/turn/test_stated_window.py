@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from agent_tui.agent.turn.turn import stated_window
 from agent_tui.events import TurnFinished
 from agent_tui.providers.base import ProviderError
+from agent_tui.providers.faults.overflow import stated_window
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from tests.support.runtime import collect, only
 
@@ -12,6 +12,12 @@ VLLM = (
     "This model's maximum context length is 4096 tokens. However, you requested 10772 tokens "
     "(2772 in the messages, 8000 in the completion). Please reduce the length of the messages."
 )
+
+
+def _refused() -> ProviderError:
+    error = ProviderError("context_overflow", VLLM)
+    error.stated_window = stated_window(VLLM)
+    return error
 
 
 @pytest.mark.parametrize(
@@ -40,9 +46,7 @@ def test_the_window_a_server_names_is_found(refusal: str, window: int):
 async def test_a_window_named_in_a_refusal_is_used_and_the_request_made_anew(stage):
     def answer(request):
         asked = (request.max_output_tokens or 0) + 2_000
-        return (
-            Reply(error=ProviderError("context_overflow", VLLM)) if asked > 4_096 else Reply("Hi.")
-        )
+        return Reply(error=_refused()) if asked > 4_096 else Reply("Hi.")
 
     provider = ScriptedProvider(answer)
     runtime = stage.runtime(provider, window=32_000)
@@ -53,7 +57,7 @@ async def test_a_window_named_in_a_refusal_is_used_and_the_request_made_anew(sta
 
 
 async def test_a_refusal_that_names_the_known_window_is_no_news(stage):
-    error = ProviderError("context_overflow", VLLM)
+    error = _refused()
     provider = ScriptedProvider(lambda _: Reply(error=error))
     events = await collect(stage.runtime(provider, window=4_096).submit("hello"))
     assert only(events, TurnFinished).outcome == "error"

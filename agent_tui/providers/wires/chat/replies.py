@@ -1,16 +1,11 @@
-"""Reading litellm's stream objects: deltas, finish reasons and usage as values of ours."""
+"""What replies in the chat format have in common: calls, sealed reasoning, finish reasons."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
-from agent_tui.providers.wires.litellm_module import ReplyStream
-from agent_tui.providers.wires.usage import TokenCounts
-
-_NO_SIGNATURE = "mistral"
-"""What litellm makes up for Mistral, whose thinking is not sealed."""
+from agent_tui.providers.base import ThinkingChunk, ToolCallChunk
 
 
 @dataclass(slots=True)
@@ -67,36 +62,6 @@ def _is_complete(arguments: str) -> bool:
     return True
 
 
-class Reasoning:
-    """The reasoning of one reply: its text, and what it must be given back with.
-
-    litellm repeats the whole thinking text beside its signature, so the text is taken from
-    ``reasoning_content`` alone and only signatures from ``thinking_blocks``.
-    """
-
-    def __init__(self) -> None:
-        self._details: list[dict[str, object]] = []
-
-    def chunks(self, delta: object) -> Iterator[Chunk]:
-        """What one delta adds."""
-        details = [one for one in getattr(delta, "reasoning_details", None) or ()]
-        self._details += details
-        text = getattr(delta, "reasoning_content", None)
-        text = text or "".join(str(one.get("text") or "") for one in details)
-        if text or details:
-            yield ThinkingChunk(text)
-        for block in getattr(delta, "thinking_blocks", None) or ():
-            if block.get("type") == "redacted_thinking":
-                yield ThinkingChunk("", block.get("data") or "", redacted=True)
-            elif (signature := block.get("signature")) and signature != _NO_SIGNATURE:
-                yield ThinkingChunk("", signature)
-
-    def ending(self) -> Iterator[Chunk]:
-        """The details of the whole reply, those that came in pieces put together."""
-        if self._details:
-            yield sealed_details(self._details)
-
-
 def sealed_details(pieces: Iterable[Mapping[str, object]]) -> ThinkingChunk:
     """The ``reasoning_details`` of a reply, put together as what goes back with it."""
     return ThinkingChunk("", json.dumps(_joined_details(pieces), separators=(",", ":")))
@@ -120,15 +85,6 @@ def _joined_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, o
     return joined
 
 
-def chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:
-    """The chunks of one delta's text and calls."""
-    if text := getattr(delta, "content", None):
-        yield TextChunk(text)
-    for call in getattr(delta, "tool_calls", None) or ():
-        function = call.function
-        yield calls.piece(call.index, call.id or "", function.name or "", function.arguments or "")
-
-
 def finish_reason(reason: str) -> Literal["stop", "length", "toolUse", "contentFilter"]:
     """OpenAI's finish reason as ours, with what Mistral and z.ai say in its place."""
     match reason:
@@ -140,31 +96,3 @@ def finish_reason(reason: str) -> Literal["stop", "length", "toolUse", "contentF
             return "contentFilter"
         case _:
             return "stop"
-
-
-def was_finished(stream: ReplyStream) -> bool:
-    """Whether the provider itself said why it stopped."""
-    return bool(stream.received_finish_reason or stream.intermittent_finish_reason)
-
-
-def was_usage_sent(stream: ReplyStream) -> bool:
-    """Whether the provider itself sent usage."""
-    return any(getattr(chunk, "usage", None) for chunk in stream.chunks)
-
-
-def counts_of(usage: object) -> TokenCounts:
-    """The counts of a usage object of litellm's."""
-    details = getattr(usage, "prompt_tokens_details", None)
-    read = _count(usage, "cache_read_input_tokens") or _count(details, "cached_tokens")
-    write = _count(usage, "cache_creation_input_tokens") or _count(details, "cache_creation_tokens")
-    return TokenCounts(
-        fresh=max(_count(usage, "prompt_tokens") - read - write, 0),
-        output=_count(usage, "completion_tokens"),
-        cache_read=read,
-        cache_write=write,
-    )
-
-
-def _count(holder: object, name: str) -> int:
-    value = getattr(holder, name, None)
-    return max(value, 0) if isinstance(value, int) else 0

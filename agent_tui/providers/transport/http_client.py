@@ -1,10 +1,12 @@
-"""Event streams over HTTP, read as JSON objects; only the worker has httpx."""
+"""Event streams over HTTP, read as JSON objects. It is imported late: httpx takes 0.1 s."""
 
 import asyncio
+import importlib
 import json
-import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
@@ -13,8 +15,8 @@ import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.litellm.aws import AwsAccount, framed_events
-from agent_tui.providers.litellm.google_account import GoogleAccount
+from agent_tui.providers.transport.aws import AwsAccount, framed_events
+from agent_tui.providers.transport.google_account import GoogleAccount
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
@@ -29,6 +31,8 @@ from agent_tui.providers.wires.base import (
     RefusedError,
 )
 
+importlib.import_module("anyio._backends._asyncio")  # else the first request has to wait for it
+
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
 """A tool may run between two requests of a turn; servers close earlier if they want to."""
@@ -40,6 +44,7 @@ _FRAMES = "application/vnd.amazon.eventstream"
 _END = b"[DONE]"
 _BOM = b"\xef\xbb\xbf"
 _LOOKS_LIKE_EVENTS = re.compile(rb"\s*(?:data:|event:|error:|:)")
+_LOOPBACK = ("all://127.0.0.1", "all://localhost", "all://[::1]")
 _MAX_REDIRECTS = 4
 _KEEPING_REDIRECTS = frozenset({307, 308})
 _MAX_DIGITS = 300
@@ -49,27 +54,38 @@ _MAX_DIGITS = 300
 class HttpClient:
     """A client that never gives up on a silent stream by itself; connections are kept.
 
+    Servers on this machine are asked without the proxy of the environment.
+
     Args:
+        environ: Where an account at Google is looked for.
         transport: What carries the requests; None for the network.
     """
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._environ = environ
         self._http = httpx.AsyncClient(
             transport=transport,
+            mounts=dict.fromkeys(_LOOPBACK),
             timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
             limits=httpx.Limits(keepalive_expiry=_KEEP_ALIVE_S),
         )
         self._amazon: AwsAccount | None = None
         self._google: GoogleAccount | None = None
 
+    async def aclose(self) -> None:
+        """Close the connections that were kept."""
+        await self._http.aclose()
+
     async def events(
-        self, address: Address, body: JsonObject, in_time: InTime
+        self, address: Address, content: bytes, in_time: InTime
     ) -> AsyncGenerator[JsonObject, None]:
-        """Post `body` and yield the objects of the stream; closing this closes the connection.
+        """Post `content` and yield the objects of the stream; closing this closes the connection.
 
         Args:
             address: Where to.
-            body: Sent as JSON.
+            content: The body, JSON.
             in_time: Waits for the answer and for each of its pieces, comments included.
 
         Raises:
@@ -81,10 +97,10 @@ class HttpClient:
             MalformedReplyError: an event is no JSON.
             MissingKeyError: it is to be signed, and there is nothing to sign with.
         """
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
         if address.aws_region or address.as_google:
-            headers |= await in_time(asyncio.to_thread(self._account_headers, address, content))
+            signing = _in_daemon_thread(lambda: self._account_headers(address, content))
+            headers |= await in_time(signing)
         try:
             request = self._http.build_request(
                 "POST", address.url, content=content, headers=headers
@@ -146,7 +162,7 @@ class HttpClient:
         """What shows an account's right to the request; blocks."""
         if address.as_google:
             if self._google is None:
-                self._google = GoogleAccount(os.environ)
+                self._google = GoogleAccount(self._environ)
             return self._google.headers()
         if self._amazon is None:
             self._amazon = AwsAccount()
@@ -293,6 +309,21 @@ def _whole_number(digits: str) -> int | float:
 
 
 _JSON = json.JSONDecoder(parse_int=_whole_number)
+
+
+async def _in_daemon_thread(work: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """What `work` returns; the program does not wait for it when it ends."""
+    done: Future[dict[str, str]] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:

@@ -1,17 +1,18 @@
 """Hearing the bytes of a request, and giving it up when none come for too long."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable
+from typing import Final, TypeVar
 
 from agent_tui.durations import shortest
 from agent_tui.local_models.addresses import is_loopback
-from agent_tui.providers.litellm.protocol import Alive
-from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.wires.base import IdleTimeoutError
 
 _T = TypeVar("_T")
+_LATE_S: Final = 1.0
+"""A busy loop is late by less; one that is later was stopped, or its machine is overloaded."""
+
 _CLOSE_S: Final = 1.0
 """Seconds between two limits that are called the same: then no data is what there was."""
 
@@ -29,9 +30,9 @@ class Listener:
         self._waiting: asyncio.Timeout | None = None
 
     @property
-    def state(self) -> Alive:
+    def wait(self) -> Wait:
         """For how long nothing has been heard."""
-        return Alive(word_s=self._now - self._word_at, byte_s=self._now - self._byte_at)
+        return Wait(word_s=self._now - self._word_at, byte_s=self._now - self._byte_at)
 
     def asking(self, url: str) -> None:
         """A request leaves for `url`, which says how long is waited for it."""
@@ -48,8 +49,17 @@ class Listener:
         """A part of the reply came."""
         self._byte_at = self._word_at = self._now
 
+    def excuse(self, late_s: float) -> None:
+        """The program itself came so late: what it did not hear meanwhile may be waiting."""
+        if late_s < _LATE_S:
+            return
+        self._byte_at += late_s
+        self._word_at += late_s
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(self._deadline)
+
     async def in_time(self, awaitable: Awaitable[_T]) -> _T:
-        """See `Link.in_time`.
+        """Wait for `awaitable` as long as the request may be silent, which then ends.
 
         Raises:
             IdleTimeoutError: it took longer.
@@ -88,45 +98,3 @@ class Listener:
         if byte_s is not None and self._now >= self._byte_at + byte_s - _CLOSE_S:
             return f"no data for {shortest(byte_s)}"
         return f"only keep-alives for {shortest(word_s or 0)}"
-
-
-listening: Final[ContextVar[Listener | None]] = ContextVar("listening", default=None)
-"""The listener of the request that the present task serves."""
-
-
-def hear_every_client() -> None:
-    """Have each HTTP client tell the present listener where it asks, and of the bytes that come.
-
-    litellm's streams swallow comments and empty deltas before anybody sees them.
-    """
-    import httpx
-
-    class HeardStream(httpx.AsyncByteStream):
-        def __init__(self, stream: httpx.AsyncByteStream, listener: Listener) -> None:
-            self._stream = stream
-            self._listener = listener
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for piece in self._stream:
-                self._listener.hear()
-                yield piece
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    clients: Any = httpx.AsyncClient
-    send = clients.send
-
-    async def heard_send(
-        client: httpx.AsyncClient, request: httpx.Request, **options: bool
-    ) -> httpx.Response:
-        listener = listening.get()
-        if listener is not None:
-            listener.asking(str(request.url))
-        response = await send(client, request, **options)
-        if listener is not None and isinstance(response.stream, httpx.AsyncByteStream):
-            listener.hear()
-            response.stream = HeardStream(response.stream, listener)
-        return response
-
-    clients.send = heard_send

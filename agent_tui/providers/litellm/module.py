@@ -1,112 +1,85 @@
-"""What the provider process lends to wires: HTTP, litellm, the table; only this names litellm."""
+"""litellm's module: as much as is used of it, and what it is kept from. Only this file names it."""
 
-import asyncio
-import contextlib
 import importlib
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Mapping
-from typing import Any, Never, Protocol, TypeVar, cast
-
-from pydantic import JsonValue
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, Never, Protocol, cast
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.accounts.account import Account
-from agent_tui.providers.litellm.listening import Listener, hear_every_client
-from agent_tui.providers.table import bundled_entry
-from agent_tui.providers.wires.base import Address, InTime, NotSignedInError
-from agent_tui.providers.wires.litellm_module import LiteLlm
-
-_T = TypeVar("_T")
+from agent_tui.providers.transport.listening import Listener
+from agent_tui.providers.wires.base import NotSignedInError
 
 _QUIET_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai", "asyncio")
 
+listening: Final[ContextVar[Listener | None]] = ContextVar("listening", default=None)
+"""The listener of the request that the present task serves."""
 
-class EventClient(Protocol):
-    """See `event_stream.HttpClient`."""
 
-    def events(
-        self, address: Address, body: JsonObject, in_time: InTime
-    ) -> AsyncGenerator[JsonObject, None]:
-        """See `event_stream.HttpClient.events`."""
+class Choice(Protocol):
+    """One choice of a stream part; there is never more than one."""
+
+    delta: object
+    finish_reason: str | None
+
+
+class Part(Protocol):
+    """One part of a stream; it may have a ``usage``."""
+
+    choices: Sequence[Choice]
+
+
+class ReplyStream(Protocol):
+    """What litellm's ``acompletion(stream=True)`` returns.
+
+    ``received_finish_reason`` and ``intermittent_finish_reason`` are what the provider sent;
+    the `Part` that litellm makes up at the end says "stop" in any case. ``chunks`` are the
+    parts as they came, usage included.
+    """
+
+    received_finish_reason: str | None
+    intermittent_finish_reason: str | None
+    chunks: Sequence[object]
+
+    def __aiter__(self) -> AsyncIterator[Part]:
+        """The parts, as they come."""
+        ...
+
+    async def __anext__(self) -> Part:
+        """The next part."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connection."""
         ...
 
 
-class Shared:
-    """What all requests of the process share, each made when the first one needs it."""
+class LiteLlm(Protocol):
+    """As much of the litellm module as is used here."""
 
-    def __init__(self) -> None:
-        self._loading: asyncio.Future[LiteLlm] | None = None
-        self._opening: asyncio.Future[EventClient] | None = None
-        self._known: dict[str, Mapping[str, JsonValue]] = {}
-
-    async def litellm(self) -> LiteLlm:
-        """The module; its import takes seconds."""
-        if self._loading is None:
-            self._loading = asyncio.get_running_loop().run_in_executor(None, _load_litellm)
-        return await asyncio.shield(self._loading)
-
-    async def client(self) -> EventClient:
-        """The HTTP client; its import and its certificates take half a second."""
-        if self._opening is None:
-            self._opening = asyncio.get_running_loop().run_in_executor(None, _new_client)
-        return await asyncio.shield(self._opening)
-
-    async def known(self, model: str) -> Mapping[str, JsonValue]:
-        """What litellm's table says of `model`."""
-        if model not in self._known:
-            self._known[model] = await asyncio.to_thread(bundled_entry, model)
-        return self._known[model]
-
-
-class RequestLink:
-    """The `Link` of one request."""
-
-    def __init__(self, shared: Shared, listener: Listener) -> None:
-        self._shared = shared
-        self._listener = listener
+    suppress_debug_info: bool
+    disable_hf_tokenizer_download: bool
+    disable_copilot_system_to_assistant: bool
 
     @property
-    def environ(self) -> Mapping[str, str]:
-        """See `Link.environ`."""
-        return os.environ
+    def provider_list(self) -> Sequence[str]:
+        """Names litellm takes before the slash."""
+        ...
 
-    async def known(self, model: str) -> Mapping[str, JsonValue]:
-        """See `Link.known`."""
-        return await self._shared.known(model)
+    @property
+    def model_cost(self) -> Mapping[str, JsonObject]:
+        """What its table says of each model."""
+        ...
 
-    async def litellm(self) -> LiteLlm:
-        """See `Link.litellm`."""
-        return await self._shared.litellm()
-
-    async def open_http(self) -> None:
-        """See `Link.open_http`."""
-        await self._shared.client()
-
-    async def events(self, address: Address, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        """See `Link.events`."""
-        client = await self._shared.client()
-        self._listener.asking(address.url)
-        async with contextlib.aclosing(client.events(address, body, self.in_time)) as events:
-            async for event in events:
-                yield event
-
-    async def renew_token(self, account: Account) -> None:
-        """See `Link.renew_token`. litellm waits for servers, so a thread does it."""
-        await self.litellm()
-        await asyncio.to_thread(_renew_token, account)
-
-    async def in_time(self, awaitable: Awaitable[_T]) -> _T:
-        """See `Link.in_time`.
-
-        Raises:
-            IdleTimeoutError: it took longer.
-        """
-        return await self._listener.in_time(awaitable)
+    async def acompletion(self, **arguments: object) -> ReplyStream:
+        """Send a chat request; with ``stream`` among the arguments."""
+        ...
 
 
-def _load_litellm() -> LiteLlm:
+def load_litellm() -> LiteLlm:
     """Import litellm without its network fetch, its ``.env`` file and its chatter."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     # Names with llama-2, command-r and others make it count by a tokenizer that it fetches.
@@ -124,7 +97,7 @@ def _load_litellm() -> LiteLlm:
     _forbid_hidden_retry()
     _forbid_templates_of_a_hub()
     _send_bodies_as_they_are()
-    hear_every_client()
+    _hear_every_client()
     for name in _QUIET_LOGGERS:  # their messages may quote the conversation
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return module
@@ -172,8 +145,46 @@ def _send_bodies_as_they_are() -> None:
     chat.async_maybe_transform = given
 
 
-def _renew_token(account: Account) -> None:
-    """Have litellm renew the token of `account` if it ran out.
+def _hear_every_client() -> None:
+    """Have each HTTP client tell the present listener where it asks, and of the bytes that come.
+
+    litellm's streams swallow comments and empty deltas before anybody sees them.
+    """
+    import httpx
+
+    class HeardStream(httpx.AsyncByteStream):
+        def __init__(self, stream: httpx.AsyncByteStream, listener: Listener) -> None:
+            self._stream = stream
+            self._listener = listener
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for piece in self._stream:
+                self._listener.hear()
+                yield piece
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    clients: Any = httpx.AsyncClient
+    send = clients.send
+
+    async def heard_send(
+        client: httpx.AsyncClient, request: httpx.Request, **options: bool
+    ) -> httpx.Response:
+        listener = listening.get()
+        if listener is not None:
+            listener.asking(str(request.url))
+        response = await send(client, request, **options)
+        if listener is not None and isinstance(response.stream, httpx.AsyncByteStream):
+            listener.hear()
+            response.stream = HeardStream(response.stream, listener)
+        return response
+
+    clients.send = heard_send
+
+
+def renew_token(account: Account) -> None:
+    """Have litellm renew the token of `account` if it ran out; waits for servers.
 
     Where it cannot, it would ask the person to sign in: in our log, and wait.
 
@@ -198,9 +209,3 @@ def _renew_token(account: Account) -> None:
         if getattr(error, "status_code", None) == 401:
             raise ended from error
         raise
-
-
-def _new_client() -> EventClient:
-    from agent_tui.providers.litellm.event_stream import HttpClient
-
-    return HttpClient()

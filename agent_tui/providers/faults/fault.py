@@ -1,14 +1,30 @@
-"""An exception of litellm's, and everything behind it, as data that can cross the pipe."""
+"""A failed request as data: an exception, and everything behind it."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.secret_text import mask_secrets
 
 _MAX_TEXT_CHARS = 4_000
 _RETRY_HEADERS = ("retry-after", "retry-after-ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failed request, as data; `classify.provider_error` says what it means.
+
+    `status` as litellm has it (it invents 500 where there was no answer at all); `codes` and
+    `causes` are the codes in the answer's body and the classes of the exceptions behind it.
+    """
+
+    name: str
+    text: str
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    codes: list[str] = field(default_factory=list[str])
+    causes: list[str] = field(default_factory=list[str])
 
 
 def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:

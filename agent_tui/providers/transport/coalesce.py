@@ -104,10 +104,8 @@ def _merge(first: Chunk, second: Chunk) -> Chunk | None:
 def _half_character(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
     """`chunk` without the half of a surrogate pair at its end, and that half; None if whole."""
     match chunk:
-        case TextChunk(text, None) if _ends_in_half(text):
-            return TextChunk(text[:-1]), TextChunk(text[-1])
-        case ThinkingChunk(text, None, False) if _ends_in_half(text):
-            return ThinkingChunk(text[:-1]), ThinkingChunk(text[-1])
+        case TextChunk(text, None) | ThinkingChunk(text, None, False) if _ends_in_half(text):
+            return replace(chunk, text=text[:-1]), replace(chunk, text=text[-1])
         case ToolCallChunk(index, _, _, text) if _ends_in_half(text):
             return replace(chunk, arguments_json=text[:-1]), ToolCallChunk(index, "", "", text[-1])
         case _:
@@ -120,28 +118,23 @@ def _ends_in_half(text: str) -> bool:
 
 def _pieces(chunk: Chunk) -> Iterator[Chunk]:
     match chunk:
-        case TextChunk(text, signature):
-            parts = list(_cut(text)) or [""]
-            for part in parts[:-1]:
-                yield TextChunk(part)
-            if parts[-1] or signature is not None:
-                yield TextChunk(parts[-1], signature)
-        case ThinkingChunk(text, signature, redacted):
-            parts = list(_cut(text)) or [""]
-            for part in parts[:-1]:
-                yield ThinkingChunk(part)
-            if parts[-1] or signature is not None:
-                yield ThinkingChunk(parts[-1], signature, redacted)
+        case TextChunk(text, signature) | ThinkingChunk(text, signature):
+            *parts, last = _cut(text)
+            for part in parts:
+                yield replace(chunk, text=part, signature=None)
+            if last or signature is not None:
+                yield replace(chunk, text=last)
         case ToolCallChunk(index, _, _, text):
-            parts = list(_cut(text)) or [""]
-            yield replace(chunk, arguments_json=parts[0])
-            for part in parts[1:]:
+            first, *parts = _cut(text)
+            yield replace(chunk, arguments_json=first)
+            for part in parts:
                 yield ToolCallChunk(index, "", "", part)
         case UsageChunk() | FinishChunk() | RestartChunk() | NoticeChunk():
             yield chunk
 
 
-def _cut(text: str) -> Iterator[str]:
+def _cut(text: str) -> list[str]:
+    """`text`, repaired, in pieces; at least one, which may be empty."""
     repaired = repair_text(text)
-    for start in range(0, len(repaired), MAX_PIECE_CHARS):
-        yield repaired[start : start + MAX_PIECE_CHARS]
+    starts = range(0, len(repaired), MAX_PIECE_CHARS)
+    return [repaired[start : start + MAX_PIECE_CHARS] for start in starts] or [""]

@@ -13,7 +13,7 @@ from agent_tui.messages import (
     ToolCall,
 )
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.wires.base import Wire
+from agent_tui.providers.wires.base import Way, Wire
 from agent_tui.providers.wires.table import wires_to
 
 _ABOUT_THINKING = re.compile(r"thinking|thought|reasoning|signature|encrypted.content", re.I)
@@ -23,23 +23,6 @@ _NO_SUCH_MODEL = re.compile(
 )
 _FAULTY = frozenset({"bad_request", "not_found", "server"})
 """What a request that holds something unknown is answered with: llama.cpp says 500."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How a request is put.
-
-    Attributes:
-        wire: The protocol.
-        request: Without what was refused before.
-        model_id: What the server is asked for.
-        without: Fields of the body to leave out.
-    """
-
-    wire: Wire
-    request: ModelRequest
-    model_id: str
-    without: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

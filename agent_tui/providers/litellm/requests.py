@@ -1,0 +1,178 @@
+"""A request through litellm, from its arguments to its chunks."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
+
+from agent_tui.messages import JsonObject
+from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    TextChunk,
+    ThinkingChunk,
+    UsageChunk,
+)
+from agent_tui.providers.litellm.arguments import request_arguments
+from agent_tui.providers.litellm.module import LiteLlm, Part, ReplyStream, renew_token
+from agent_tui.providers.transport.listening import Listener
+from agent_tui.providers.wires.base import DUMMY_KEY, NotSignedInError, WireRequest
+from agent_tui.providers.wires.chat.replies import CallSplitter, finish_reason, sealed_details
+from agent_tui.providers.wires.usage import TokenCounts
+
+_NO_SIGNATURE = "mistral"
+"""What litellm makes up for Mistral, whose thinking is not sealed."""
+
+
+async def rehearse(litellm: LiteLlm) -> None:
+    """A mock request with tools, so that the first real one finds everything imported.
+
+    Then one to a port of this machine where nobody listens: it sets up the HTTP client and
+    its certificates, half a second of the first request, and fails at once.
+    """
+    tool: JsonObject = {
+        "type": "function",
+        "function": {
+            "name": "noop",
+            "description": "Does nothing.",
+            "parameters": {"type": "object", "properties": {}},
+        },
+    }
+    arguments: dict[str, object] = {
+        "model": "openai/rehearsal",
+        "api_key": DUMMY_KEY,
+        "messages": [{"role": "user", "content": "rehearsal"}],
+        "tools": [tool],
+        "stream": True,
+        "max_retries": 0,
+    }
+    async for _ in await litellm.acompletion(**arguments, mock_response="ready"):
+        pass
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listened on: every connection is refused
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with contextlib.suppress(Exception):
+            await litellm.acompletion(**arguments, api_base=nobody)
+
+
+async def litellm_chunks(
+    request: WireRequest, load: Callable[[], Awaitable[LiteLlm]], listener: Listener
+) -> AsyncGenerator[Chunk, None]:
+    """One request from the first byte to the finish reason, if there is one.
+
+    How a cut stream is told from a whole one: litellm reports a normal stop when a stream ends
+    without a finish reason. Its stream object keeps the reason it really received in
+    ``received_finish_reason`` (``intermittent_finish_reason`` while chunks still come). That
+    holds for every provider whose chunks go through litellm's common stream object (all that
+    speak HTTP); the few that set "stop" by themselves (vertex through Google's SDK, mock
+    replies) count as whole.
+    """
+    account = ACCOUNTS.get(request.model.partition("/")[0])
+    if account is not None and not account.is_signed_in(os.environ):
+        raise NotSignedInError(f"not signed in to {account.title}")
+    litellm = await load()
+    costs, names = litellm.model_cost, (request.model, request.model.partition("/")[2])
+    known = next((costs[name] for name in names if name in costs), JsonObject())
+    if account is not None:
+        await listener.in_time(asyncio.to_thread(renew_token, account))
+    arguments = request_arguments(request, litellm.provider_list, os.environ, known)
+    response = await listener.in_time(litellm.acompletion(**arguments))
+    calls, reasoning = CallSplitter(), _Reasoning()
+    reason = ""
+    usage: object = None
+    try:
+        async for part in _parts(response, listener):
+            usage = getattr(part, "usage", None) or usage
+            for choice in part.choices[:1]:
+                for chunk in reasoning.chunks(choice.delta):
+                    yield chunk
+                for chunk in _chunks_of(choice.delta, calls):
+                    yield chunk
+                reason = choice.finish_reason or reason
+    finally:
+        await response.aclose()
+    for chunk in reasoning.ending():
+        yield chunk
+    if usage is not None:
+        counts = replace(_counts_of(usage), is_estimate=not _was_usage_sent(response))
+        yield UsageChunk(counts.priced(request, known))
+    if _was_finished(response):
+        yield FinishChunk(finish_reason(reason))
+
+
+async def _parts(response: ReplyStream, listener: Listener) -> AsyncIterator[Part]:
+    while True:
+        try:
+            yield await listener.in_time(anext(response))
+        except StopAsyncIteration:
+            return
+
+
+class _Reasoning:
+    """The reasoning of one reply: its text, and what it must be given back with.
+
+    litellm repeats the whole thinking text beside its signature, so the text is taken from
+    ``reasoning_content`` alone and only signatures from ``thinking_blocks``.
+    """
+
+    def __init__(self) -> None:
+        self._details: list[dict[str, object]] = []
+
+    def chunks(self, delta: object) -> Iterator[Chunk]:
+        """What one delta adds."""
+        details = [one for one in getattr(delta, "reasoning_details", None) or ()]
+        self._details += details
+        text = getattr(delta, "reasoning_content", None)
+        text = text or "".join(str(one.get("text") or "") for one in details)
+        if text or details:
+            yield ThinkingChunk(text)
+        for block in getattr(delta, "thinking_blocks", None) or ():
+            if block.get("type") == "redacted_thinking":
+                yield ThinkingChunk("", block.get("data") or "", redacted=True)
+            elif (signature := block.get("signature")) and signature != _NO_SIGNATURE:
+                yield ThinkingChunk("", signature)
+
+    def ending(self) -> Iterator[Chunk]:
+        """The details of the whole reply, those that came in pieces put together."""
+        if self._details:
+            yield sealed_details(self._details)
+
+
+def _chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:
+    """The chunks of one delta's text and calls."""
+    if text := getattr(delta, "content", None):
+        yield TextChunk(text)
+    for call in getattr(delta, "tool_calls", None) or ():
+        function = call.function
+        yield calls.piece(call.index, call.id or "", function.name or "", function.arguments or "")
+
+
+def _was_finished(stream: ReplyStream) -> bool:
+    """Whether the provider itself said why it stopped."""
+    return bool(stream.received_finish_reason or stream.intermittent_finish_reason)
+
+
+def _was_usage_sent(stream: ReplyStream) -> bool:
+    """Whether the provider itself sent usage."""
+    return any(getattr(chunk, "usage", None) for chunk in stream.chunks)
+
+
+def _counts_of(usage: object) -> TokenCounts:
+    """The counts of a usage object of litellm's."""
+    details = getattr(usage, "prompt_tokens_details", None)
+    read = _count(usage, "cache_read_input_tokens") or _count(details, "cached_tokens")
+    write = _count(usage, "cache_creation_input_tokens") or _count(details, "cache_creation_tokens")
+    return TokenCounts(
+        fresh=max(_count(usage, "prompt_tokens") - read - write, 0),
+        output=_count(usage, "completion_tokens"),
+        cache_read=read,
+        cache_write=write,
+    )
+
+
+def _count(holder: object, name: str) -> int:
+    value = getattr(holder, name, None)
+    return max(value, 0) if isinstance(value, int) else 0
