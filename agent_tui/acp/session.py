@@ -1,31 +1,37 @@
 """One session of an editor: its conversation, its questions, and what the editor may change."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import TypeVar, get_args
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypeVar, get_args
 
 from acp import Client
-from acp.schema import ConfigOptionUpdate, CurrentModeUpdate, SessionModeState, StopReason
+from acp.schema import (
+    AvailableCommand,
+    AvailableCommandInput,
+    AvailableCommandsUpdate,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionMode,
+    SessionModeState,
+    StopReason,
+    UnstructuredCommandInput,
+)
 
 from agent_tui.acp.contents import Block, read_prompt
 from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.editor_traits import EditorTraits
 from agent_tui.acp.forms import EditorForms
 from agent_tui.acp.front import AcpFront
-from agent_tui.acp.offers import (
-    MODEL,
-    THINKING,
-    ConfigOptions,
-    commands_of,
-    modes_of,
-    options_of,
-)
 from agent_tui.acp.outbox import Outbox
 from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
 from agent_tui.acp.updates import Updates, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
@@ -38,6 +44,59 @@ from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
+
+ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+
+MODEL, THINKING = "model", "thinking"
+
+
+def modes_of(present: PermissionMode) -> SessionModeState:
+    """The permission modes, and the one in force."""
+    modes = [SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
+    return SessionModeState(current_mode_id=present, available_modes=modes)
+
+
+def options_of(model: str, models: Iterable[str], thinking: ThinkingLevel) -> ConfigOptions:
+    """Model and thinking as they are, with what there is to choose."""
+    names = [name for name in dict.fromkeys((model, *models)) if name]
+    levels = get_args(ThinkingLevel)
+    return [
+        _select(MODEL, "Model", "model", model, names),
+        _select(THINKING, "Thinking", "thought_level", thinking, levels),
+    ]
+
+
+def commands_of(commands: Iterable[Command]) -> AvailableCommandsUpdate:
+    """The slash commands."""
+    told = [
+        AvailableCommand(
+            name=each.name,
+            description=each.description,
+            input=AvailableCommandInput(UnstructuredCommandInput(hint=each.argument_hint))
+            if each.argument_hint
+            else None,
+        )
+        for each in commands
+    ]
+    return AvailableCommandsUpdate(
+        session_update="available_commands_update", available_commands=told
+    )
+
+
+def _select(
+    id: str, name: str, category: str, present: str, values: Sequence[str]
+) -> SessionConfigOptionSelect:
+    return SessionConfigOptionSelect.model_validate(
+        {
+            "id": id,
+            "name": name,
+            "category": category,
+            "type": "select",
+            "currentValue": present,
+            "options": [SessionConfigSelectOption(value=each, name=each) for each in values],
+        }
+    )
+
 
 AnswerT = TypeVar("AnswerT")
 

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+
+from pydantic import JsonValue
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.earlier_work import resembling
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
-from agent_tui.agent.secret_masking import without_secrets
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.message_queue import MessageQueue
 from agent_tui.agent.turn.request_watch import RequestWatch
@@ -32,6 +33,7 @@ from agent_tui.messages import (
     Job,
     Message,
     Pin,
+    ThinkingContent,
     ThinkingLevel,
     Todo,
     Usage,
@@ -40,6 +42,7 @@ from agent_tui.messages import (
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
+from agent_tui.secret_text import mask_values
 from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
@@ -399,3 +402,42 @@ def add_totals(totals: TotalsChanged, usage: Usage) -> TotalsChanged:
         totals.output_tokens + usage.output,
         totals.cost_usd + usage.cost.total,
     )
+
+
+_MessageT = TypeVar("_MessageT", bound=Message)
+
+
+def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
+    """`message` without any of `values`, in whatever field they are.
+
+    Returns the same object when there is nothing to mask. Thinking that was changed loses its
+    signature, which would not fit any more.
+    """
+    if not values:
+        return message
+    before: JsonValue = message.model_dump(mode="json", by_alias=True)
+    after = _masked(before, values)
+    if after == before:
+        return message
+    changed = type(message).model_validate(after)
+    if isinstance(message, AssistantMessage) and isinstance(changed, AssistantMessage):
+        content = tuple(
+            new.model_copy(update={"signature": None})
+            if isinstance(new, ThinkingContent) and new != old
+            else new
+            for old, new in zip(message.content, changed.content, strict=True)
+        )
+        return changed.model_copy(update={"content": content})
+    return changed
+
+
+def _masked(value: JsonValue, values: Sequence[str]) -> JsonValue:
+    match value:
+        case str():
+            return mask_values(value, values)
+        case list():
+            return [_masked(item, values) for item in value]
+        case dict():
+            return {mask_values(key, values): _masked(item, values) for key, item in value.items()}
+        case _:
+            return value

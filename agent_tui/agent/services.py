@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import Hooks
-from agent_tui.agent.prompt.resource_mentions import ResourceReader, no_resources
+from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner

@@ -54,7 +54,7 @@ from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.log_file import fault_reporter
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
-from agent_tui.sessions.file.status import session_status
+from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios

@@ -1,9 +1,11 @@
 """The running conversation: its turn, what is queued for it, a prompt again and again."""
 
-from agent_tui.agent.loops.plan import parse_loop
+from agent_tui.agent.loops.runner import parse_loop
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.errors import UsageError
+from agent_tui.events import Notice, NoticeSubject
+from agent_tui.safe_text import strip_control_characters
 
 
 @command()
@@ -48,3 +50,26 @@ async def loop(front: Front, argument: str) -> None:
         return
     if await has_model(front):
         await front.run(front.runtime.loop(plan))
+
+
+@command("<question>")
+async def btw(front: Front, argument: str) -> None:
+    """Ask a side question, even during a turn; it stays out of the context."""
+    if not argument:
+        front.say("Add a question: /btw what does this flag do?", "warning")
+        return
+    if not await has_model(front):
+        return
+    if front.can_ask:  # the answer can take a while, and others may come before it
+        _tell(front, f"/btw {argument}", "question")
+    answer = await front.runtime.ask_aside(argument)
+    _tell(front, strip_control_characters(answer), "answer")
+    front.show_events((front.runtime.conversation.totals,))
+
+
+def _tell(front: Front, text: str, about: NoticeSubject) -> None:
+    """Say `text`; a screen shows what it is."""
+    if front.screen is None:
+        front.say(text)
+    else:
+        front.show_events((Notice("info", text, about),))

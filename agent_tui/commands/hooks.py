@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import HookResult, Hooks
-from agent_tui.agent.hooks.spec import FoundHook
+from agent_tui.agent.hooks.files import FoundHook
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection

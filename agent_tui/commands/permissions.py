@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.approved_plan import approved_plan
+from agent_tui.attachments import approved_plan
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row

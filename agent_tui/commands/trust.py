@@ -15,7 +15,7 @@ from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
-    from agent_tui.agent.hooks.spec import HookSpec
+    from agent_tui.agent.hooks.files import HookSpec
 
 _MAX_FILES_SHOWN = 3
 _MAX_PATH_CHARS = 100

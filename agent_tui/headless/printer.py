@@ -44,7 +44,13 @@ from agent_tui.events import (
     TurnFinished,
     TurnRecorded,
 )
-from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
+from agent_tui.headless.answer_schema import (
+    MOST_REPAIRS,
+    NO_TERMS,
+    AnswerMisfit,
+    AnswerSchema,
+    RunTerms,
+)
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.headless.result import (
     ContextResult,
@@ -53,7 +59,6 @@ from agent_tui.headless.result import (
     RunResult,
     TokensResult,
 )
-from agent_tui.headless.terms import NO_TERMS, RunTerms
 from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values

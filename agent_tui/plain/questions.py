@@ -14,7 +14,7 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.rules import INSIDE_RULE, granted
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
-from agent_tui.plain.lines import LineWriter
+from agent_tui.plain.voice import LineWriter
 from agent_tui.safe_text import safe_text
 from agent_tui.text_editor import edited_text, editor_command, run_editor
 

@@ -36,8 +36,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
-from agent_tui.sessions.replay.command_changes import result_changed
-from agent_tui.sessions.replay.file_changes import is_file_changes
+from agent_tui.sessions.replay.file_changes import is_file_changes, result_changed
 from agent_tui.sessions.replay.hook_texts import superseded
 from agent_tui.sessions.replay.marks import Marks, read_marks
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages

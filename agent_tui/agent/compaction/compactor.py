@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +42,7 @@ from agent_tui.events import (
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.providers.prompt_cache import cache_lifetime
+from agent_tui.providers.retry import Sleep
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
@@ -515,3 +517,37 @@ def kept_in(outcome: Outcome) -> str:
         f"The newest {kept} messages are unchanged. Everything before them is in the summary at "
         f"the beginning: {sections}.{f'{chr(10)}{prose}' if prose else ''}"
     )
+
+
+class Pause:
+    """The time between two activities; asks at most once in each."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]) -> None:
+        """An activity ended. Does nothing where the settings or the price are against it.
+
+        Args:
+            compactor: Of the present conversation.
+            sleep: Waits for so many seconds.
+            is_open: Whether that conversation is still the present one.
+        """
+        self.end()
+        wait_s = compactor.seconds_to_ask_in_pause()
+        if wait_s is not None:
+            self._task = asyncio.create_task(_ask_after(wait_s, compactor, sleep, is_open))
+
+    def end(self) -> None:
+        """Something runs again, or the program ends; an answer that is there stays."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+
+async def _ask_after(
+    wait_s: float, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]
+) -> None:
+    await sleep(wait_s)
+    if is_open():
+        await compactor.ask_in_pause()

@@ -12,8 +12,8 @@ from agent_tui.agent.explore.definitions import (
     READING_TOOLS,
     AgentDefinition,
     find_agents,
+    helper_fitter,
 )
-from agent_tui.agent.explore.prompt import helper_fitter
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import FolderFiles, open_conversation
 from agent_tui.agent.turn.message_queue import QueuedMessage

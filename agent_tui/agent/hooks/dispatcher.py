@@ -10,9 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer
-from agent_tui.agent.hooks.process import run_command
-from agent_tui.agent.hooks.spec import FoundHooks, HookSources, HookSpec, NoHookFiles
+from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer, run_command
+from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec, NoHookFiles
 from agent_tui.config import HookEvent
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import repository_root

@@ -45,7 +45,7 @@ from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import kept_folder
-from agent_tui.sessions.file.status import SessionStatus, session_status
+from agent_tui.sessions.file.lock import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import (
     KnownSession,

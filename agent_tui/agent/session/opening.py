@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.agent.conversation import Conversation, add_totals
-from agent_tui.agent.explore.definitions import find_agents
-from agent_tui.agent.explore.prompt import with_agents
+from agent_tui.agent.explore.definitions import find_agents, with_agents
 from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import (
     FittedPrompt,

@@ -16,11 +16,14 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
-from agent_tui.agent.turn.held_decision import HeldDecision
 from agent_tui.agent.turn.network_questions import NetworkQuestions
-from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.agent.turn.pending_approvals import (
+    ApprovalAnswer,
+    HeldDecision,
+    PendingApprovals,
+    PlanDecision,
+)
 from agent_tui.agent.turn.pins import PinKeeper
-from agent_tui.agent.turn.plan_decision import PlanDecision
 from agent_tui.agent.turn.repetition import Repetition
 from agent_tui.errors import AgentTuiError, ConfigError, SessionError, ToolError
 from agent_tui.events import (
@@ -46,7 +49,7 @@ from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import Decision
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.replay.command_changes import changes_entry
+from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
     History,
     Intent,

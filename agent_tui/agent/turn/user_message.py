@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_tui.agent.prompt.earlier_work import hint_line, notice
-from agent_tui.agent.prompt.mentions import attach
-from agent_tui.agent.prompt.resource_mentions import AttachedResource
+from agent_tui.agent.prompt.mentions import AttachedResource, attach
 from agent_tui.attachments import earlier_work_block
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
 from agent_tui.providers.base import ModelInfo

@@ -4,13 +4,15 @@ A command says what it wants to tell, to ask and to do; how that looks is the fr
 here assumes a terminal.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
-from agent_tui.commands.core.pages import PageSection, Showable
+from agent_tui.commands.core.pages import PageSection, Showable, page_lines
 from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
+from agent_tui.errors import UsageError
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
     from agent_tui.agent.runtime import AgentRuntime
@@ -236,3 +238,43 @@ async def has_model(front: Front) -> bool:
     if not front.runtime.conversation.model.name and not await front.set_up_model():
         front.say("No model chosen. Use /model.", "warning")
     return bool(front.runtime.conversation.model.name)
+
+
+class UnansweredFront(ABC):
+    """Tells pages as lines, and refuses questions with what there is to name."""
+
+    nobody_answers: ClassVar[str]
+    """Why, behind what was asked."""
+
+    instead: ClassVar[str] = "Give the command its argument."
+    """What to do."""
+
+    @abstractmethod
+    def say(self, text: str, level: Level = "info") -> None:
+        """Tell one thing."""
+
+    async def show(self, shown: Showable) -> None:
+        """A page, as lines."""
+        self.say("\n".join(page_lines(await shown.page())))
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Refuse."""
+        raise self._refused(question.title)
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
+        """Refuse."""
+        raise self._refused(question.title)
+
+    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
+        """Refuse, and tell what there is to name."""
+        listing = await wanted.listing()
+        rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
+        self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
+        raise self._refused(listing.title)
+
+    async def set_up_model(self) -> bool:
+        """There is only ``/model`` with a name, or ``-m``."""
+        return False
+
+    def _refused(self, title: str) -> UsageError:
+        return UsageError(f"{title.rstrip('?.:')}: {self.nobody_answers}", self.instead)

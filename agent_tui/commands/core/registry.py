@@ -1,12 +1,12 @@
 """All commands by name, and which of them a text calls."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.parser import parse_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +111,26 @@ class CommandRegistry:
 
 def _names(commands: Iterable[Command]) -> dict[str, Command]:
     return {name: entry for entry in commands for name in (entry.name, *entry.aliases)}
+
+
+_CALL = re.compile(r"/(\w[\w:-]*)(?:\s+|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """The name of a command in lower case, and all that followed it."""
+
+    name: str
+    argument: str
+
+
+def parse_command(text: str) -> CommandCall | None:
+    """``/name argument`` as a call; None for what is a message.
+
+    The name ends at the first blank or newline, and everything behind that is the argument, so
+    ``/compact`` with words on its next lines is a command with these words. A path such as
+    ``/usr/bin/x`` calls nothing, nor does a name with any other sign in it (``/*``, ``/etc.``).
+    """
+    stripped = text.strip()
+    match = _CALL.match(stripped)
+    return CommandCall(match[1].lower(), stripped[match.end() :]) if match is not None else None

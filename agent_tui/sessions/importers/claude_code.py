@@ -22,19 +22,21 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
-from agent_tui.sessions.importers.claude_results import claude_details
 from agent_tui.sessions.importers.claude_tree import (
     ClaudeRecord,
     ClaudeTree,
+    claude_details,
+    claude_words,
+    is_of_program,
     reply_id,
 )
-from agent_tui.sessions.importers.claude_words import claude_words, is_of_program
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
     as_object,
     as_timestamp,
     joined_text,
+    json_lines,
     text_at,
     text_of,
 )
@@ -44,7 +46,6 @@ from agent_tui.sessions.importers.import_format import (
     SessionHead,
     sessions_folder,
 )
-from agent_tui.sessions.importers.json_files import json_lines
 
 _PROVIDER = "anthropic"
 _STOP_REASONS: dict[str, StopReason] = {

@@ -35,6 +35,7 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     as_text,
     as_timestamp,
+    id_from_content,
     joined_text,
     text_at,
     text_of,
@@ -45,7 +46,6 @@ from agent_tui.sessions.importers.import_format import (
     SessionHead,
     sessions_folder,
 )
-from agent_tui.sessions.importers.json_files import id_from_content
 
 _PROVIDER = "openai"
 _SUMMARY_OPENING = "Another language model started to solve this problem"
