@@ -121,7 +121,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_on_for_ever(
 
 _READING = {"read_text", "read_bytes"}
 _ELSEWHERE = {
-    "agent_tui/agent/prompt/init_prompt.py": "a file of the package",
+    "agent_tui/commands/memory.py": "a file of the package",
     "agent_tui/cli/piped_input.py": "/proc",
     "agent_tui/harbor/table.py": "named by the person",
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",

@@ -44,7 +44,7 @@ from acp.schema import (
 )
 
 from agent_tui import __version__
-from agent_tui.acp.editor_traits import EditorTraits, traits_of
+from agent_tui.acp.editor import EditorTraits, traits_of
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.server_files import shown_whole

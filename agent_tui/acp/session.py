@@ -21,23 +21,18 @@ from acp.schema import (
 )
 
 from agent_tui.acp.contents import Block, read_prompt
-from agent_tui.acp.editor_texts import EditorTexts
-from agent_tui.acp.editor_traits import EditorTraits
-from agent_tui.acp.forms import EditorForms
+from agent_tui.acp.editor import EditorTexts, EditorTraits, Outbox
 from agent_tui.acp.front import AcpFront
-from agent_tui.acp.outbox import Outbox
-from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
+from agent_tui.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
 from agent_tui.acp.updates import Updates, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.command import Command
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.forms import form_filler
-from agent_tui.commands.core.front import CommandServices, has_model
+from agent_tui.commands.core.front import CommandServices, Question, has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.questions import Question
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
 from agent_tui.config import PermissionMode

@@ -29,8 +29,13 @@ from acp.schema import (
 from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.event_lines import RetryLines, compaction_line, event_line, turn_end_line
-from agent_tui.commands.said_once import SaidOnce
+from agent_tui.commands.event_lines import (
+    RetryLines,
+    SaidOnce,
+    compaction_line,
+    event_line,
+    turn_end_line,
+)
 from agent_tui.events import (
     AgentEvent,
     BashFinished,

@@ -9,11 +9,10 @@ from typing import Literal, TypeVar
 from pydantic import JsonValue
 
 from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.agent.prompt.earlier_work import resembling
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.turn.message_queue import MessageQueue
 from agent_tui.agent.turn.request_watch import RequestWatch
+from agent_tui.agent.turn.user_message import MessageQueue, resembling
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -43,13 +42,19 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
+from agent_tui.sessions.context import (
+    Context,
+    build_context,
+    extended_context,
+    newest_note,
+    sent_messages,
+    wrap_summary,
+)
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.context_notes import newest_note, sent_messages
-from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
+from agent_tui.sessions.replay.notes import WITH_ITS_PROGRAM, ended_entry, jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.sessions.replay.usage import AgentRun, run_entry
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios

@@ -10,22 +10,22 @@ from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.agent.compaction.compactor import Compactor, Pause
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.explore.explorer import Explorer
+from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
-from agent_tui.agent.loops.runner import LoopPlan, LoopRunner
-from agent_tui.agent.loops.scopes import ScopeKeeper
+from agent_tui.agent.loop import LoopPlan, LoopRunner
+from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
 from agent_tui.agent.session.restoring import FileRestorer
-from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
+from agent_tui.agent.turn.user_message import QueuedMessage
 from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal

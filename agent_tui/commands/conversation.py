@@ -1,6 +1,6 @@
 """The running conversation: its turn, what is queued for it, a prompt again and again."""
 
-from agent_tui.agent.loops.runner import parse_loop
+from agent_tui.agent.loop import parse_loop
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.errors import UsageError

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
-from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.core.front import Choice, Front, Listing, Page, PageSection, Question, Row
 from agent_tui.tools.jobs.table import BackgroundCommand
 
 JobAction: TypeAlias = Literal["output", "stop"]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front, ModelSource
+from agent_tui.commands.core.front import Choice, Front, Listing, ModelSource
 from agent_tui.commands.core.known_models import KnownModels, trial_note
-from agent_tui.commands.core.questions import Choice, Listing
 from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import ThinkingLevel

@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.core.front import Choice, Front, Listing, Question
 from agent_tui.commands.core.short_words import counted, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError

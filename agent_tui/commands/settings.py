@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front, ScreenControls
-from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.front import Front, Page, PageSection, ScreenControls
 from agent_tui.commands.model import marked
 from agent_tui.config import Origin, Settings
 from agent_tui.config.editor import SettingsEditor

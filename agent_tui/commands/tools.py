@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
 from agent_tui.safe_text import safe_output
 from agent_tui.sessions.entries import MessageEntry

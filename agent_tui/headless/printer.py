@@ -16,10 +16,9 @@ from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, retry_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (

@@ -11,9 +11,18 @@ from typing import TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
-from agent_tui.commands.core.pages import PageSection, Row, Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
+from agent_tui.commands.core.front import (
+    CommandServices,
+    FrontHelp,
+    Level,
+    PageSection,
+    Pickable,
+    Question,
+    Row,
+    Showable,
+    TextQuestion,
+    page_lines,
+)
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.program import command_sections

@@ -4,8 +4,13 @@ from typing import TypeAlias, assert_never
 
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.command_output import CommandOutput, command_output, excerpt, excerpt_lines
-from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, turn_end_line
-from agent_tui.commands.said_once import SaidOnce
+from agent_tui.commands.event_lines import (
+    RetryLines,
+    SaidOnce,
+    event_line,
+    plan_steps,
+    turn_end_line,
+)
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -31,8 +36,7 @@ from agent_tui.events import (
     UserMessageAdded,
 )
 from agent_tui.messages import Todo, ToolResultMessage
-from agent_tui.plain.diff_words import diff_words
-from agent_tui.plain.voice import WAITING, LineWriter, Progress, Voice
+from agent_tui.plain.voice import WAITING, LineWriter, Progress, Voice, diff_words
 from agent_tui.safe_text import printable_line, safe_output
 
 ToolEvent: TypeAlias = (

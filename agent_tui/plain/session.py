@@ -13,12 +13,11 @@ from typing import TextIO, TypeVar
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.sessions import open_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace

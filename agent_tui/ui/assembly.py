@@ -12,9 +12,8 @@ from functools import partial
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.turn.user_message import image_refusal
 from agent_tui.commands.core.command import Completions
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.core.registry import CommandRegistry, built_in_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel

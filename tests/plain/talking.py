@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from agent_tui.agent.loops.scopes import (
+from agent_tui.agent.scopes import (
     Scope,
     ScopeState,
     entries_inside,

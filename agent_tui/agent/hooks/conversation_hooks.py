@@ -17,7 +17,7 @@ from agent_tui.events import CompactionFinished, CompactionReason, Notice
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import CustomMessageEntry
-from agent_tui.sessions.replay.hook_texts import hook_entry
+from agent_tui.sessions.replay.notes import hook_entry
 from agent_tui.tool_names import names_of, shared_name
 from agent_tui.tools.base import ToolOutput
 

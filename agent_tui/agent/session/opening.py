@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.agent.conversation import Conversation, add_totals
-from agent_tui.agent.explore.definitions import find_agents, with_agents
+from agent_tui.agent.helper_kinds import find_agents, with_agents
 from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import (
     FittedPrompt,
@@ -44,7 +44,7 @@ from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
 from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import unfinished_restore
-from agent_tui.sessions.replay.jobs import known_jobs
+from agent_tui.sessions.replay.notes import known_jobs
 from agent_tui.sessions.replay.usage import own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of

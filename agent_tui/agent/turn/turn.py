@@ -61,7 +61,7 @@ from agent_tui.providers.retry import (
 )
 from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.replay.turn_facts import turn_facts, turn_facts_entry
+from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4

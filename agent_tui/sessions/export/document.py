@@ -37,7 +37,7 @@ from agent_tui.sessions.replay.changes import (
     is_undo_mark,
     report_of,
 )
-from agent_tui.sessions.replay.jobs import jobs_in
+from agent_tui.sessions.replay.notes import jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,

@@ -21,7 +21,14 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionBuilder,
+    SessionFinder,
+    SessionHead,
+    sessions_folder,
+)
 from agent_tui.sessions.importers.claude_tree import (
     ClaudeRecord,
     ClaudeTree,
@@ -39,12 +46,6 @@ from agent_tui.sessions.importers.fields import (
     json_lines,
     text_at,
     text_of,
-)
-from agent_tui.sessions.importers.import_format import (
-    ImportFormat,
-    SessionFinder,
-    SessionHead,
-    sessions_folder,
 )
 
 _PROVIDER = "anthropic"

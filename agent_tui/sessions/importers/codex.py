@@ -16,7 +16,14 @@ from agent_tui.messages import (
     Usage,
 )
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionBuilder,
+    SessionFinder,
+    SessionHead,
+    sessions_folder,
+)
 from agent_tui.sessions.importers.codex_items import (
     CodexItem,
     call_arguments,
@@ -39,12 +46,6 @@ from agent_tui.sessions.importers.fields import (
     joined_text,
     text_at,
     text_of,
-)
-from agent_tui.sessions.importers.import_format import (
-    ImportFormat,
-    SessionFinder,
-    SessionHead,
-    sessions_folder,
 )
 
 _PROVIDER = "openai"

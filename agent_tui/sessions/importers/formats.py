@@ -8,7 +8,14 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import is_file, is_folder
 from agent_tui.sessions.format.parse import read_session
-from agent_tui.sessions.importers.builder import ForeignSession, Warnings
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionFinder,
+    SessionHead,
+    Warnings,
+    sessions_folder,
+)
 from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
 from agent_tui.sessions.importers.codex import CODEX
 from agent_tui.sessions.importers.fields import (
@@ -17,12 +24,6 @@ from agent_tui.sessions.importers.fields import (
     json_document,
     json_lines,
     text_at,
-)
-from agent_tui.sessions.importers.import_format import (
-    ImportFormat,
-    SessionFinder,
-    SessionHead,
-    sessions_folder,
 )
 
 _TYPES = frozenset({"session", "message", "model_change", "compaction"})

@@ -18,7 +18,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from agent_tui.commands.core.questions import loss_question
+from agent_tui.commands.core.front import loss_question
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
 from agent_tui.safe_text import printable_line

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_tui.agent.loops.runner import LoopPlan, parse_loop
-from agent_tui.agent.loops.scopes import ScopeState, scope_state
+from agent_tui.agent.loop import LoopPlan, parse_loop
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.scopes import ScopeState, scope_state
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     AgentEvent,

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agent_tui.agent.loops.runner import LoopPlan
-from agent_tui.agent.loops.scopes import ScopeState, scope_state
+from agent_tui.agent.loop import LoopPlan
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.scopes import ScopeState, scope_state
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,

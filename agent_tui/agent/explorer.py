@@ -8,7 +8,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.explore.definitions import (
+from agent_tui.agent.helper_kinds import (
     READING_TOOLS,
     AgentDefinition,
     find_agents,
@@ -16,10 +16,10 @@ from agent_tui.agent.explore.definitions import (
 )
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import FolderFiles, open_conversation
-from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
+from agent_tui.agent.turn.user_message import QueuedMessage
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (

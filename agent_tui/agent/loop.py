@@ -8,7 +8,7 @@ from functools import partial
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.loops.scopes import ScopeKeeper
+from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.errors import CompactionError, SessionError, UsageError
 from agent_tui.events import AgentEvent, LoopAdvanced, Notice, TurnFinished
