@@ -119,12 +119,18 @@ class Explorer:
         definition = await asyncio.to_thread(self._defined, agent) if agent else None
         helper = self._helper(definition, task)
         background = BackgroundSummary(self._services.compaction)
+        compactor = Compactor(helper, helper.services, background)
+        tools = ToolServices(
+            pending=PendingApprovals(),
+            compact=compactor.answer_call,
+            history=lambda: self._history(helper.log),
+        )
         watch = _Watch(helper, say, emit)
         turn = Turn(
             helper,
             helper.services.provider,
-            ToolRunner(helper, self._tools(helper, background), watch.take),
-            Compactor(helper, helper.services, background),
+            ToolRunner(helper, tools, watch.take),
+            compactor,
             watch.take,
             helper.services.sleep,
             most_replies=MOST_REPLIES,
@@ -181,21 +187,6 @@ class Explorer:
             return self._services.resolve_model(definition.model)
         except AgentTuiError:
             return self._conversation.model
-
-    def _tools(self, helper: Conversation, background: BackgroundSummary) -> ToolServices:
-        services = helper.services
-        compactor = Compactor(helper, services, background)
-        return ToolServices(
-            toolbox=services.toolbox,
-            permissions=helper.permissions,
-            pending=PendingApprovals(),
-            output_dir=services.output_dir,
-            environ=services.environ,
-            person_environ=services.person_environ,
-            bash_timeout_s=services.settings.bash_timeout_s,
-            compact=compactor.answer_call,
-            history=lambda: self._history(helper.log),
-        )
 
     def _history(self, log: SessionLog) -> SessionChain:
         """What a helper's `recall` looks in: the conversation it works for, and its project."""

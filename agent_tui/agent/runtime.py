@@ -144,9 +144,7 @@ class AgentRuntime:
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
         return self._write(
-            lambda emit: run_user_command(
-                self.conversation, self._tool_services(), command, in_context, emit
-            )
+            lambda emit: run_user_command(self.conversation, command, in_context, emit)
         )
 
     def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
@@ -355,18 +353,10 @@ class AgentRuntime:
         """What running a tool call needs."""
         conversation, services = self.conversation, self.services
         return ToolServices(
-            toolbox=services.toolbox,
-            permissions=conversation.permissions,
             pending=self.pending_approvals,
-            output_dir=services.output_dir,
-            environ=services.environ,
-            person_environ=services.person_environ,
-            bash_timeout_s=services.settings.bash_timeout_s,
             compact=self._compactor().answer_call,
             history=self.history,
             scope=self._scopes().answer_call,
-            files=services.files,
-            note_writes=services.note_writes,
             network=self._network,
             explore=Explorer(conversation, services, self.past).answer_call,
         )
