@@ -25,7 +25,6 @@ from agent_tui.acp.editor import EditorTexts, EditorTraits, Outbox
 from agent_tui.acp.front import AcpFront
 from agent_tui.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
 from agent_tui.acp.updates import Updates, plan_of, replayed, said
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.command import Command
@@ -130,12 +129,7 @@ class AcpSession:
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
         )
-        library = PromptLibrary(
-            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-        )
-        self._prompt_files = PromptFileCommands(
-            registry, library, lambda: runtime.conversation.cwd, self._tell
-        )
+        self._prompt_files = PromptFileCommands(registry, runtime, self._tell)
         runtime.services.open_texts = EditorTexts(
             client, id, runtime.conversation.cwd, editor.files
         )
@@ -190,8 +184,7 @@ class AcpSession:
             if isinstance(called, UnknownCommand):
                 front.say(called.why)
             elif isinstance(called, CalledCommand):
-                why = called.refusal(front)
-                await (called.run(front) if not why else _say(front, why))
+                await called.run(front)
             elif await has_model(front):
                 await self._send(text, images)
         except AgentTuiError as error:
@@ -340,10 +333,6 @@ class AcpSession:
         if not self._has_asked:
             self._has_asked = True
             await ask_about_started(self._front)
-
-
-async def _say(front: AcpFront, text: str) -> None:
-    front.say(text)
 
 
 def _stop_reason(finished: TurnFinished | None) -> StopReason:

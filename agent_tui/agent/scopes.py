@@ -1,7 +1,6 @@
 """Entering and leaving scopes of a conversation: what is written, asked and told."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,6 +19,7 @@ from agent_tui.providers.base import ProviderError
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.replay.marks import replies_of_results
 from agent_tui.sessions.replay.pins import pin_of
 from agent_tui.sessions.replay.scope_entries import (
     ScopeBreak,
@@ -132,24 +132,17 @@ def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry,
 
 def _without_lone_calls(entries: Sequence[_ContextEntry]) -> tuple[_ContextEntry, ...]:
     """`entries` without the results of other calls and without a newest reply that still waits."""
-    waiting: defaultdict[str, list[int]] = defaultdict(list)
-    reply_of: dict[int, int] = {}
-    left_out: set[int] = set()
-    newest = -1
-    for at, entry in enumerate(entries):
-        message = entry.message if isinstance(entry, MessageEntry) else None
-        if isinstance(message, AssistantMessage):
-            newest = at
-            for call in message.tool_calls:
-                waiting[call.id].append(at)
-        elif isinstance(message, ToolResultMessage):
-            if calls := waiting[message.tool_call_id]:
-                reply_of[at] = calls.pop()
-            else:
-                left_out.add(at)
-    if any(newest in replies for replies in waiting.values()):
-        left_out |= {newest, *(at for at, reply in reply_of.items() if reply == newest)}
-    return tuple(entry for at, entry in enumerate(entries) if at not in left_out)
+    messages = {entry.id: entry.message for entry in entries if isinstance(entry, MessageEntry)}
+    reply_of = dict(replies_of_results(entries))
+    results = {key for key, said in messages.items() if isinstance(said, ToolResultMessage)}
+    left_out = results - reply_of.keys()
+    for newest, reply in reversed(messages.items()):
+        if isinstance(reply, AssistantMessage):
+            answers = {result for result, asked in reply_of.items() if asked == newest}
+            if len(answers) < len(reply.tool_calls):
+                left_out |= {newest, *answers}
+            break
+    return tuple(entry for entry in entries if entry.id not in left_out)
 
 
 def _index_of(scopes: Sequence[Scope], scope_id: str) -> int | None:

@@ -12,7 +12,6 @@ from typing import Literal, TextIO, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
@@ -163,13 +162,10 @@ async def print_command(
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
     """
     registry = built_in_commands(services.plugin_commands)
-    library = PromptLibrary(
-        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-    )
-    cwd, servers = runtime.conversation.cwd, services.servers
+    servers = services.servers
     if servers is not None and ":" in line.partition(" ")[0]:  # it may be a server's prompt
-        await servers.take_up(cwd, lambda _line: None)
-    await PromptFileCommands(registry, library, lambda: cwd, servers=servers).refresh()
+        await servers.take_up(runtime.conversation.cwd, lambda _line: None)
+    await PromptFileCommands(registry, runtime, servers=servers).refresh()
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
@@ -128,16 +127,8 @@ class Conversation:
         self._runtime = front.runtime
         self._options = options
         self._history = history
-        runtime, registry = front.runtime, front.registry
-        library = PromptLibrary(
-            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-        )
         self._prompt_files = PromptFileCommands(
-            registry,
-            library,
-            lambda: runtime.conversation.cwd,
-            front.say,
-            front.services.servers,
+            front.registry, front.runtime, front.say, front.services.servers
         )
         self._is_leaving = False
 

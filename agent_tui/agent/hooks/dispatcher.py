@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer, run_command
-from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec, NoHookFiles
+from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec
 from agent_tui.config import HookEvent
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import repository_root
@@ -66,7 +66,7 @@ class Hooks:
     Which there are is read as a turn begins (`take_up`), not before each call.
 
     Args:
-        sources: Where hooks are named.
+        sources: Where hooks are named; None where there are none.
         keeper: Starts their processes.
         environ: What they are given, without keys.
         secrets: Values that nothing they say may hold.
@@ -79,7 +79,7 @@ class Hooks:
         environ: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._sources = sources or NoHookFiles()
+        self._sources = sources
         self._keeper = keeper or ProcessKeeper()
         self._environ = environ or {}
         self._secrets = secrets
@@ -113,7 +113,8 @@ class Hooks:
             cwd: The workspace.
             tell: Takes a line for the person, each once; None: nothing is told now.
         """
-        self._found = await asyncio.to_thread(self._sources.find, cwd)
+        if self._sources is not None:
+            self._found = await asyncio.to_thread(self._sources.find, cwd)
         if tell is None:
             return
         problems = [f"Hook ignored: {problem}" for problem in self._found.problems]
@@ -139,7 +140,8 @@ class Hooks:
             for one in self._found.hooks
         )
         self._found = replace(self._found, hooks=hooks)
-        await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
+        if self._sources is not None:
+            await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
 
     def wanted(self, event: HookEvent, names: Collection[str] = ()) -> tuple[HookSpec, ...]:
         """The hooks that are run on `event` for something called `names`."""

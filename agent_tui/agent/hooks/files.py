@@ -86,30 +86,15 @@ class FoundHooks:
 
 
 class HookSources(Protocol):
-    """Where hooks are named (`HookFiles` does it)."""
+    """Where hooks are named; see `HookFiles`."""
 
     def find(self, cwd: Path) -> FoundHooks:
         """The hooks for work in `cwd`. Reads files; nothing of a folder without trust."""
         ...
 
     def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about a project's hook.
-
-        Raises:
-            ConfigError: It cannot be kept; it holds for this run.
-        """
+        """Keep what the person said about a project's hook."""
         ...
-
-
-class NoHookFiles:
-    """There are no hooks."""
-
-    def find(self, cwd: Path) -> FoundHooks:
-        """None."""
-        return FoundHooks()
-
-    def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
-        """Nothing is asked about."""
 
 
 _MAX_FILE_BYTES = 200_000
@@ -173,13 +158,10 @@ class HookFiles:
         Raises:
             ConfigError: It cannot be kept; it holds for this run.
         """
-        self._consent.keep(spec.fingerprint, "allowed" if is_allowed else "refused")
+        self._consent.keep(spec.fingerprint, is_allowed=is_allowed)
 
     def _is_allowed(self, spec: HookSpec) -> bool | None:
-        if not spec.is_projects:
-            return True
-        answer = self._consent.answer_of(spec.fingerprint)
-        return None if answer is None else answer == "allowed"
+        return self._consent.is_allowed(spec.fingerprint) if spec.is_projects else True
 
 
 def own_hooks(

@@ -7,11 +7,11 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.prompt_library import FoundPrompts, LeftOut, PromptFile, PromptLibrary
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
@@ -63,10 +63,6 @@ class _SendServerPrompt:
             await front.send(text)
 
 
-if TYPE_CHECKING:  # the first paint does not wait for the servers' room
-    from agent_tui.tools.mcp.hub import McpHub
-    from agent_tui.tools.mcp.library import RemotePrompt
-
 _MOST_TOLD = 3
 """Of many unusable files the others are named by ``/help``."""
 _SPEAKS_OF_PATHS = re.compile(r"path|file|folder|dir", re.IGNORECASE)
@@ -78,8 +74,7 @@ class PromptFileCommands:
 
     Args:
         registry: Gets their commands.
-        library: Where the files are.
-        cwd: The folder that is worked in.
+        runtime: Says which folder is worked in and which files take effect.
         tell: Gets a line for each file that cannot be used, once.
         servers: The MCP servers, whose prompts are commands, too; None where there can be none.
     """
@@ -87,14 +82,14 @@ class PromptFileCommands:
     def __init__(
         self,
         registry: CommandRegistry,
-        library: PromptLibrary,
-        cwd: Callable[[], Path],
+        runtime: AgentRuntime,
         tell: Callable[[str], object] = lambda _line: None,
         servers: "McpHub | None" = None,
     ) -> None:
         self._registry = registry
-        self._library = library
-        self._cwd = cwd
+        self._runtime = runtime
+        services = runtime.services
+        self._library = PromptLibrary(services.user_config_dir, services.trust, registry.own_names)
         self._tell = tell
         self._servers = servers
         self._prompts: tuple[RemotePrompt, ...] = ()
@@ -103,7 +98,7 @@ class PromptFileCommands:
 
     async def refresh(self) -> bool:
         """Look for new, changed and removed files, in a thread; false where nothing changed."""
-        found = await asyncio.to_thread(self._library.find, self._cwd())
+        found = await asyncio.to_thread(self._library.find, self._runtime.conversation.cwd)
         prompts = self._servers.prompts if self._servers is not None else ()
         if (found, prompts) == (self._found, self._prompts):
             return False
@@ -124,7 +119,7 @@ class PromptFileCommands:
             self._tell(f"{more:,} more prompt files cannot be used; /help lists them.")
 
     def _shown(self, one: LeftOut) -> str:
-        return shown_file(one.path, self._cwd())
+        return shown_file(one.path, self._runtime.conversation.cwd)
 
     def _command(self, file: PromptFile) -> Command:
         return Command(
