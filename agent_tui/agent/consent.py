@@ -59,6 +59,4 @@ class ConsentFile:
         words = stored.get(self._kind) if isinstance(stored, dict) else None
         if not isinstance(words, dict):
             return {}
-        return {
-            known: word == "allowed" for known, word in words.items() if word in _WORDS.values()
-        }
+        return {known: word == "allowed" for known, word in words.items() if word in _ANSWERS}
