@@ -1,13 +1,14 @@
 """The state of one conversation: its log, its model, what the model sees and how full that is."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
+from agent_tui.agent.activity import Emit
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
 from agent_tui.agent.services import RuntimeServices
@@ -54,9 +55,14 @@ from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entr
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.notes import WITH_ITS_PROGRAM, ended_entry, jobs_in
+from agent_tui.sessions.replay.notes import (
+    WITH_ITS_PROGRAM,
+    AgentRun,
+    ended_entry,
+    jobs_in,
+    run_entry,
+)
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
-from agent_tui.sessions.replay.usage import AgentRun, run_entry
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.jobs.table import JobTable
@@ -239,17 +245,35 @@ class Conversation:
         )
         self.known_jobs.update((job.id, job) for job in jobs_in(entry))
         if isinstance(message, AssistantMessage):
-            self.totals = add_totals(self.totals, message.usage)
+            self.count(message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
             self.has_unlearned_reply = True
             self.refill = self.refill.after_reply()
         return entry
 
+    def count(self, usage: Usage) -> None:
+        """Bring the totals up to date with one more request."""
+        before = self.totals
+        self.totals = TotalsChanged(
+            before.input_tokens + usage.input + usage.cache_read + usage.cache_write,
+            before.output_tokens + usage.output,
+            before.cost_usd + usage.cost.total,
+        )
+
+    def counting(self, emit: Emit) -> Callable[[Usage], None]:
+        """Counts what requests beside the conversation take, and tells the totals."""
+
+        def count(usage: Usage) -> None:
+            self.count(usage)
+            emit(self.totals)
+
+        return count
+
     def count_run(self, run: AgentRun) -> None:
         """Record what a helper took, if it asked for anything, and count it."""
         if run.requests:
             self.log.append(run_entry(run))
-            self.totals = add_totals(self.totals, run.usage)
+            self.count(run.usage)
 
     def skills_in_use(self) -> dict[str, CustomMessageEntry]:
         """The skills whose texts are before the model, by name."""
@@ -398,15 +422,6 @@ class Conversation:
         """The summary, where there is one and the settings want it in the system prompt."""
         is_wanted = self.settings.summary_role == "system" and context.summary.strip()
         return (wrap_summary(context.summary),) if is_wanted else ()
-
-
-def add_totals(totals: TotalsChanged, usage: Usage) -> TotalsChanged:
-    """`totals` with one more request."""
-    return TotalsChanged(
-        totals.input_tokens + usage.input + usage.cache_read + usage.cache_write,
-        totals.output_tokens + usage.output,
-        totals.cost_usd + usage.cost.total,
-    )
 
 
 _MessageT = TypeVar("_MessageT", bound=Message)

@@ -36,7 +36,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.usage import AgentRun, run_of
+from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits

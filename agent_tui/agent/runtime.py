@@ -17,7 +17,7 @@ from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
-from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
+from agent_tui.agent.session.opening import choose_model, choose_thinking, learn_model
 from agent_tui.agent.session.restoring import FileRestorer
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
@@ -36,8 +36,8 @@ from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
-from agent_tui.sessions.replay.usage import AgentRun
 
 
 class AgentRuntime:

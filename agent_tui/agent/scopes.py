@@ -8,13 +8,12 @@ from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.scopes.summariser import ScopeRequest, ScopeSummariser
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.events import AgentEvent, Notice, ScopeEntered, ScopeLeft, ScopeProgress
-from agent_tui.messages import AssistantMessage, ToolDetails, ToolResultMessage, Usage
+from agent_tui.messages import AssistantMessage, ToolDetails, ToolResultMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.context import build_context
@@ -245,7 +244,7 @@ class ScopeKeeper:
             summary = await summariser.summarise(
                 request,
                 lambda phase, chars: emit(ScopeProgress(phase, chars)),
-                self._spending(emit),
+                conversation.counting(emit),
             )
         except NothingToCompactError:
             self._exit(pending.exit_without_summary(pending.ending), emit)
@@ -362,15 +361,6 @@ class ScopeKeeper:
         )
         after = estimated - request.replaced_tokens + counter.count_text(summary)
         return before * after // max(estimated, 1)
-
-    def _spending(self, emit: Emit) -> OnUsage:
-        conversation = self._conversation
-
-        def count(usage: Usage) -> None:
-            conversation.totals = add_totals(conversation.totals, usage)
-            emit(conversation.totals)
-
-        return count
 
     def _masked(self, text: str) -> str:
         return mask_values(text, self._conversation.services.secrets)

@@ -7,13 +7,13 @@ from contextlib import aclosing
 from importlib import resources
 from pathlib import Path
 
-from agent_tui.agent.prompt.context_files import load_context_files
-from agent_tui.agent.prompt.memory import (
+from agent_tui.agent.prompt.context_files import (
     Change,
     FileInForce,
     add_line,
     changes_on_disk,
     files_in_force,
+    load_context_files,
     make_folder,
     own_file,
     project_file,

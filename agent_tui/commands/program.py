@@ -32,10 +32,10 @@ async def exit_(front: Front, _argument: str) -> None:
 
 
 _SUBJECTS = {
-    "Conversation": ("conversation", "jobs", "tools"),
+    "Conversation": ("conversation",),
     "Context": ("compaction", "context", "memory", "skills"),
     "Sessions": ("sessions", "tree"),
-    "Model and cost": ("model", "cost"),
+    "Model and cost": ("model",),
     "Permissions": ("permissions", "trust", "mcp"),
 }
 """Headings in ``/help``, with the rooms whose commands stand under them."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 
-from agent_tui.agent.prompt.skills import FoundSkills, Skill, find_skills
+from agent_tui.agent.prompt.prompt_files import FoundSkills, Skill, find_skills
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import shown_file

@@ -57,7 +57,6 @@ class HookResult:
     outcome: str
     took_s: float
     at: datetime
-    is_problem: bool
 
 
 class Hooks:
@@ -250,7 +249,6 @@ class Hooks:
             answer.outcome(spec.event),
             time.monotonic() - began,
             datetime.now(),
-            bool(answer.problem),
         )
         return answer
 

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.compaction.branch import BranchRequest, BranchSummary
 from agent_tui.compaction.plan import read_live
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
-from agent_tui.messages import Usage
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import JoinedTree, Place
 from agent_tui.sessions.log import SessionLog
@@ -237,11 +236,6 @@ class Branches:
 
     async def _summarise(self, left: tuple[Entry, ...], emit: Emit) -> BranchSummary:
         conversation = self._sessions.conversation
-
-        def count(usage: Usage) -> None:
-            conversation.totals = add_totals(conversation.totals, usage)
-            emit(conversation.totals)
-
         ratio = conversation.services.ratios.ratio(conversation.model.name)
         request = BranchRequest(
             entries=left,
@@ -251,7 +245,9 @@ class Branches:
             settings=conversation.settings,
         )
         return await self._services.compaction.summarise_branch(
-            request, lambda phase, chars: emit(BranchSummaryProgress(phase, chars)), count
+            request,
+            lambda phase, chars: emit(BranchSummaryProgress(phase, chars)),
+            conversation.counting(emit),
         )
 
 

@@ -13,7 +13,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions, read_mentioned
-from agent_tui.agent.session.model_choice import choose_model
+from agent_tui.agent.session.opening import choose_model
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner

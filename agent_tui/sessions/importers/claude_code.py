@@ -175,9 +175,7 @@ class _Reader:
                     arguments=as_object(block.get("input")),
                 )
             case kind:
-                self._builder.warn(
-                    line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out"
-                )
+                self._warn_unknown(line, kind)
                 return None
 
     def _take_results(self, line: ClaudeRecord) -> list[JsonObject]:
@@ -218,9 +216,7 @@ class _Reader:
                     media_type = text_at(source, "media_type") or "image/png"
                     content.append(ImageContent(data=text_at(source, "data"), mime_type=media_type))
                 case kind, _:
-                    self._builder.warn(
-                        line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out"
-                    )
+                    self._warn_unknown(line, kind)
         return content
 
     def _warn_unknown(self, line: ClaudeRecord, kind: JsonValue) -> None:

@@ -18,7 +18,7 @@ from agent_tui.messages import JsonObject, texts_in
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line, strip_escape_sequences
 from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks, read_lines
-from agent_tui.sessions.listing.index import SessionFile, open_database
+from agent_tui.sessions.listing.summary import SessionFile, open_database
 from agent_tui.text import repair_text
 from agent_tui.text_search import fold, split_query
 

@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from agent_tui.drafts.vim.motions import (
+from agent_tui.drafts.vim_motions import (
     END_OF_LINE,
     LETTER_MOTIONS,
     MOTIONS,
+    OBJECTS,
     Buffer,
     Extent,
     Goal,
@@ -18,10 +19,10 @@ from agent_tui.drafts.vim.motions import (
     line_end,
     line_start,
     lines_away,
+    object_at,
     whole_lines,
     words_end,
 )
-from agent_tui.drafts.vim.objects import OBJECTS, object_at
 
 _NAMED: Final = {
     "left": "h",
