@@ -1,4 +1,4 @@
-"""What an editor is told of a session: one update after the other, in the order they came."""
+"""The editor of a session: what it can do, what it has open, and what it is told, in order."""
 
 import asyncio
 import codecs

@@ -1,4 +1,4 @@
-"""What the person decides in an editor: each question is a permission request."""
+"""What the person decides in an editor: permission requests and forms."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""One session of an editor: its conversation, its questions, and what the editor may change."""
+"""One session of an editor: its conversation, questions, modes, options and commands."""
 
 import asyncio
 from collections.abc import Iterable, Sequence

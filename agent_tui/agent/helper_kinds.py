@@ -1,4 +1,4 @@
-"""Helpers that a person or a trusted project defines: Markdown files as Claude Code has them."""
+"""Kinds of helpers, read from Markdown files as Claude Code has them, and their prompts."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

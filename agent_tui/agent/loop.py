@@ -1,4 +1,4 @@
-"""Running a prompt again and again, as one activity with one end."""
+"""``/loop``: parsing what is asked for, and running a prompt again and again as one activity."""
 
 import asyncio
 import re

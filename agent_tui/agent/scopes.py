@@ -1,4 +1,4 @@
-"""Entering and leaving scopes of a conversation: what is written, asked and told."""
+"""Scopes of a conversation: which are open, and what is written and told as they end."""
 
 import asyncio
 from collections.abc import Sequence

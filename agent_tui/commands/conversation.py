@@ -1,4 +1,4 @@
-"""The running conversation: its turn, what is queued for it, a prompt again and again."""
+"""The running conversation: its turn, queue, loops, side questions, tools and jobs."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What is said of an event where there are words alone: `--plain`, `-p` and editors."""
+"""Events in words, for fronts that have only words: `--plain`, `-p` and editors."""
 
 from collections.abc import Iterator, Sequence
 from typing import assert_never

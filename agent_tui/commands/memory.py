@@ -1,4 +1,4 @@
-"""What every conversation is told from AGENTS.md files: shown, added to, edited, read anew."""
+"""AGENTS.md files: shown, written by the model, added to, edited, read again."""
 
 import asyncio
 import os

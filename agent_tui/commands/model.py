@@ -1,4 +1,4 @@
-"""The model of the next requests, and how much it thinks."""
+"""The model of the next requests, how much it thinks, and what it costs."""
 
 import asyncio
 import difflib

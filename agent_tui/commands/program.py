@@ -1,4 +1,4 @@
-"""The program itself: help, the way out."""
+"""The program itself: help, keys, the status page, the way out."""
 
 from collections.abc import Iterable
 from pathlib import Path

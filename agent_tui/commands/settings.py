@@ -1,4 +1,4 @@
-"""The settings: what is in force, and from where."""
+"""The settings, and what only a screen has: theme, mouse, search, copying."""
 
 import asyncio
 from dataclasses import dataclass

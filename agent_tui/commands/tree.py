@@ -1,4 +1,4 @@
-"""The tree of a session: going back in it, and forking it."""
+"""The tree of a session: going back in it with its files, undoing, and forking it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The state of an editor with the keys of vi: mode, register, what can be undone and repeated."""
+"""The keys of vi as commands, and an editor's mode, register and undo. Knows no screen."""
 
 import re
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Places in a text: its lines, its words, and where a motion leads. Offsets count code points."""
+"""Places in a text for the keys of vi: lines, words, motions and text objects, in code points."""
 
 import re
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""``--json-schema``: the last answer is JSON that fits the person's schema."""
+"""The terms of a run: its limits, and the JSON Schema that its last answer must match."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a run came to: the one object of ``--output-format json``, the last line of the stream."""
+"""What a run came to, as JSON, and the JSON Schema of the lines that `stream-json` prints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

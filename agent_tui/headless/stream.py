@@ -1,4 +1,4 @@
-"""Many messages without a screen: a turn for each line of the input, a line for each event."""
+"""Many messages without a screen: JSON lines come in as messages and go out as events."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Lines from the person: ordinary terminal input, with line editing where that is to be had."""
+"""Lines from the person, and Control C: ordinary terminal input, with line editing if possible."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""Events of the agent as lines: what takes more than a sentence of `event_lines` is told here."""
+"""Events of the agent, tools included, as lines: what `event_lines` has no sentence for."""
 
 from typing import TypeAlias, assert_never
 

@@ -1,4 +1,4 @@
-"""Saying lines, and the words of a speaker: whole sentences, where a reading voice can pause."""
+"""Lines for a reading voice: harmless, in whole sentences, with word of long work and of diffs."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

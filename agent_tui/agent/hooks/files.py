@@ -1,4 +1,4 @@
-"""Which hooks there are: the person's settings, and the files of a trusted project."""
+"""Hooks as settings and files of a trusted project name them."""
 
 import hashlib
 import json

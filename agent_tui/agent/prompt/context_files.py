@@ -1,4 +1,4 @@
-"""AGENTS.md files: what the person and the project tell every conversation."""
+"""AGENTS.md files: what every conversation is told, what changed in them, adding a line."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What of the prompt, the tools and the context files fits a model's window: pure."""
+"""The system prompt, and what of it, the tools and the context files fits a model's window."""
 
 import platform
 from collections.abc import Callable, Iterator, Sequence

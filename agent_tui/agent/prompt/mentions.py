@@ -1,4 +1,4 @@
-"""``@path`` in what the person writes: the text stays, the files go along with it."""
+"""``@path`` and ``@server:uri`` in a message: the text stays, the file or resource goes along."""
 
 import os
 import re
@@ -21,10 +21,9 @@ from agent_tui.tools.shorten import keep_head
 ResourceReader: TypeAlias = Callable[[str, str, OutputLimits], Awaitable[ToolOutput | None]]
 """Gives what a server has at a URI; None where there is no such server. Raises a `ToolError`."""
 
-_RESOURCE_MENTIONS_MENTION = re.compile(
+_RESOURCE = re.compile(
     r"(?:^|(?<=[\s(\[{\"'`,;]))@([A-Za-z0-9][\w-]*):([A-Za-z][A-Za-z0-9+.-]*:[^\s\"<>]+)"
 )
-_RESOURCE_MENTIONS_TRAILING = ".,;:!?)]}'`"
 _MOST = 10
 
 
@@ -62,8 +61,8 @@ async def read_mentioned(
     """
     named: Mapping[str, tuple[str, str]] = {
         f"{found[1]}:{uri}": (found[1], uri)
-        for found in _RESOURCE_MENTIONS_MENTION.finditer(text)
-        if (uri := found[2].rstrip(_RESOURCE_MENTIONS_TRAILING))
+        for found in _RESOURCE.finditer(text)
+        if (uri := found[2].rstrip(_TRAILING))
     }
     attached: list[AttachedResource] = []
     limits = output_limits(window, max(len(named), 1))

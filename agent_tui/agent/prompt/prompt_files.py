@@ -1,4 +1,4 @@
-"""Prompt files: what such a Markdown file says, and the message it makes."""
+"""Markdown files with a front matter: prompts and skills, and the message a prompt makes."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Going back to an earlier message of a session, and what is kept of the branch that is left."""
+"""Going back to earlier messages of a session, marking them, and keeping what a branch was."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Where a turn waits for the person's answer to an approval."""
+"""What the person decides about a turn: calls, plans, and results that are held back."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""Building an assistant message from a provider's chunks."""
+"""Building a reply from a provider's chunks, also one that is continued after it was cut off."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""What the person said, as a message: with the files it mentions and the images it carries."""
+"""Messages of the person: waiting in the queue, and made with files, images and a hint."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

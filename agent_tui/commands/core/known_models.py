@@ -1,4 +1,4 @@
-"""The models a person chose before and those they marked: what the model picker shows first."""
+"""The models a person chose before and those they marked; first steps with a model."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""All commands by name, and which of them a text calls."""
+"""All commands by name, found in this room, and which of them a text calls."""
 
 import difflib
 import importlib

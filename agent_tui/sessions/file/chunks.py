@@ -1,4 +1,4 @@
-"""Reading files of lines a few megabytes at a time, and knowing whether one only grew."""
+"""Reading files of lines in pieces, from the start or the end; whether one only grew."""
 
 import zlib
 from collections.abc import Iterator

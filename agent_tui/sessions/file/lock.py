@@ -1,4 +1,4 @@
-"""One writer per session file."""
+"""One writer per session file; and which program that is, before a session is opened."""
 
 import errno
 import os

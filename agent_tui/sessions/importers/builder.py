@@ -1,4 +1,4 @@
-"""Building a session from what another agent wrote: entries with ids, one after the other."""
+"""An import format, and building a session from what its files hold."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

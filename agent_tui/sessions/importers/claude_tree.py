@@ -1,4 +1,4 @@
-"""The lines of a Claude Code session that make up its conversation, branch by branch."""
+"""The lines of a Claude Code session that make up its conversation, and what they hold."""
 
 import re
 from collections.abc import Iterable

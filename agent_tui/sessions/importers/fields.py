@@ -1,4 +1,4 @@
-"""Taking single values out of JSON that another program wrote; nothing here fails."""
+"""Reading JSON that another program wrote: whole files, and single values, which never fail."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The formats of sessions that can be imported: each one file and one line here."""
+"""The formats of sessions that can be imported, each one line here; pi's, which is our own."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a list of sessions shows of one file, found without reading its lines as JSON."""
+"""What a list of sessions shows of each file, read without JSON and kept in a SQLite cache."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What was changed in files, with what they held before and after: which way back there is."""
+"""Changes of files: what calls and commands changed, and which way back there is."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

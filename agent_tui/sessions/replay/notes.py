@@ -1,4 +1,4 @@
-"""Entries that tell something beside the conversation: a turn's facts, hooks' words, ended jobs."""
+"""Entries beside the messages: a turn's facts, hooks' words, ended jobs, what helpers took."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
