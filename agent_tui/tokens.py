@@ -7,7 +7,7 @@ import threading
 import weakref
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,9 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+
+if TYPE_CHECKING:
+    import tiktoken
 
 _LETTERS_BEYOND_ASCII = (
     "\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u2c00-\u2fef\u3041-\ufaff"
@@ -115,9 +118,6 @@ def _tokens_of(piece: str) -> float:
     return _SIGNS + _FURTHER_SIGN * max(signs - _FIRST_SIGNS, 0)
 
 
-if TYPE_CHECKING:
-    import tiktoken
-
 MESSAGE_OVERHEAD_TOKENS = 4
 """Role and separators around a message (OpenAI cookbook, "how to count tokens")."""
 
@@ -125,9 +125,6 @@ IMAGE_TOKENS = 1_600
 """Upper end of what Anthropic and OpenAI charge for one image of usual size."""
 
 _ENCODING = "o200k_base"
-_VOCABULARY_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
-"""The encoding in tiktoken's cache: the SHA-1 of the address it is fetched from."""
-
 _SLICE_CHARS = 16_000
 """tiktoken's time grows faster than its input on text without spaces; slices bound it."""
 
@@ -317,14 +314,6 @@ class TokenRatios:
         before = self._ratios.get(model)
         mixed = seen if before is None else before + self._WEIGHT * (seen - before)
         self._ratios[model] = mixed
-
-
-def vocabulary_file(environ: Mapping[str, str]) -> Path | None:
-    """The vocabulary's file on this disk; None where counting would fetch it from the network."""
-    chosen = environ.get("TIKTOKEN_CACHE_DIR")
-    folder = _bundled_vocabularies() if chosen is None else Path(chosen or os.devnull)
-    file = folder / _VOCABULARY_FILE if folder is not None else None
-    return file if file is not None and file.is_file() else None
 
 
 def _use_bundled_vocabulary() -> None:

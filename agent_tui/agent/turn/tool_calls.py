@@ -528,7 +528,9 @@ class ToolRunner:
                 answered.calls, given_bytes=answered.given_bytes, done=answered.done
             ),
             history=self._services.history(),
-            compact=self._compact,
+            compact=lambda focus: self._change_context(
+                partial(self._services.compact, focus, self._emit)
+            ),
             secrets=shared.secrets,
             jobs=conversation.jobs,
             open_texts=shared.open_texts,
@@ -539,31 +541,20 @@ class ToolRunner:
         if self.pins is not None:
             context.use_skill = self.pins.use_skill
         if (scope := self._services.scope) is not None:
-            context.scope = partial(self._scope, scope)
+            context.scope = lambda action, label, focus: self._change_context(
+                partial(scope, action, label, focus, self._emit)
+            )
         if (explore := self._services.explore) is not None:
-            context.explore = partial(self._explore, explore)
+            context.explore = lambda task, agent, say: explore(task, agent, say, self._emit)
         return context
 
-    async def _compact(self, focus: str) -> ToolOutput:
+    async def _change_context(self, change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+        """Have a tool change what the model sees, once all files are recorded."""
         await self.settle()
-        output = await self._services.compact(focus, self._emit)
+        output = await change()
         self._answered.uncounted.clear()
         self.repetition.forget_single_calls()
         return output
-
-    async def _scope(
-        self, answer: AnswerScope, action: ScopeAction, label: str, focus: str
-    ) -> ToolOutput:
-        await self.settle()
-        output = await answer(action, label, focus, self._emit)
-        self._answered.uncounted.clear()
-        self.repetition.forget_single_calls()
-        return output
-
-    async def _explore(
-        self, answer: AnswerExplore, task: str, agent: str, say: Callable[[str], None]
-    ) -> ToolOutput:
-        return await answer(task, agent, say, self._emit)
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.noticed(call, output)

@@ -128,21 +128,22 @@ def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
         written: All entries of the session, in the order they were written.
         now: Looks at a file.
     """
-    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
-    if newest is None or not newest.is_restore:
-        return RestorePlan()
-    targets = {change.path: change.before for change in newest.changes}
+    targets = {change.path: change.before for change in _newest_restore(written)}
     return _plan(targets, _last_known(written), now)
 
 
 def unfinished_restore(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
     """What the newest putting back of files has not done, because the program ended in it."""
-    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
-    if newest is None or not newest.is_restore:
-        return RestorePlan()
-    undone = [change for change in newest.changes if now(change.path).is_as(change.before)]
+    changes = _newest_restore(written)
+    undone = [change for change in changes if now(change.path).is_as(change.before)]
     targets = {change.path: change.after for change in undone}
     return _plan(targets, _last_known(written), now)
+
+
+def _newest_restore(written: Sequence[Entry]) -> Sequence[FileChange]:
+    """What the newest changes put back; nothing if they did anything else."""
+    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
+    return newest.changes if newest is not None and newest.is_restore else ()
 
 
 def _plan(
