@@ -267,7 +267,7 @@ def _message(message: Message, cwd: Path) -> Iterator[Update]:
             if message.text:
                 yield update_agent_message_text(safe_text(message.text))
             for call in message.tool_calls:
-                title = " ".join([call.name, *map(str, list(call.arguments.values())[:1])])
+                title = f"{call.name} {call.subject}".strip()
                 yield started(call.id, call.name, title[:200], call.arguments, cwd)
         case ToolResultMessage():
             output = [output_of(message.text)]
