@@ -95,6 +95,12 @@ class ToolCall(Stored):
         default=None, validation_alias="thoughtSignature", serialization_alias="thoughtSignature"
     )
 
+    @property
+    def subject(self) -> str:
+        """The first text among its arguments, mostly a path or a command; empty without any."""
+        texts = (value for value in self.arguments.values() if isinstance(value, str) and value)
+        return next(texts, "")
+
 
 UserContent: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="type")]
 AssistantContent: TypeAlias = Annotated[

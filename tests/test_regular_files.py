@@ -21,8 +21,8 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.gguf import read_gguf
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
-from agent_tui.sessions.file.status import session_status
-from agent_tui.sessions.file.tail import newest_entries
+from agent_tui.sessions.file.chunks import newest_entries
+from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.importers.formats import detect_format
 from agent_tui.sessions.listing.summary import read_summary
 from agent_tui.sessions.log import SessionLog
@@ -121,7 +121,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_on_for_ever(
 
 _READING = {"read_text", "read_bytes"}
 _ELSEWHERE = {
-    "agent_tui/agent/prompt/init_prompt.py": "a file of the package",
+    "agent_tui/commands/memory.py": "a file of the package",
     "agent_tui/cli/piped_input.py": "/proc",
     "agent_tui/harbor/table.py": "named by the person",
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",
@@ -129,7 +129,7 @@ _ELSEWHERE = {
     "agent_tui/local_models/pull.py": "what was just fetched",
     "agent_tui/providers/transport/google_account.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
-    "agent_tui/sessions/export/page.py": "a file of the package",
+    "agent_tui/sessions/export/formats.py": "a file of the package",
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",

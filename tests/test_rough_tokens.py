@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.prompt.system_prompt import full_prompt
-from agent_tui.rough_tokens import rough_tokens
-from agent_tui.tokens import RoughCounter, TokenCounter
+from agent_tui.agent.prompt.fitted_prompt import full_prompt
+from agent_tui.tokens import RoughCounter, TokenCounter, rough_tokens
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.suited import suited_tools
 

@@ -1,11 +1,15 @@
 """The agent's side of the protocol: sessions are begun, opened, listed, prompted and closed."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeAlias
 
 from acp import PROTOCOL_VERSION, Client, RequestError
 from acp.schema import (
+    AcpMcpServer,
     AgentCapabilities,
     AudioContentBlock,
     AuthenticateResponse,
@@ -13,12 +17,14 @@ from acp.schema import (
     CloseSessionResponse,
     EmbeddedResourceContentBlock,
     ForkSessionResponse,
+    HttpMcpServer,
     ImageContentBlock,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
     McpCapabilities,
+    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -32,19 +38,61 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
+    SseMcpServer,
     TerminalAuthMethod,
     TextContentBlock,
 )
 
 from agent_tui import __version__
-from agent_tui.acp.editor_traits import EditorTraits, traits_of
-from agent_tui.acp.servers import GivenServer, servers_of_editor, speaks_http
+from agent_tui.acp.editor import EditorTraits, traits_of
 from agent_tui.acp.session import AcpSession
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.server_files import shown_whole
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.mcp.spec import ServerSpec, name_problem
+
+GivenServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+
+_SOURCE = "the editor"
+_MOST_NAME_CHARS = 24
+
+
+def speaks_http() -> bool:
+    """Whether the package for servers at an address is installed."""
+    return find_spec("mcp") is not None
+
+
+def servers_of_editor(
+    given: Sequence[GivenServer] | None,
+) -> tuple[tuple[ServerSpec, ...], tuple[str, ...]]:
+    """What may be started if the person says so, and why the rest cannot be."""
+    specs: list[ServerSpec] = []
+    problems: list[str] = []
+    for server in given or ():
+        try:
+            specs.append(_spec(server))
+        except ValueError as error:
+            problems.append(f"The editor's MCP server {server.name[:40]!r} was ignored: {error}.")
+    return tuple(specs), tuple(problems)
+
+
+def _spec(given: GivenServer) -> ServerSpec:
+    name = re.sub(r"[^A-Za-z0-9]+", "-", given.name)[:_MOST_NAME_CHARS].strip("-")
+    if why := name_problem(name):
+        raise ValueError(why)
+    match given:
+        case McpServerStdio(command=command, args=args, env=env):
+            variables = {each.name: each.value for each in env}
+            spec = ServerSpec(name, _SOURCE, argv=(command, *args), env=variables, origin="editor")
+        case HttpMcpServer(url=url, headers=headers):
+            named = {each.name: each.value for each in headers}
+            spec = ServerSpec(name, _SOURCE, url=url, headers=named, origin="editor")
+        case _:
+            raise ValueError(f"its type is {given.type}; only stdio and http are supported")
+    return shown_whole(spec)
+
 
 _PAGE = 50
 _REFUSED = -32602

@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_tui.acp.contents import fenced, in_lines
-from agent_tui.acp.forms import EditorForms
+from agent_tui.acp.questions import EditorForms
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
-from agent_tui.commands.core.pages import Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
+from agent_tui.commands.core.front import (
+    AnswerT,
+    CommandServices,
+    FrontHelp,
+    Level,
+    Pickable,
+    Question,
+    Showable,
+    TextQuestion,
+    UnansweredFront,
+    page_lines,
+)
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.commands.core.unanswered import AnswerT, UnansweredFront
 from agent_tui.commands.program import command_sections
 from agent_tui.events import AgentEvent, TurnFinished
 

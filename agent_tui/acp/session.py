@@ -1,43 +1,96 @@
-"""One session of an editor: its conversation, its questions, and what the editor may change."""
+"""One session of an editor: its conversation, questions, modes, options and commands."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import TypeVar, get_args
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypeVar, get_args
 
 from acp import Client
-from acp.schema import ConfigOptionUpdate, CurrentModeUpdate, SessionModeState, StopReason
+from acp.schema import (
+    AvailableCommand,
+    AvailableCommandInput,
+    AvailableCommandsUpdate,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionMode,
+    SessionModeState,
+    StopReason,
+    UnstructuredCommandInput,
+)
 
 from agent_tui.acp.contents import Block, read_prompt
-from agent_tui.acp.editor_texts import EditorTexts
-from agent_tui.acp.editor_traits import EditorTraits
-from agent_tui.acp.forms import EditorForms
+from agent_tui.acp.editor import EditorTexts, EditorTraits, Outbox
 from agent_tui.acp.front import AcpFront
-from agent_tui.acp.offers import (
-    MODEL,
-    THINKING,
-    ConfigOptions,
-    commands_of,
-    modes_of,
-    options_of,
-)
-from agent_tui.acp.outbox import Outbox
-from agent_tui.acp.questions import EditorQuestions, QuestionCancelled
+from agent_tui.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
 from agent_tui.acp.updates import Updates, plan_of, replayed, said
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.forms import form_filler
-from agent_tui.commands.core.front import CommandServices, has_model
+from agent_tui.commands.core.front import CommandServices, Question, has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.questions import Question
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
+
+ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+
+MODEL, THINKING = "model", "thinking"
+
+
+def modes_of(present: PermissionMode) -> SessionModeState:
+    """The permission modes, and the one in force."""
+    modes = [SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
+    return SessionModeState(current_mode_id=present, available_modes=modes)
+
+
+def options_of(model: str, models: Iterable[str], thinking: ThinkingLevel) -> ConfigOptions:
+    """Model and thinking as they are, with what there is to choose."""
+    names = [name for name in dict.fromkeys((model, *models)) if name]
+    levels = get_args(ThinkingLevel)
+    return [
+        _select(MODEL, "Model", "model", model, names),
+        _select(THINKING, "Thinking", "thought_level", thinking, levels),
+    ]
+
+
+def commands_of(commands: Iterable[Command]) -> AvailableCommandsUpdate:
+    """The slash commands."""
+    told = [
+        AvailableCommand(
+            name=each.name,
+            description=each.description,
+            input=AvailableCommandInput(UnstructuredCommandInput(hint=each.argument_hint))
+            if each.argument_hint
+            else None,
+        )
+        for each in commands
+    ]
+    return AvailableCommandsUpdate(
+        session_update="available_commands_update", available_commands=told
+    )
+
+
+def _select(
+    id: str, name: str, category: str, present: str, values: Sequence[str]
+) -> SessionConfigOptionSelect:
+    return SessionConfigOptionSelect.model_validate(
+        {
+            "id": id,
+            "name": name,
+            "category": category,
+            "type": "select",
+            "currentValue": present,
+            "options": [SessionConfigSelectOption(value=each, name=each) for each in values],
+        }
+    )
+
 
 AnswerT = TypeVar("AnswerT")
 
@@ -76,12 +129,7 @@ class AcpSession:
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
         )
-        library = PromptLibrary(
-            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-        )
-        self._prompt_files = PromptFileCommands(
-            registry, library, lambda: runtime.conversation.cwd, self._tell
-        )
+        self._prompt_files = PromptFileCommands(registry, runtime, self._tell)
         runtime.services.open_texts = EditorTexts(
             client, id, runtime.conversation.cwd, editor.files
         )
@@ -136,8 +184,7 @@ class AcpSession:
             if isinstance(called, UnknownCommand):
                 front.say(called.why)
             elif isinstance(called, CalledCommand):
-                why = called.refusal(front)
-                await (called.run(front) if not why else _say(front, why))
+                await called.run(front)
             elif await has_model(front):
                 await self._send(text, images)
         except AgentTuiError as error:
@@ -286,10 +333,6 @@ class AcpSession:
         if not self._has_asked:
             self._has_asked = True
             await ask_about_started(self._front)
-
-
-async def _say(front: AcpFront, text: str) -> None:
-    front.say(text)
 
 
 def _stop_reason(finished: TurnFinished | None) -> StopReason:

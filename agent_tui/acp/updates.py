@@ -29,8 +29,13 @@ from acp.schema import (
 from agent_tui.acp.contents import Content, changed_files, in_lines, output_of
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.event_lines import RetryLines, compaction_line, event_line, turn_end_line
-from agent_tui.commands.said_once import SaidOnce
+from agent_tui.commands.event_lines import (
+    RetryLines,
+    SaidOnce,
+    compaction_line,
+    event_line,
+    turn_end_line,
+)
 from agent_tui.events import (
     AgentEvent,
     BashFinished,
@@ -262,7 +267,7 @@ def _message(message: Message, cwd: Path) -> Iterator[Update]:
             if message.text:
                 yield update_agent_message_text(safe_text(message.text))
             for call in message.tool_calls:
-                title = " ".join([call.name, *map(str, list(call.arguments.values())[:1])])
+                title = f"{call.name} {call.subject}".strip()
                 yield started(call.id, call.name, title[:200], call.arguments, cwd)
         case ToolResultMessage():
             output = [output_of(message.text)]

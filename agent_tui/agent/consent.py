@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from agent_tui.config.locked_file import locked_for_change
 from agent_tui.regular_files import read_regular_file
@@ -12,8 +12,7 @@ from agent_tui.sessions.file.disk import DiskFile, write_new_file
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
     from pydantic import JsonValue
 
-Consent: TypeAlias = Literal["allowed", "refused"]
-
+_ANSWERS = ("refused", "allowed")
 _FOR_THIS_RUN = "Your answer applies to this run only."
 
 
@@ -31,39 +30,33 @@ class ConsentFile:
     def __init__(self, path: Path, kind: Literal["servers", "hooks"] = "servers") -> None:
         self._path = path
         self._kind = kind
-        self._in_this_run: dict[str, Consent] = {}
+        self._in_this_run: dict[str, bool] = {}
 
-    def answer_of(self, fingerprint: str) -> Consent | None:
-        """What was said; None where nothing was."""
-        return self._in_this_run.get(fingerprint) or self._read().get(fingerprint)
+    def is_allowed(self, fingerprint: str) -> bool | None:
+        """What the person said; None if they were not asked."""
+        answers = {**self._read(), **self._in_this_run}
+        return answers.get(fingerprint)
 
-    def keep(self, fingerprint: str, consent: Consent) -> None:
+    def keep(self, fingerprint: str, *, is_allowed: bool) -> None:
         """Keep an answer.
 
         Raises:
             ConfigError: The file cannot be written; the answer holds for this run.
         """
-        self._in_this_run[fingerprint] = consent
+        self._in_this_run[fingerprint] = is_allowed
         with locked_for_change(self._path, _FOR_THIS_RUN):
-            answers = {**self._read(), fingerprint: consent}
-            text = json.dumps({self._kind: answers}, indent=2, sort_keys=True)
+            answers = {**self._read(), fingerprint: is_allowed}
+            words = {known: _ANSWERS[answer] for known, answer in answers.items()}
+            text = json.dumps({self._kind: words}, indent=2, sort_keys=True)
             write_new_file(self._path, f"{text}\n".encode("ascii"), DiskFile, sync=True)
 
-    def _read(self) -> Mapping[str, Consent]:
+    def _read(self) -> Mapping[str, bool]:
+        """The answers in the file, by fingerprint; what is none is passed over."""
         try:
             stored = cast("JsonValue", json.loads(read_regular_file(self._path)))
         except (OSError, ValueError, RecursionError):
             return {}
-        answers = stored.get(self._kind) if isinstance(stored, dict) else None
-        return _consents(answers) if isinstance(answers, dict) else {}
-
-
-def _consents(answers: "Mapping[str, JsonValue]") -> Mapping[str, Consent]:
-    """The answers that are some, by fingerprint; others are passed over."""
-    consents: dict[str, Consent] = {}
-    for fingerprint, answer in answers.items():
-        if answer == "allowed":
-            consents[fingerprint] = "allowed"
-        elif answer == "refused":
-            consents[fingerprint] = "refused"
-    return consents
+        words = stored.get(self._kind) if isinstance(stored, dict) else None
+        if not isinstance(words, dict):
+            return {}
+        return {known: word == "allowed" for known, word in words.items() if word in _ANSWERS}

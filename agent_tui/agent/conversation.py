@@ -1,18 +1,19 @@
 """The state of one conversation: its log, its model, what the model sees and how full that is."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from pydantic import JsonValue
+
+from agent_tui.agent.activity import Emit
 from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.agent.prompt.earlier_work import resembling
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
-from agent_tui.agent.secret_masking import without_secrets
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.turn.message_queue import MessageQueue
 from agent_tui.agent.turn.request_watch import RequestWatch
+from agent_tui.agent.turn.user_message import MessageQueue, resembling
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -32,6 +33,7 @@ from agent_tui.messages import (
     Job,
     Message,
     Pin,
+    ThinkingContent,
     ThinkingLevel,
     Todo,
     Usage,
@@ -40,15 +42,27 @@ from agent_tui.messages import (
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
-from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
+from agent_tui.secret_text import mask_values
+from agent_tui.sessions.context import (
+    Context,
+    build_context,
+    extended_context,
+    newest_note,
+    sent_messages,
+    wrap_summary,
+)
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.context_notes import newest_note, sent_messages
-from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
+from agent_tui.sessions.replay.notes import (
+    WITH_ITS_PROGRAM,
+    AgentRun,
+    ended_entry,
+    jobs_in,
+    run_entry,
+)
 from agent_tui.sessions.replay.pins import pin_of, pinned_entries
-from agent_tui.sessions.replay.usage import AgentRun, run_entry
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.jobs.table import JobTable
@@ -231,17 +245,35 @@ class Conversation:
         )
         self.known_jobs.update((job.id, job) for job in jobs_in(entry))
         if isinstance(message, AssistantMessage):
-            self.totals = add_totals(self.totals, message.usage)
+            self.count(message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
             self.has_unlearned_reply = True
             self.refill = self.refill.after_reply()
         return entry
 
+    def count(self, usage: Usage) -> None:
+        """Bring the totals up to date with one more request."""
+        before = self.totals
+        self.totals = TotalsChanged(
+            before.input_tokens + usage.input + usage.cache_read + usage.cache_write,
+            before.output_tokens + usage.output,
+            before.cost_usd + usage.cost.total,
+        )
+
+    def counting(self, emit: Emit) -> Callable[[Usage], None]:
+        """Counts what requests beside the conversation take, and tells the totals."""
+
+        def count(usage: Usage) -> None:
+            self.count(usage)
+            emit(self.totals)
+
+        return count
+
     def count_run(self, run: AgentRun) -> None:
         """Record what a helper took, if it asked for anything, and count it."""
         if run.requests:
             self.log.append(run_entry(run))
-            self.totals = add_totals(self.totals, run.usage)
+            self.count(run.usage)
 
     def skills_in_use(self) -> dict[str, CustomMessageEntry]:
         """The skills whose texts are before the model, by name."""
@@ -392,10 +424,40 @@ class Conversation:
         return (wrap_summary(context.summary),) if is_wanted else ()
 
 
-def add_totals(totals: TotalsChanged, usage: Usage) -> TotalsChanged:
-    """`totals` with one more request."""
-    return TotalsChanged(
-        totals.input_tokens + usage.input + usage.cache_read + usage.cache_write,
-        totals.output_tokens + usage.output,
-        totals.cost_usd + usage.cost.total,
-    )
+_MessageT = TypeVar("_MessageT", bound=Message)
+
+
+def without_secrets(message: _MessageT, values: Sequence[str]) -> _MessageT:
+    """`message` without any of `values`, in whatever field they are.
+
+    Returns the same object when there is nothing to mask. Thinking that was changed loses its
+    signature, which would not fit any more.
+    """
+    if not values:
+        return message
+    before: JsonValue = message.model_dump(mode="json", by_alias=True)
+    after = _masked(before, values)
+    if after == before:
+        return message
+    changed = type(message).model_validate(after)
+    if isinstance(message, AssistantMessage) and isinstance(changed, AssistantMessage):
+        content = tuple(
+            new.model_copy(update={"signature": None})
+            if isinstance(new, ThinkingContent) and new != old
+            else new
+            for old, new in zip(message.content, changed.content, strict=True)
+        )
+        return changed.model_copy(update={"content": content})
+    return changed
+
+
+def _masked(value: JsonValue, values: Sequence[str]) -> JsonValue:
+    match value:
+        case str():
+            return mask_values(value, values)
+        case list():
+            return [_masked(item, values) for item in value]
+        case dict():
+            return {mask_values(key, values): _masked(item, values) for key, item in value.items()}
+        case _:
+            return value

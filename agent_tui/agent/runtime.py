@@ -2,41 +2,41 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
-from agent_tui.agent.aside import answer_aside
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.cache_clock import ColdPrice
-from agent_tui.agent.compaction.compactor import Compactor
-from agent_tui.agent.compaction.pause import Pause
+from agent_tui.agent.compaction.compactor import Compactor, Pause
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.explore.explorer import Explorer
+from agent_tui.agent.explorer import Explorer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
-from agent_tui.agent.loops.plan import LoopPlan
-from agent_tui.agent.loops.runner import LoopRunner
-from agent_tui.agent.loops.scopes import ScopeKeeper
+from agent_tui.agent.loop import LoopPlan, LoopRunner
+from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
-from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
+from agent_tui.agent.session.opening import choose_model, choose_thinking, learn_model
 from agent_tui.agent.session.restoring import FileRestorer
-from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
-from agent_tui.compaction.model_client import OnProgress
+from agent_tui.agent.turn.user_message import QueuedMessage
+from agent_tui.compaction.model_client import OnProgress, RequestTracker, uncounted
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, JobEnded, JobStarted, Notice, QueueChanged, TurnFinished
-from agent_tui.messages import ImageContent, Job, ThinkingLevel
+from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
+from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
 
@@ -144,9 +144,7 @@ class AgentRuntime:
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
         return self._write(
-            lambda emit: run_user_command(
-                self.conversation, self._tool_services(), command, in_context, emit
-            )
+            lambda emit: run_user_command(self.conversation, command, in_context, emit)
         )
 
     def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
@@ -355,18 +353,47 @@ class AgentRuntime:
         """What running a tool call needs."""
         conversation, services = self.conversation, self.services
         return ToolServices(
-            toolbox=services.toolbox,
-            permissions=conversation.permissions,
             pending=self.pending_approvals,
-            output_dir=services.output_dir,
-            environ=services.environ,
-            person_environ=services.person_environ,
-            bash_timeout_s=services.settings.bash_timeout_s,
             compact=self._compactor().answer_call,
             history=self.history,
             scope=self._scopes().answer_call,
-            files=services.files,
-            note_writes=services.note_writes,
             network=self._network,
             explore=Explorer(conversation, services, self.past).answer_call,
         )
+
+
+_ASKED = """\
+A side question; the work continues as if it had not been asked. Answer briefly, in text only, from
+what you already know. You cannot call tools for it.
+
+{question}"""
+_PHASE = "answering a side question"
+
+
+async def answer_aside(conversation: Conversation, question: str) -> str:
+    """The model's answer to `question`, with all that it sees of `conversation`.
+
+    Nothing of it joins the context. It may be asked while a turn runs; what it took is recorded
+    in the session and counted.
+
+    Raises:
+        ProviderError: the request failed for good.
+        AgentTuiError: there was no answer in words.
+    """
+    client, request = conversation.services.client, conversation.request()
+    asked = UserMessage(content=_ASKED.format(question=question))
+    tracker = RequestTracker(lambda _phase, _chars: None, uncounted)
+    try:
+        aside = replace(request, messages=(*request.messages, asked))
+        reply = await client.ask(aside, _PHASE, tracker)
+    finally:
+        if tracker.total is not None:
+            model = conversation.model.name
+            conversation.count_run(
+                AgentRun(session="", model=model, requests=1, usage=tracker.total)
+            )
+    if not reply.text.strip():
+        raise AgentTuiError(
+            "The model gave no answer.", "If it needs tools, ask in the conversation."
+        )
+    return mask_values(reply.text.strip(), conversation.services.secrets)

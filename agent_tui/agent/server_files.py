@@ -78,7 +78,7 @@ class ServerFiles:
             else:
                 wanted = self._own.get(spec.name)
                 spec = spec if wanted is None else as_wanted(spec, wanted)
-                found[spec.name] = FoundServer(spec, self._is_allowed(spec))
+                found[spec.name] = FoundServer(spec, self._consent.is_allowed(spec.fingerprint))
         return FoundServers(tuple(found.values()), tuple(problems))
 
     def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
@@ -87,11 +87,7 @@ class ServerFiles:
         Raises:
             ConfigError: It cannot be kept; it holds for this run.
         """
-        self._consent.keep(spec.fingerprint, "allowed" if is_allowed else "refused")
-
-    def _is_allowed(self, spec: ServerSpec) -> bool | None:
-        answer = self._consent.answer_of(spec.fingerprint)
-        return None if answer is None else answer == "allowed"
+        self._consent.keep(spec.fingerprint, is_allowed=is_allowed)
 
 
 def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...]]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import Hooks
-from agent_tui.agent.prompt.resource_mentions import ResourceReader, no_resources
-from agent_tui.agent.turn.file_keeper import FileKeeper
+from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -20,6 +19,7 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
+from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.finding import ServerOffer
 from agent_tui.tools.sandbox.proxy import NetworkGate
 
@@ -69,7 +69,7 @@ class RuntimeServices:
         wall_clock: Seconds since 1970, by which a provider's cache grows old.
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
-        files: Keeps what files held before and after what changes them.
+        trees: Looks at work trees, for what commands change; None where only edits are kept.
         note_writes: Told which files tools wrote: what else appears while commands run is theirs.
         close_walls: Ends the sandbox of a conversation's commands.
         network: The gate through which commands in the sandbox reach hosts; None where there is
@@ -114,7 +114,7 @@ class RuntimeServices:
     is_first_time: Callable[[str], bool] = lambda _name: False
     most_replies: int = 0
     fallback_model: ModelRef | None = None
-    files: FileKeeper = field(default_factory=FileKeeper)
+    trees: WorkTrees | None = None
     note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] = _nobody_watches
     close_walls: Callable[[], Awaitable[None]] = _has_no_walls
     network: NetworkGate | None = None

@@ -9,10 +9,9 @@ from agent_tui import paths
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.wires.chat.messages import openai_messages
-from agent_tui.sessions.context import build_context
+from agent_tui.sessions.context import build_context, sent_messages
 from agent_tui.sessions.listing.summary import SessionSummary, read_summary
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.context_notes import sent_messages
 from agent_tui.sessions.store import SessionStore
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
@@ -54,7 +53,7 @@ from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.log_file import fault_reporter
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
-from agent_tui.sessions.file.status import session_status
+from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -267,7 +266,7 @@ def compose(
         server_offer=lambda: servers.offer,
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
-        files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
+        trees=WorkTrees(keeper),
         has_sandbox=lambda workspace: sandbox.state(workspace).is_on,
         sandbox_word=sandbox.word,
         report_fault=fault_reporter(paths.log_file(), secrets),

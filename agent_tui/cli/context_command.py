@@ -19,9 +19,8 @@ from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.context import Context, build_context, wrap_summary
+from agent_tui.sessions.context import Context, build_context, sent_messages, wrap_summary
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.context_notes import sent_messages
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter
 

@@ -12,11 +12,10 @@ from agent_tui.commands.trust import trust_question
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.plain.interrupts import Interrupts
-from agent_tui.plain.keyboard import Keyboard, TerminalInput, terminal_lines
-from agent_tui.plain.lines import LineWriter
+from agent_tui.plain.keyboard import Interrupts, Keyboard, TerminalInput, terminal_lines
 from agent_tui.plain.questions import Asker
 from agent_tui.plain.session import PlainOptions, run_plain
+from agent_tui.plain.voice import LineWriter
 
 _DEMO_NOTICE = (
     "This is a scripted tour in a scratch folder. It calls no model and does not touch your "

@@ -17,10 +17,9 @@ from agent_tui.cli.output import complain
 from agent_tui.cli.piped_input import GivenPrompt, given_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
-from agent_tui.headless.answer_schema import AnswerSchema
+from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
 from agent_tui.headless.printer import ExitCode, print_command, print_turn
 from agent_tui.headless.stream import MessageStream
-from agent_tui.headless.terms import RunTerms, TimeLimit
 from agent_tui.local_models.library import ModelLibrary
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
 from agent_tui.commands.core.short_words import counted
 from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED, CompactionPreview

@@ -1,18 +1,182 @@
 """What fills the context window."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from agent_tui.agent.compaction.cache_clock import CacheState
-from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, map_context
+from agent_tui.agent.compaction.cache_clock import CacheState, cache_state
 from agent_tui.commands.compaction import TIER_LABELS, KeepingChoice, keeping_choice
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import counted
 from agent_tui.compaction.outcome import CompactionPreview
+from agent_tui.compaction.tiers.describe import call_label
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ContextWarning
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.pins import pin_of, pinned_entries
+from agent_tui.tokens import ContextUsage
+
+if TYPE_CHECKING:
+    from agent_tui.agent.conversation import Conversation
+
+PartKind: TypeAlias = Literal[
+    "system", "tools", "summary", "pinned", "you", "replies", "results", "free"
+]
+
+PART_LABELS: Mapping[PartKind, str] = {
+    "system": "System prompt and AGENTS.md",
+    "tools": "Tool descriptions",
+    "summary": "Compaction summary",
+    "pinned": "Pinned skills and instructions",
+    "you": "Your messages",
+    "replies": "Replies and tool calls",
+    "results": "Tool results",
+    "free": "Free",
+}
+LARGEST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tokens of one kind."""
+
+    kind: PartKind
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LargeMessage:
+    """One message that takes much room. `label` says which."""
+
+    label: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMap:
+    """All parts of the window, ``free`` last, and the largest messages, largest first.
+
+    `token_price` is what a token of the context cost in the newest request, in US dollars, with
+    what the provider's cache saved; 0 where no price is known. Room is made by itself at
+    `compacts_at` percent of the window, 0 where it is not. `cache` is how the context stands in
+    the provider's cache; None where that is unknown.
+    """
+
+    usage: ContextUsage
+    parts: tuple[Part, ...]
+    largest: tuple[LargeMessage, ...]
+    token_price: float = 0.0
+    compacts_at: int = 0
+    cache: CacheState | None = None
+
+
+async def map_context(conversation: "Conversation") -> ContextMap:
+    """Count every message of the next request, off the event loop."""
+    messages = [(item.message, item.entry_id) for item in conversation.context().messages]
+    compaction = conversation.context().compaction
+    pinned = pinned_entries(in_force(conversation.log.path_entries()))
+    kinds: dict[str, PartKind] = {entry.id: "pinned" for entry in pinned.values()}
+    names = {entry.id: pin.name for entry in pinned.values() if (pin := pin_of(entry))}
+    if compaction is not None:
+        kinds[compaction.id] = "summary"
+    found = await asyncio.to_thread(_count, conversation, messages, kinds, names)
+    price = token_price([message for message, _ in messages])
+    return replace(
+        found,
+        token_price=price,
+        compacts_at=conversation.compacts_at,
+        cache=cache_state(conversation),
+    )
+
+
+def token_price(messages: Sequence[Message]) -> float:
+    """What the newest request that says so paid for a token of its context, in US dollars."""
+    for message in reversed(messages):
+        usage = message.usage if isinstance(message, AssistantMessage) else None
+        if usage is not None and usage.cost.total:
+            read = usage.input + usage.cache_read + usage.cache_write
+            return (usage.cost.total - usage.cost.output) / max(read, 1)
+    return 0.0
+
+
+def _count(
+    conversation: "Conversation",
+    messages: list[tuple[Message, str]],
+    kinds: Mapping[str, PartKind],
+    names: Mapping[str, str],
+) -> ContextMap:
+    counter = conversation.services.counter
+    tokens: dict[PartKind, int] = {
+        "system": counter.count_text(conversation.prompt.system),
+        "tools": counter.count_tools(conversation.prompt.tools),
+    }
+    counted: list[LargeMessage] = []
+    calls: dict[str, ToolCall] = {}
+    for message, entry_id in messages:
+        if isinstance(message, AssistantMessage):
+            calls.update((call.id, call) for call in message.tool_calls)
+        kind = kinds.get(entry_id) or _kind(message)
+        count = counter.count_message(message)
+        tokens[kind] = tokens.get(kind, 0) + count
+        label = names.get(entry_id) or _label(kind, message, calls)
+        counted.append(LargeMessage(label, count))
+    return scale_to_usage(conversation.usage, tokens, counted)
+
+
+def scale_to_usage(
+    usage: ContextUsage, tokens: Mapping[PartKind, int], counted: list[LargeMessage]
+) -> ContextMap:
+    """Fit our estimates to what the provider counted in all, so that the parts add up."""
+    estimated = sum(tokens.values())
+    factor = usage.used / estimated if usage.used and estimated else 1.0
+    parts = [Part(kind, round(tokens[kind] * factor)) for kind in PART_LABELS if tokens.get(kind)]
+    used = usage.used or estimated
+    parts.append(Part("free", max(usage.window - used, 0)))
+    counted.sort(key=lambda message: -message.tokens)
+    largest = tuple(
+        LargeMessage(message.label, round(message.tokens * factor))
+        for message in counted[:LARGEST_SHOWN]
+    )
+    return ContextMap(usage, tuple(parts), largest)
+
+
+def _kind(message: Message) -> PartKind:
+    match message:
+        case UserMessage():
+            return "you"
+        case AssistantMessage():
+            return "replies"
+        case ToolResultMessage() | BashExecutionMessage():
+            return "results"
+
+
+def _label(kind: PartKind, message: Message, calls: Mapping[str, ToolCall]) -> str:
+    match message:
+        case ToolResultMessage():
+            return call_label(message, calls.get(message.tool_call_id))
+        case BashExecutionMessage():
+            return f"! {_first_line(message.command)}"
+        case UserMessage():
+            said = _first_line(message.text)
+            return "summary" if kind == "summary" else f"you: {said}"
+        case AssistantMessage():
+            called = ", ".join(call.name for call in message.tool_calls)
+            return f"reply: {_first_line(message.text) or called}"
+
+
+def _first_line(text: str) -> str:
+    return " ".join(text.strip().partition("\n")[0].split())[:80]
+
 
 FREED_HEADING = "What a compaction would free"
 

@@ -6,8 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import counted, short_path, task_title
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import line_counts

@@ -1,6 +1,6 @@
-"""What is said of an event where there are words alone: `--plain`, `-p` and editors."""
+"""Events in words, for fronts that have only words: `--plain`, `-p` and editors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from agent_tui.commands.context import warning_text
@@ -8,25 +8,14 @@ from agent_tui.commands.core.short_words import short_time
 from agent_tui.durations import elapsed, rounded
 from agent_tui.events import (
     AgentEvent,
-    ApprovalRequested,
-    ApprovalResolved,
-    BashFinished,
-    BashStarted,
-    BranchSummaryProgress,
     CompactionFailed,
     CompactionFinished,
-    CompactionProgress,
     CompactionStarted,
-    ContextChanged,
     ContextWarning,
     CutReplyDropped,
     JobEnded,
-    JobStarted,
     LoopAdvanced,
-    ModelChanged,
     Notice,
-    PlanHandedOver,
-    QueueChanged,
     ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
@@ -34,27 +23,18 @@ from agent_tui.events import (
     RetryScheduled,
     ScopeEntered,
     ScopeLeft,
-    ScopeProgress,
     SessionChanged,
     TextDelta,
     TextPinned,
-    ThinkingDelta,
-    TodosChanged,
-    ToolCallDelta,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolStarted,
-    TotalsChanged,
     TurnFinished,
     TurnRecorded,
     TurnStarted,
-    UserMessageAdded,
     WentBack,
 )
 from agent_tui.messages import Todo, TurnFacts
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
-from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 
 _MOST_NAMED = 5
@@ -105,24 +85,8 @@ def event_line(event: AgentEvent) -> str:
         case WentBack(text=text):
             taken_back = f" Undone: {printable_line(text)}" if text.strip() else ""
             return f"Back at an earlier message.{taken_back}"
-        case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
-            return ""
-        case ReplyStarted() | ReplyFinished() | ReplyDiscarded() | TextDelta() | ThinkingDelta():
-            return ""
-        case ToolCallDelta() | ToolStarted() | ToolOutputDelta() | ToolFinished():
-            return ""
-        case BashStarted() | BashFinished() | ApprovalResolved() | JobStarted():
-            return ""
-        case CompactionProgress() | ScopeProgress() | BranchSummaryProgress():
-            return ""
-        case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
-            return ""
-        case CutReplyDropped():
-            return ""
-        case TodosChanged() | PlanHandedOver():
-            return ""
         case _:
-            assert_never(event)
+            return ""
 
 
 def waiting_line(waited_s: float, *, is_alive: bool) -> str:
@@ -226,3 +190,75 @@ def _session(event: SessionChanged) -> str:
             return ""
         case _:
             assert_never(event.reason)
+
+
+class SaidOnce:
+    """Leaves out words that repeat those of a try that was cut.
+
+    A model that is asked to go on from a cut reply may begin it anew. Its words are held back
+    for as long as they are those that stand there already; what they add follows as text.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._held = ""
+        self._has_spoken = False
+
+    def of(self, event: AgentEvent) -> Iterator[AgentEvent]:
+        """The events to show in the place of `event`."""
+        match event:
+            case TurnStarted():
+                self._parts.clear()
+                yield event
+            case ReplyStarted():
+                self._held, self._has_spoken = "", False
+                yield event
+            case TextDelta(text):
+                if words := self._new_words(text):
+                    yield TextDelta(words)
+            case CutReplyDropped():
+                pass
+            case ReplyFinished(message=message) if message.stop_reason == "error":
+                self._parts.append(message.text)
+                yield event
+            case ReplyFinished():
+                held = "" if self._has_spoken else _without_spaces(self._held)
+                if held and held not in self._said:
+                    yield TextDelta(self._held)
+                self._parts.clear()
+                yield event
+            case ReplyDiscarded(was_shown):
+                yield ReplyDiscarded(was_shown and self._has_spoken)
+            case _:
+                yield event
+
+    def _new_words(self, text: str) -> str:
+        """What is to be said now that `text` came; empty while it may repeat what was said."""
+        if self._has_spoken:
+            return text
+        self._held += text
+        begun, said = _without_spaces(self._held), self._said
+        if any(one.startswith(begun) for one in said):
+            return ""
+        self._has_spoken = True
+        repeated = next((one for one in said if one and begun.startswith(one)), "")
+        return _after(self._held, len(repeated)).lstrip() if repeated else self._held
+
+    @property
+    def _said(self) -> list[str]:
+        """What a reply may repeat: all that stands there of it, and less and less of its end."""
+        parts = [_without_spaces(part) for part in self._parts]
+        return ["".join(parts[at:]) for at in range(len(parts))]
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def _after(text: str, count: int) -> str:
+    """What follows the first `count` characters of `text` that are no spaces."""
+    for at, char in enumerate(text):
+        if not count:
+            return text[at:]
+        count -= not char.isspace()
+    return ""

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import HookResult, Hooks
-from agent_tui.agent.hooks.spec import FoundHook
+from agent_tui.agent.hooks.files import FoundHook
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.trust import ask_about_hooks
 from agent_tui.safe_text import printable_line

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.commands.core.short_words import counted, short_path
 from agent_tui.commands.trust import server_question
 from agent_tui.errors import AgentTuiError

@@ -1,29 +1,33 @@
-"""What every conversation is told from AGENTS.md files: shown, added to, edited, read anew."""
+"""AGENTS.md files: shown, written by the model, added to, edited, read again."""
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from importlib import resources
 from pathlib import Path
 
-from agent_tui.agent.prompt.context_files import load_context_files
-from agent_tui.agent.prompt.memory import (
+from agent_tui.agent.prompt.context_files import (
     Change,
     FileInForce,
     add_line,
     changes_on_disk,
     files_in_force,
+    load_context_files,
     make_folder,
     own_file,
     project_file,
     why_not_obeyed,
 )
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.attachments import instructions_block
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.front import Front, Page, PageSection, has_model
 from agent_tui.commands.core.short_words import counted, shown_file
 from agent_tui.commands.trust import ask_about_workspace
+from agent_tui.events import AgentEvent, Notice
 from agent_tui.messages import Pin
-from agent_tui.permissions.project_files import INSTRUCTION_NAMES
+from agent_tui.permissions.project_files import CONTEXT_NAMES, INSTRUCTION_NAMES, project_folders
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.regular_files import read_regular_file
 
@@ -262,3 +266,72 @@ def _size(one: FileInForce) -> str:
 def _tokens(tokens: int, window: int) -> str:
     share = f", {tokens / window:.1%} of the window" if window else ""
     return f"about {tokens:,} tokens{share}"
+
+
+@command(
+    "[focus]",
+    refusal="Cannot write AGENTS.md while the agent works. Use /abort first, or wait.",
+)
+async def init(front: Front, argument: str) -> None:
+    """Write or improve AGENTS.md."""
+    runtime = front.runtime
+    if runtime.conversation.permissions.mode == "plan":
+        front.say("Plan mode cannot write files. Use /permissions ask first.", "warning")
+        return
+    if await has_model(front):
+        prompt = await asyncio.to_thread(init_prompt, runtime.conversation.cwd, argument)
+        await front.run(_written(runtime, prompt))
+
+
+async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEvent, None]:
+    """The turn, and then what it wrote put in force; the model has not to be told of it twice."""
+    before = runtime.conversation.context_files
+    async with aclosing(runtime.submit(prompt)) as events:
+        async for event in events:
+            yield event
+    file = init_target(runtime.conversation.cwd)
+    if not file.exists():
+        return
+    for event in await runtime.sessions.apply_trust():
+        yield event
+    shown = shown_file(file, runtime.conversation.cwd)
+    if all(one.path != file for one in runtime.conversation.context_files):
+        why = why_not_obeyed(file, runtime.services.trust)
+        yield Notice("info", f"{shown} is not in effect: {why}. /trust changes that.")
+    elif runtime.conversation.context_files != before:
+        yield Notice("info", f"{shown} takes effect with your next message.")
+
+
+def init_target(cwd: Path) -> Path:
+    """The AGENTS.md nearest to `cwd`, or where the first one belongs: at the project's root."""
+    folders = project_folders(cwd)
+    files = [folder / CONTEXT_NAMES[0] for folder in folders]
+    return next((file for file in reversed(files) if _has_text(file)), files[0])
+
+
+def init_prompt(cwd: Path, focus: str = "") -> str:
+    """What is sent; its first lines alone are shown to the person.
+
+    Args:
+        cwd: The workspace.
+        focus: What the person wants it to say or stress; empty for nothing special.
+    """
+    file = init_target(cwd)
+    shown = str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)
+    task, details = _read_text("init_prompt.md").replace("{file}", shown).split("\n\n", 1)
+    if focus:
+        task += f"\n\nIn particular: {focus}"
+    if _has_text(file):
+        details += "\n\n" + _read_text("init_again_prompt.md").replace("{file}", shown)
+    return f"{task}\n\n{instructions_block(details)}"
+
+
+def _read_text(name: str) -> str:
+    return resources.files("agent_tui.commands").joinpath(name).read_text("utf-8").strip()
+
+
+def _has_text(file: Path) -> bool:
+    try:
+        return file.is_file() and file.stat().st_size > 0
+    except OSError:
+        return False

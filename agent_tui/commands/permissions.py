@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import get_args
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.approved_plan import approved_plan
+from agent_tui.attachments import approved_plan
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode

@@ -1,11 +1,12 @@
-"""The program itself: help, the way out."""
+"""The program itself: help, keys, the status page, the way out."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from agent_tui.commands.core.command import Command, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.core.short_words import short_count, short_path
 
 
 @command()
@@ -31,10 +32,10 @@ async def exit_(front: Front, _argument: str) -> None:
 
 
 _SUBJECTS = {
-    "Conversation": ("conversation", "aside", "jobs", "tools"),
-    "Context": ("compaction", "context", "memory", "skills", "init"),
-    "Sessions": ("sessions", "tree", "undo"),
-    "Model and cost": ("model", "cost"),
+    "Conversation": ("conversation",),
+    "Context": ("compaction", "context", "memory", "skills"),
+    "Sessions": ("sessions", "tree"),
+    "Model and cost": ("model",),
     "Permissions": ("permissions", "trust", "mcp"),
 }
 """Headings in ``/help``, with the rooms whose commands stand under them."""
@@ -72,3 +73,39 @@ def _help_row(entry: Command) -> Row:
 def _missing(commands: Iterable[Command], front: Front) -> str:
     names = ", ".join(f"/{entry.name}" for entry in commands)
     return f"{names}: not available with {front.name}."
+
+
+@command()
+async def status(front: Front, _argument: str) -> None:
+    """Show folder, model, mode, session and context use."""
+    await front.show(status_page(front))
+
+
+def status_page(front: Front) -> Page:
+    """Rows for the folder, the model, what may be done, the session and the context."""
+    conversation = front.runtime.conversation
+    model, info, usage = conversation.model, conversation.model_info, conversation.usage
+    log, totals, home = conversation.log, conversation.totals, Path.home()
+    filled = f"{usage.label} {usage.used:,} of {usage.window:,} tokens"
+    if conversation.compacts_at:
+        filled += f"; compacts automatically at {conversation.compacts_at}%"
+    kept = short_path(log.path, home) if log.path is not None else "not saved"
+    rows: list[Row] = [
+        ("folder", short_path(conversation.cwd, home)),
+        *(("also", short_path(folder, home)) for folder in conversation.services.added_folders),
+        ("model", model.name or "none; /model chooses one"),
+        ("server", model.base_url),
+        ("window", f"{info.window:,} tokens ({info.source})"),
+        ("thinking", conversation.thinking),
+        ("permissions", conversation.permissions.mode),
+        ("commands", conversation.services.sandbox_word(conversation.cwd)),
+        ("session", f"{log.name or 'no name'} · {log.header.id}"),
+        ("file", f"{kept}{' (read-only)' if log.is_read_only else ''}"),
+        ("context", filled),
+        (
+            "tokens",
+            f"{short_count(totals.input_tokens)} in, {short_count(totals.output_tokens)} out; "
+            "/cost shows the cost",
+        ),
+    ]
+    return Page("Status", (PageSection("", tuple(row for row in rows if row[1])),))

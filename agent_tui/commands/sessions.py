@@ -13,15 +13,14 @@ from typing import Literal, TypeAlias
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.core.front import Choice, Front, Listing, Question
 from agent_tui.commands.core.short_words import counted, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.export.formats import EXPORT_FORMATS, export_target, write_export
-from agent_tui.sessions.file.status import SessionStatus
+from agent_tui.sessions.file.lock import SessionStatus
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import SessionSummary

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 
-from agent_tui.agent.prompt.skills import FoundSkills, Skill, find_skills
+from agent_tui.agent.prompt.prompt_files import FoundSkills, Skill, find_skills
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import shown_file
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.pins import pin_of

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front, ScreenControls
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Front, Question, ScreenControls
 from agent_tui.events import AgentEvent, ModelChanged, SessionChanged, TurnFinished, TurnStarted
 from agent_tui.key_actions import KEY_ACTIONS, keys_in_force
 from agent_tui.providers.scripted.demo import DEMO_MODEL

@@ -1,18 +1,185 @@
-"""The tree of a session: going back in it, and forking it."""
+"""The tree of a session: going back in it with its files, undoing, and forking it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.restoring import Difference, shown_path
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Listing, Question
-from agent_tui.commands.undo import choose_files, go_back
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Choice, Front, Listing, Question
+from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.diff import Change, DiffPage
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.lineage.joined import Place
+from agent_tui.sessions.replay.file_changes import RestorePlan
+
+GoesBack: TypeAlias = Literal["talk", "files", "both"]
+
+_WAYS: Final[dict[GoesBack, str]] = {
+    "both": "the conversation and the files",
+    "talk": "only the conversation; the files stay unchanged",
+    "files": "only the files; the conversation stays",
+}
+_ONE_MORE = "one more message; the files stay unchanged"
+_BUSY = "Cannot go back while the agent works. Use /abort first."
+_SHOWN_FILES = 12
+
+
+@command(
+    "[talk | files | both]",
+    refusal=_BUSY,
+    completions=lambda _front: tuple(Completion(way, text) for way, text in _WAYS.items()),
+)
+async def undo(front: Front, argument: str) -> None:
+    """Undo the last message, its file changes, or both."""
+    runtime = front.runtime
+    ways: dict[str, GoesBack] = {way: way for way in _WAYS}
+    wanted = ways.get(argument.lower())
+    if argument and wanted is None:
+        front.say(f"/undo takes {', '.join(_WAYS)}, not {argument}.", "warning")
+        return
+    back = await runtime.files.plan_taking_back()
+    can_redo = bool(back.restores) and not runtime.files.is_said_since_restore and wanted is None
+    try:
+        said = await runtime.branches.last_said()
+        if can_redo and (said is None or not front.can_ask):
+            await _take_restore_back(front, back)
+        elif said is None:
+            tree = await runtime.branches.whole_tree()
+            front.say(tree.unread or "Nothing to undo yet.")
+        else:
+            await go_back(front, said, wanted, back if can_redo else None)
+            if not front.can_ask and wanted != "files":
+                front.say("Last message undone.")
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
+
+
+async def go_back(
+    front: Front, place: Place, wanted: GoesBack | None = None, redo: RestorePlan | None = None
+) -> None:
+    """Go back to a place, with its files where the person wants that.
+
+    Args:
+        front: Where the person is.
+        place: Where to.
+        wanted: What goes back; None asks where there is something to ask about.
+        redo: What takes back the newest putting back of files, where that can be chosen instead.
+
+    Raises:
+        AgentTuiError: It cannot be done.
+    """
+    way, told = await choose_files(front, place, wanted, redo)
+    try:
+        if way in ("talk", "both"):
+            front.show_events(await front.runtime.branches.go_to(place))
+    finally:
+        front.show_events(told)
+
+
+async def choose_files(
+    front: Front,
+    place: Place,
+    wanted: GoesBack | None = None,
+    redo: RestorePlan | None = None,
+) -> tuple[GoesBack | None, Sequence[AgentEvent]]:
+    """Ask whether files go back to where they were at a place, and put them back.
+
+    Returns:
+        What the person wants to go back, None for nothing; and what is to be told at the end.
+
+    Raises:
+        AgentTuiError: It cannot be done.
+    """
+    runtime = front.runtime
+    plan = await runtime.files.plan_for(place)
+    is_open = bool(plan.restores) or redo is not None
+    way = wanted or (await _ask(front, plan, redo) if is_open else "talk")
+    if way == "redo":
+        await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
+        return None, ()
+    if way == "both":
+        await runtime.branches.check(place)  # else the files would go back alone
+    if way in ("files", "both"):
+        if plan.is_empty:
+            front.say("No files have changed since.")
+        return way, await runtime.files.carry_out(plan, tells_model=way == "files")
+    if way == "talk" and not plan.restores:
+        return way, runtime.files.told_of_left(plan)
+    return way, ()
+
+
+async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool = False) -> None:
+    files = front.runtime.files
+    going_on = await files.plan_going_on()
+    choices = [
+        Choice(plan, f"yes: {counted(len(plan.restores), 'file')} as before the restore", "y")
+    ]
+    if going_on.restores:
+        count = counted(len(going_on.restores), "file")
+        choices.append(Choice(going_on, f"finish it: {count} not restored yet", "g"))
+    question = Question(
+        "Undo the last restore of files?",
+        _facts(front, plan, await files.differences(plan)),
+        tuple(choices),
+    )
+    is_open = front.can_ask and (not is_chosen or bool(going_on.restores))
+    chosen = await front.ask(question) if is_open else plan
+    if chosen is not None:
+        front.show_events(await files.carry_out(chosen, tells_model=True))
+
+
+async def _ask(
+    front: Front, plan: RestorePlan, redo: RestorePlan | None
+) -> GoesBack | Literal["redo"] | None:
+    if not front.can_ask:
+        front.say("Files have changed since. Say what to undo, for example /undo both.", "warning")
+        return None
+    differences = await front.runtime.files.differences(plan)
+    choices: list[Choice[GoesBack | Literal["redo", "show"]]] = [
+        Choice("talk", _WAYS["talk"] if plan.restores else _ONE_MORE, "t")
+    ]
+    if plan.restores:
+        choices.insert(0, Choice("both", _WAYS["both"], "b"))
+        choices.append(Choice("files", _WAYS["files"], "f"))
+    if redo is not None:
+        count = counted(len(redo.restores), "file")
+        choices.append(Choice("redo", f"redo: {count} as before the last /undo", "r"))
+    if plan.restores:
+        choices.append(Choice("show", "show the file changes", "d"))
+    while True:
+        answer = await front.ask(
+            Question("What should go back?", _facts(front, plan, differences), tuple(choices))
+        )
+        if answer != "show":
+            return answer
+        await front.show(_page(front, differences))
+
+
+def _facts(front: Front, plan: RestorePlan, differences: tuple[Difference, ...]) -> tuple[str, ...]:
+    cwd = front.runtime.conversation.cwd
+    lines = [f"{shown_path(str(each.path), cwd)}: {each.what}" for each in differences]
+    lines += [f"{shown_path(path, cwd)} stays: {why}" for path, why in plan.left]
+    more = len(lines) - _SHOWN_FILES
+    return (*lines[:_SHOWN_FILES], *((f"and {more} more",) if more > 0 else ()))
+
+
+def _page(front: Front, differences: tuple[Difference, ...]) -> DiffPage:
+    cwd = front.runtime.conversation.cwd
+    return DiffPage(
+        tuple(
+            Change(shown_path(str(each.path), cwd), each.diff, () if each.diff else (each.what,))
+            for each in differences
+        ),
+        (),
+    )
+
 
 TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
 
@@ -21,7 +188,6 @@ _ACTIONS: tuple[Choice[TreeAction], ...] = (
     Choice("summarise", "go back, with a summary of what came after it", "s"),
     Choice("fork", "continue from there in a copy of the session", "f"),
 )
-_BUSY = "Cannot go back while the agent works. Use /abort first."
 
 
 @dataclass(frozen=True, slots=True)

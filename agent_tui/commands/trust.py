@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Front, Question
 from agent_tui.errors import AgentTuiError
 from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDERS, SKILLS_FOLDERS
 from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
@@ -15,7 +14,7 @@ from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
-    from agent_tui.agent.hooks.spec import HookSpec
+    from agent_tui.agent.hooks.files import HookSpec
 
 _MAX_FILES_SHOWN = 3
 _MAX_PATH_CHARS = 100

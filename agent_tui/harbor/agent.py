@@ -14,8 +14,7 @@ from harbor.models.agent.context import AgentContext
 from harbor.models.trajectories import Trajectory
 from pydantic import Field
 
-from agent_tui.harbor.measured import Measured, measured_in
-from agent_tui.harbor.source import Wheel, source_of
+from agent_tui.harbor.measured import Measured, Wheel, measured_in, source_of
 from agent_tui.installation import COMMAND
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.keys import KEY_VARIABLES, secret_values

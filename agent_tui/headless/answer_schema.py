@@ -1,4 +1,4 @@
-"""``--json-schema``: the last answer is JSON that fits the person's schema."""
+"""The terms of a run: its limits, and the JSON Schema that its last answer must match."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from agent_tui.durations import shortest
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 
@@ -102,3 +103,42 @@ def _file_text(name: str) -> str:
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"--json-schema: {name}: {why.rstrip('.')}.", _WRITE_IT) from error
+
+
+@dataclass(slots=True)
+class TimeLimit:
+    """How long a run may take, and whether it has taken that long."""
+
+    seconds: float
+    is_over: bool = False
+
+    @property
+    def words(self) -> str:
+        """Why a run ended that took too long."""
+        return f"Stopped: --max-time {shortest(self.seconds)} reached."
+
+
+@dataclass(frozen=True, slots=True)
+class RunTerms:
+    """What was set for a run.
+
+    Attributes:
+        schema: What the answer must be; None for anything.
+        time_limit: When the run is ended; None for never.
+        fails_on_refusal: Whether a run in which a call was refused has an exit code of its own.
+        goes_on: Whether the conversation goes on after this message, and its background commands
+            with it.
+    """
+
+    schema: AnswerSchema | None = None
+    time_limit: TimeLimit | None = None
+    fails_on_refusal: bool = False
+    goes_on: bool = False
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the run has taken as long as it may."""
+        return self.time_limit is not None and self.time_limit.is_over
+
+
+NO_TERMS = RunTerms()

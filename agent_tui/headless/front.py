@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
+from agent_tui.commands.core.front import CommandServices, FrontHelp, Level, UnansweredFront
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.commands.core.unanswered import UnansweredFront
 from agent_tui.commands.program import command_sections
 from agent_tui.errors import UsageError
 from agent_tui.events import AgentEvent, CompactionFailed, TurnFinished

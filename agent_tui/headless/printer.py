@@ -12,14 +12,12 @@ from typing import Literal, TextIO, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.event_lines import RetryLines, event_line, plan_steps, retry_line
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
@@ -44,7 +42,13 @@ from agent_tui.events import (
     TurnFinished,
     TurnRecorded,
 )
-from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
+from agent_tui.headless.answer_schema import (
+    MOST_REPAIRS,
+    NO_TERMS,
+    AnswerMisfit,
+    AnswerSchema,
+    RunTerms,
+)
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.headless.result import (
     ContextResult,
@@ -53,7 +57,6 @@ from agent_tui.headless.result import (
     RunResult,
     TokensResult,
 )
-from agent_tui.headless.terms import NO_TERMS, RunTerms
 from agent_tui.messages import ImageContent, Job, JsonObject, Todo, ToolResultMessage
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
@@ -159,13 +162,10 @@ async def print_command(
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
     """
     registry = built_in_commands(services.plugin_commands)
-    library = PromptLibrary(
-        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-    )
-    cwd, servers = runtime.conversation.cwd, services.servers
+    servers = services.servers
     if servers is not None and ":" in line.partition(" ")[0]:  # it may be a server's prompt
-        await servers.take_up(cwd, lambda _line: None)
-    await PromptFileCommands(registry, library, lambda: cwd, servers=servers).refresh()
+        await servers.take_up(runtime.conversation.cwd, lambda _line: None)
+    await PromptFileCommands(registry, runtime, servers=servers).refresh()
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))

@@ -11,9 +11,18 @@ from typing import TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
-from agent_tui.commands.core.pages import PageSection, Row, Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
+from agent_tui.commands.core.front import (
+    CommandServices,
+    FrontHelp,
+    Level,
+    PageSection,
+    Pickable,
+    Question,
+    Row,
+    Showable,
+    TextQuestion,
+    page_lines,
+)
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.program import command_sections
@@ -21,9 +30,9 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, SessionChanged
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.plain.agent_thread import AgentThread
-from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import ME, Narrator
 from agent_tui.plain.questions import Asker
+from agent_tui.plain.voice import LineWriter
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.text_editor import editor_command, run_editor

@@ -1,14 +1,59 @@
-"""Lines from the person: ordinary terminal input, with line editing where that is to be had."""
+"""Lines from the person, and Control C: ordinary terminal input, with line editing if possible."""
 
 import os
 import select
+import signal
 import termios
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Protocol, TextIO
 
 from agent_tui.safe_text import safe_text
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """Ctrl+C ends the reading of a line with `KeyboardInterrupt`; at work it only calls `stop`.
+
+    A program that is told to end does so with `SystemExit`, so that what is open is closed.
+    """
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._is_reading = False
+
+    @contextmanager
+    def caught(self) -> Generator[None]:
+        """In here signals are handled this way; where one is ignored, it stays so."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
+        caught = [number for number, handler in before.items() if handler != signal.SIG_IGN]
+        for number in caught:
+            signal.signal(number, self._handle)
+        try:
+            yield
+        finally:
+            for number in caught:
+                signal.signal(number, before[number])
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """In here Ctrl+C is a `KeyboardInterrupt`."""
+        self._is_reading = True
+        try:
+            yield
+        finally:
+            self._is_reading = False
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            raise SystemExit(128 + number)
+        if self._is_reading:
+            raise KeyboardInterrupt
+        self._stop()
+
 
 BLOCK = '"""'
 _MORE = "... "

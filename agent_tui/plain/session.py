@@ -11,14 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.discovery import built_in_commands
-from agent_tui.commands.core.first_steps import first_steps, trial_note
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
+from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, built_in_commands
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.sessions import open_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
@@ -27,12 +25,16 @@ from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
-from agent_tui.plain.interrupts import Interrupts
-from agent_tui.plain.keyboard import Keyboard, TerminalInput, TypedMessage, terminal_lines
-from agent_tui.plain.lines import LineWriter
+from agent_tui.plain.keyboard import (
+    Interrupts,
+    Keyboard,
+    TerminalInput,
+    TypedMessage,
+    terminal_lines,
+)
 from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
+from agent_tui.plain.voice import LineWriter, Progress
 from agent_tui.safe_text import printable_line
 
 ValueT = TypeVar("ValueT")
@@ -125,16 +127,8 @@ class Conversation:
         self._runtime = front.runtime
         self._options = options
         self._history = history
-        runtime, registry = front.runtime, front.registry
-        library = PromptLibrary(
-            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-        )
         self._prompt_files = PromptFileCommands(
-            registry,
-            library,
-            lambda: runtime.conversation.cwd,
-            front.say,
-            front.services.servers,
+            front.registry, front.runtime, front.say, front.services.servers
         )
         self._is_leaving = False
 

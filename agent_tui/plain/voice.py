@@ -1,9 +1,94 @@
-"""Saying lines, and the words of a speaker: whole sentences, where a reading voice can pause."""
+"""Lines for a reading voice: harmless, in whole sentences, with word of long work and of diffs."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO
 
-from agent_tui.plain.lines import LineWriter
-from agent_tui.plain.progress import Progress
+from agent_tui.commands.core.short_words import counted
+from agent_tui.safe_text import safe_text
+from agent_tui.secret_text import mask_values
+
+
+class LineWriter:
+    """Writes lines, harmless ones: nothing steers the terminal, and no key is shown.
+
+    Args:
+        out: Where to.
+        secrets: The keys that must not be shown, as they are at that moment.
+    """
+
+    def __init__(self, out: TextIO, secrets: Callable[[], Iterable[str]]) -> None:
+        self._out = out
+        self._secrets = secrets
+        self._is_line_open = False
+
+    def line(self, text: str = "") -> None:
+        """Write `text` as a line, or as several where it has newlines."""
+        self.end_line()
+        self._write(f"{text}\n")
+
+    def lines(self, texts: Iterable[str]) -> None:
+        """Write each of `texts` as a line."""
+        for text in texts:
+            self.line(text)
+
+    def piece(self, text: str) -> None:
+        """Write the next words of a line; a newline in it ends that."""
+        if text:
+            self._write(text)
+            self._is_line_open = not text.endswith("\n")
+
+    def end_line(self) -> None:
+        """End the line that `piece` has begun."""
+        if self._is_line_open:
+            self._is_line_open = False
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        self._out.write(safe_text(mask_values(text, self._secrets())))
+        self._out.flush()
+
+
+FIRST_AFTER_S = 5.0
+"""Seconds of silence before something is said; twice as many before each further line."""
+
+_LAST_AFTER_S = 40.0
+
+WAITING = "Waiting for the model."
+
+
+class Progress:
+    """Knows what is going on, and when that is worth a line.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._now = ""
+        self._said = ""
+        self._pause_s = FIRST_AFTER_S
+        self._quiet_since_s = clock()
+
+    def doing(self, text: str) -> None:
+        """Something goes on, or goes on otherwise; empty for nothing."""
+        self._now = text
+
+    def spoken(self) -> None:
+        """Something else was written: the person knows that the program lives."""
+        self._quiet_since_s = self._clock()
+        self._pause_s = FIRST_AFTER_S
+
+    def due(self) -> str:
+        """What should be said now; empty for nothing."""
+        if self._now in ("", self._said) or self._clock() - self._quiet_since_s < self._pause_s:
+            return ""
+        self._said = self._now
+        self._quiet_since_s = self._clock()
+        self._pause_s = min(self._pause_s * 2, _LAST_AFTER_S)
+        return self._now
+
 
 _SENTENCE_END = re.compile(r"[.!?\u2026]+[\"')\]*_`\u201d\u2019]*[ \t]+|[\u3002\uff01\uff1f]+")
 _FENCES = ("```", "~~~")
@@ -99,3 +184,53 @@ class Voice:
             self._lines.piece(self._cutter.rest())
             self._lines.end_line()
             self._progress.spoken()
+
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def diff_words(diff: str) -> list[str]:
+    """A unified diff as lines: the file, how much changes, then each line that does.
+
+    ``Line 6 added:`` counts in the new file, ``removed`` in the old one. Lines that stay are
+    left out, anything else that the diff holds is not.
+    """
+    changes = list(_changes(diff))
+    added = sum(label.endswith(" added:") for label, _ in changes)
+    removed = sum(label.endswith(" removed:") for label, _ in changes)
+    counts = f"{counted(added, 'line')} added, {counted(removed, 'line')} removed."
+    files = [text for label, text in changes if label == "File:"]
+    if len(files) == 1:
+        changes = [change for change in changes if change[0] != "File:"]
+        counts = f"{_shown(files[0])}: {counts}"
+    return [counts, *(f"{label} {_shown(text)}" for label, text in changes)]
+
+
+def _changes(diff: str) -> Iterator[tuple[str, str]]:
+    """What changes, each as a label and a text."""
+    old = new = old_end = new_end = 0
+    old_name = ""
+    for line in diff.removesuffix("\n").split("\n"):
+        mark, text = line[:1], line[1:]
+        if mark == "\\":
+            yield "Note:", text.strip()
+        elif old < old_end or new < new_end:
+            if mark == "+":
+                yield f"Line {new} added:", text
+            elif mark == "-":
+                yield f"Line {old} removed:", text
+            old, new = old + (mark != "+"), new + (mark != "-")
+        elif (match := _HUNK.match(line)) is not None:
+            old, new = int(match[1]), int(match[3])
+            old_end, new_end = old + int(match[2] or 1), new + int(match[4] or 1)
+        elif line.startswith("--- "):
+            old_name = line[4:]
+        elif line.startswith("+++ "):
+            name = line[4:]
+            yield "File:", name if name == old_name else f"{old_name} renamed to {name}"
+        elif line:
+            yield "Also:", line
+
+
+def _shown(text: str) -> str:
+    return safe_text(text, keep_newlines=False)

@@ -1,6 +1,6 @@
 """What the model sees of a session: a pure replay of its entries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, assert_never
 
@@ -8,6 +8,7 @@ from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
     BashExecutionMessage,
+    ContextNote,
     ImageContent,
     Message,
     TextContent,
@@ -34,16 +35,14 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
     milliseconds,
 )
-from agent_tui.sessions.gc_pause import garbage_collection_paused
+from agent_tui.sessions.format.parse import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
-from agent_tui.sessions.replay.command_changes import result_changed
-from agent_tui.sessions.replay.file_changes import is_file_changes
-from agent_tui.sessions.replay.hook_texts import superseded
+from agent_tui.sessions.replay.file_changes import is_file_changes, result_changed
 from agent_tui.sessions.replay.marks import Marks, read_marks
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
+from agent_tui.sessions.replay.notes import superseded, turn_facts_in
 from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
-from agent_tui.sessions.replay.turn_facts import turn_facts_in
 
 EntryT = TypeVar("EntryT", bound=Entry)
 
@@ -401,3 +400,36 @@ def newest_thinking_level(path: Sequence[Entry]) -> str:
         if isinstance(entry, ThinkingLevelChangeEntry):
             return entry.thinking_level
     return ""
+
+
+def sent_messages(context: Context) -> tuple[Message, ...]:
+    """The messages of the next request: those of `context` with the notes that still hold.
+
+    A note is part of its result for the model alone: nothing else takes it for output. What was
+    written before a compaction or an edit tells of another context, and is not told any more.
+    """
+    noted = dict(_notes(context))
+    messages = [item.message for item in context.messages]
+    for index, note in noted.items():
+        result = messages[index]
+        assert isinstance(result, ToolResultMessage)
+        content = (*result.content, TextContent(text=note.text))
+        messages[index] = result.model_copy(update={"content": content})
+    return tuple(messages)
+
+
+def newest_note(context: Context) -> ContextNote | None:
+    """What the model of `context` was told last of how full it is."""
+    return next((note for _, note in _notes(context)), None)
+
+
+def _notes(context: Context) -> Iterator[tuple[int, ContextNote]]:
+    """The notes that hold, newest first, with the indices of their messages."""
+    compaction = context.compaction
+    since_ms = milliseconds(compaction.timestamp) if compaction is not None else 0
+    for index in range(len(context.messages) - 1, context.fresh_from - 1, -1):
+        message = context.messages[index].message
+        if isinstance(message, ToolResultMessage) and message.timestamp >= since_ms:
+            note = message.context_note
+            if note is not None:
+                yield index, note

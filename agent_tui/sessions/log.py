@@ -20,7 +20,7 @@ from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.file.writer import SessionWriter
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession, read_session
-from agent_tui.sessions.replay.command_changes import completed_result
+from agent_tui.sessions.replay.file_changes import completed_result
 
 __all__ = ["SessionInUseError", "SessionLog"]
 

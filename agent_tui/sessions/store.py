@@ -27,8 +27,13 @@ from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.format.parse import id_in_name
-from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
-from agent_tui.sessions.listing.summary import SessionSummary, prompt_line
+from agent_tui.sessions.listing.summary import (
+    SessionFile,
+    SessionIndex,
+    SessionSummary,
+    prompt_line,
+    session_files,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search.session_search import SessionSearch
 from agent_tui.sessions.search.word_index import SearchHit

@@ -9,12 +9,10 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.turn.user_message import image_refusal
 from agent_tui.commands.core.command import Completions
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
-from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.core.registry import CommandRegistry, built_in_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
@@ -80,7 +78,9 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     setup = ModelSetup(window, options, view)
     registry = built_in_commands(options.plugin_commands)
     front = ScreenFront(window, options, view, turns, registry, setup)
-    prompt_files = _prompt_files(options, registry, view)
+    prompt_files = PromptFileCommands(
+        registry, options.runtime, lambda text: view.say(text, "warning"), options.servers
+    )
     sources = _prompt_sources(options, registry, front, prompt_files)
 
     async def read_files() -> None:
@@ -98,22 +98,6 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         close=sources.files.aclose,
     )
     return LoadedChat(view, Controller(options, registry, ports), sources)
-
-
-def _prompt_files(
-    options: UiOptions, registry: CommandRegistry, view: EventView
-) -> PromptFileCommands:
-    runtime = options.runtime
-    library = PromptLibrary(
-        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
-    )
-    return PromptFileCommands(
-        registry,
-        library,
-        lambda: runtime.conversation.cwd,
-        lambda text: view.say(text, "warning"),
-        options.servers,
-    )
 
 
 def _prompt_sources(

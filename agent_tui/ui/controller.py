@@ -11,8 +11,12 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import READ_ONLY, READ_ONLY_HINT
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Front, Level
-from agent_tui.commands.core.parser import parse_command
-from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand
+from agent_tui.commands.core.registry import (
+    CalledCommand,
+    CommandRegistry,
+    UnknownCommand,
+    parse_command,
+)
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
 from agent_tui.commands.sessions import resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace

@@ -57,7 +57,7 @@ from agent_tui.events import (
 from agent_tui.messages import Todo, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import kept_behind
-from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import entered_block, finished_block, left_blocks

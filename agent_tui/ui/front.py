@@ -12,9 +12,16 @@ from textual.screen import Screen
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.compaction import KeepingChoice, PreviewPage
 from agent_tui.commands.context import ContextPage
-from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
-from agent_tui.commands.core.pages import Showable
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion, loss_question
+from agent_tui.commands.core.front import (
+    CommandServices,
+    FrontHelp,
+    Level,
+    Pickable,
+    Question,
+    Showable,
+    TextQuestion,
+    loss_question,
+)
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels

@@ -1,6 +1,6 @@
 """The keys of the screen, as ``/keys`` and ``/help`` show them."""
 
-from agent_tui.commands.core.pages import PageSection
+from agent_tui.commands.core.front import PageSection
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap
 
 _GUIDE = (

@@ -6,8 +6,7 @@ from contextlib import aclosing
 from typing import Protocol, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.turn.message_queue import QueuedMessage
-from agent_tui.agent.turn.user_message import image_refusal
+from agent_tui.agent.turn.user_message import QueuedMessage, image_refusal
 from agent_tui.drafts.draft import Draft, joined
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from acp.schema import FileSystemCapabilities
 
-from agent_tui.acp.editor_texts import EditorTexts
+from agent_tui.acp.editor import EditorTexts
 from agent_tui.tools.base import FileMemory, ToolContext, ToolError
 from agent_tui.tools.edit import EditArguments, EditTool
 from agent_tui.tools.read import ReadArguments, ReadTool

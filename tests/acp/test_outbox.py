@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 from acp import Client
 
-from agent_tui.acp.outbox import Outbox, Outgoing
+from agent_tui.acp.editor import Outbox, Outgoing
 from agent_tui.acp.updates import said
 
 

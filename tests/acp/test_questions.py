@@ -7,12 +7,11 @@ from typing import Any, cast
 import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 
-from agent_tui.acp.editor_traits import EditorTraits
-from agent_tui.acp.outbox import Outbox
+from agent_tui.acp.editor import EditorTraits, Outbox
 from agent_tui.acp.questions import EditorQuestions
 from agent_tui.agent.turn.network_questions import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Question
 from agent_tui.events import ApprovalRequest
 
 COMMAND = "python -m pytest tests/acp \\\n  --maxfail 1"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.secret_masking import without_secrets
+from agent_tui.agent.conversation import without_secrets
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.loops.plan import parse_loop
+from agent_tui.agent.loop import parse_loop
 from agent_tui.events import LoopAdvanced, ScopeLeft, ToolFinished, TurnFinished
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost

@@ -10,9 +10,9 @@ import pytest
 
 import agent_tui.commands
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.headless.printer import ExitCode, print_command
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRequest
@@ -162,7 +162,7 @@ def more_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     (folder / "greeting.py").write_text('''
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Listing
+from agent_tui.commands.core.front import Choice, Listing
 
 
 @command("[name]", aliases=("hi",))

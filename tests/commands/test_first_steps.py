@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent_tui.commands.core.discovery import built_in_commands
-from agent_tui.commands.core.first_steps import first_steps, trial_note
+from agent_tui.commands.core.known_models import first_steps, trial_note
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.providers.base import ModelInfo
 
 LARGE = ModelInfo("anthropic/claude-sonnet-5", 200_000, 64_000)

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.commands.core.parser import CommandCall, parse_command
+from agent_tui.commands.core.registry import CommandCall, parse_command
 
 
 @pytest.mark.parametrize(

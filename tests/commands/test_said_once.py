@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.said_once import SaidOnce
+from agent_tui.commands.event_lines import SaidOnce
 from agent_tui.events import (
     CutReplyDropped,
     ReplyDiscarded,

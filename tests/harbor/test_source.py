@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui import __version__
-from agent_tui.harbor.source import Wheel, source_of
+from agent_tui.harbor.measured import Wheel, source_of
 from agent_tui.installation import Installation
 
 

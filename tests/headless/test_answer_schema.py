@@ -6,9 +6,8 @@ import json
 import pytest
 
 from agent_tui.errors import UsageError
-from agent_tui.headless.answer_schema import AnswerMisfit, AnswerSchema
+from agent_tui.headless.answer_schema import AnswerMisfit, AnswerSchema, RunTerms
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
-from agent_tui.headless.terms import RunTerms
 from agent_tui.providers.scripted.provider import Reply
 from tests.support.runtime import Stage
 

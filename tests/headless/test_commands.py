@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.approved_plan import approving_message
+from agent_tui.attachments import approving_message
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_command

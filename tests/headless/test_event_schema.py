@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_tui.events import AgentEvent, ToolStarted
-from agent_tui.headless.event_schema import event_schema
 from agent_tui.headless.printer import event_json, print_turn
+from agent_tui.headless.result import event_schema
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,

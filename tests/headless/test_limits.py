@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 
+from agent_tui.headless.answer_schema import NO_TERMS, RunTerms, TimeLimit
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
-from agent_tui.headless.terms import NO_TERMS, RunTerms, TimeLimit
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.adapting import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.errors import ModelFileError
-from agent_tui.local_models import gguf_fields
-from agent_tui.local_models.gguf import read_gguf
-from agent_tui.local_models.gguf_fields import FieldReader
+from agent_tui.local_models import gguf as gguf_fields
+from agent_tui.local_models.gguf import FieldReader, read_gguf
 from tests.support.gguf_files import CHAT_FIELDS, Tensor, gguf_bytes, text
 
 WHOLE = gguf_bytes()

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import Keyboard
-from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
 from agent_tui.plain.session import Conversation, PlainOptions
+from agent_tui.plain.voice import LineWriter, Progress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from tests.support.runtime import Stage
 

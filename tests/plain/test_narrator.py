@@ -34,9 +34,8 @@ from agent_tui.messages import (
     ToolResultMessage,
     TurnFacts,
 )
-from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
-from agent_tui.plain.progress import FIRST_AFTER_S, Progress
+from agent_tui.plain.voice import FIRST_AFTER_S, LineWriter, Progress
 from agent_tui.tokens import ContextUsage
 
 DIFF = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-old\n+new\n"

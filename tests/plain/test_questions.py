@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.questions import Choice, Listing, Question, TextQuestion
+from agent_tui.commands.core.front import Choice, Listing, Question, TextQuestion
 from agent_tui.commands.trust import trust_question
 from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import TrustQuestion

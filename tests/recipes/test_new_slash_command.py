@@ -9,7 +9,7 @@ MODULE = '''\
 
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Question
 
 _WHOM = Question("Greet whom?", (), (Choice("Ada", "Ada", "a"), Choice("Grace", "Grace", "g")))
 

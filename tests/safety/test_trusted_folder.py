@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.explore.definitions import READING_TOOLS, find_agents
+from agent_tui.agent.helper_kinds import READING_TOOLS, find_agents
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.config import PermissionSettings
 from agent_tui.errors import ConfigError

@@ -23,7 +23,7 @@ from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entr
 from agent_tui.sessions.export.atif import to_atif
 from agent_tui.sessions.export.formats import exported
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.usage import AgentRun, run_entry
+from agent_tui.sessions.replay.notes import AgentRun, run_entry
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
 
 EXAMPLES = Path(__file__).parents[2] / "sessions.example"

@@ -35,7 +35,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.format.parse import parse_session
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.command_changes import changes_entry
+from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, normalise_messages
 from tests.support.context_checks import assert_normalised, shown
 from tests.support.session_values import (

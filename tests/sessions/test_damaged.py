@@ -15,9 +15,8 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.sessions.entries import CustomEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.file import chunks
-from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.format.codec import DEPTH, TOO_DEEP_TEXT, encode_entry, encode_header
 from agent_tui.sessions.format.parse import ParsedSession, parse_session
-from agent_tui.sessions.format.repair import DEPTH, TOO_DEEP_TEXT
 from agent_tui.sessions.log import SessionLog
 from tests.support.context_checks import assert_sendable
 from tests.support.damage import damaged

@@ -22,9 +22,7 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.export.document import document_of
-from agent_tui.sessions.export.formats import exported, to_jsonl
-from agent_tui.sessions.export.markdown import to_markdown
-from agent_tui.sessions.export.page import to_html
+from agent_tui.sessions.export.formats import exported, to_html, to_jsonl, to_markdown
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user

@@ -24,10 +24,10 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.file.status import session_status
+from agent_tui.sessions.file.lock import session_status
 from agent_tui.sessions.lineage.forking import fork_session, labels_of, path_to
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.usage import was_copied
+from agent_tui.sessions.replay.notes import was_copied
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, result, user
 

@@ -7,9 +7,8 @@ from threading import Thread
 
 import pytest
 
-from agent_tui.sessions.listing import index
-from agent_tui.sessions.listing.index import SessionIndex, session_files
-from agent_tui.sessions.listing.summary import SessionSummary
+from agent_tui.sessions.listing import summary as index
+from agent_tui.sessions.listing.summary import SessionIndex, SessionSummary, session_files
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_files import append_to, make_older, write_session
 from tests.support.session_values import reply, user

@@ -4,7 +4,7 @@ from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage,
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Header, MessageEntry
 from agent_tui.sessions.export.document import document_of
-from agent_tui.sessions.replay.jobs import JOBS_ENDED, ended_entry, jobs_in, known_jobs
+from agent_tui.sessions.replay.notes import JOBS_ENDED, ended_entry, jobs_in, known_jobs
 
 SERVER = Job(id="1", command="npm\n  run dev", since=1_700_000_000_000)
 BUILD = Job(id="2", command="make", since=1_700_000_001_000)

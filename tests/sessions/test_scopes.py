@@ -5,6 +5,13 @@ from itertools import pairwise
 
 import pytest
 
+from agent_tui.agent.scopes import (
+    Scope,
+    ScopeState,
+    entries_inside,
+    pending_mark,
+    scope_state,
+)
 from agent_tui.messages import ToolCall
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
@@ -20,13 +27,6 @@ from agent_tui.sessions.replay.scope_entries import (
     compression_of,
     mark_entry,
     mark_of,
-)
-from agent_tui.sessions.replay.scopes import (
-    Scope,
-    ScopeState,
-    entries_inside,
-    pending_mark,
-    scope_state,
 )
 from tests.support.context_checks import assert_sendable, context_bytes, shown
 from tests.support.drawn_history import Choices, History

@@ -26,7 +26,7 @@ from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, Provider
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.usage import was_copied
+from agent_tui.sessions.replay.notes import was_copied
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 

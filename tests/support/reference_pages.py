@@ -16,7 +16,7 @@ from agent_tui import __version__
 from agent_tui.cli.arguments import build_parser
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.commands.core.command import Need
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.config import Settings
 from agent_tui.config.json_schema import settings_schema
 from agent_tui.config.specs import section_description, setting_specs

@@ -13,7 +13,6 @@ from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import (
@@ -202,7 +201,7 @@ class Stage:
             clock=clock,
             most_replies=most_replies,
             fallback_model=fallback_model,
-            files=FileKeeper(trees),
+            trees=trees,
             network=network,
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")

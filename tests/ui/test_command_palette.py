@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.key_actions import KeyMap
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.screens.palette import CommandPalette, PaletteChoice, palette_rows, ranked_rows

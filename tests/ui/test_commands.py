@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.commands.sessions import age
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError

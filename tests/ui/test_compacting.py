@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
 from agent_tui.headless.front import HeadlessFront

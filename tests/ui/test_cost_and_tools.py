@@ -5,7 +5,7 @@ from textual.widgets import Static
 
 from agent_tui.agent.session.spending import Spending, Spent
 from agent_tui.agent.turn.request_watch import CacheBreak
-from agent_tui.commands.cost import break_lines, cost_lines
+from agent_tui.commands.model import break_lines, cost_lines
 from agent_tui.events import TotalsChanged
 from tests.ui.app_support import running_app
 

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 import agent_tui.ui.screens
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.first_run import chooser as first_run

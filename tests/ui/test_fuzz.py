@@ -13,7 +13,7 @@ from textual import events
 from textual.errors import NoWidget
 from textual.geometry import Size
 
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.keys import APP_BINDINGS

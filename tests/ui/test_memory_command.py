@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.agent.prompt.memory import FileInForce
+from agent_tui.agent.prompt.context_files import ContextFile, FileInForce
 from agent_tui.commands.memory import memory_page
 from agent_tui.messages import Pin
 from agent_tui.permissions.trust import WithheldFile

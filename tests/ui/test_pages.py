@@ -1,9 +1,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from agent_tui.commands.core.pages import PageSection
+from agent_tui.commands.conversation import tools_page
+from agent_tui.commands.core.front import PageSection
 from agent_tui.commands.permissions import permissions_page
-from agent_tui.commands.tools import tools_page
 from agent_tui.config import PermissionSettings
 from agent_tui.messages import ToolSpec
 from agent_tui.permissions.engine import PermissionEngine

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from agent_tui.commands.core.questions import Choice, Question, loss_question
+from agent_tui.commands.core.front import Choice, Question, loss_question
 from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.events import ApprovalRequest

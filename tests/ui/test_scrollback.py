@@ -1,4 +1,4 @@
-from agent_tui.approved_plan import approving_message
+from agent_tui.attachments import approving_message
 from agent_tui.ui.terminal.scrollback import last_screens
 from agent_tui.ui.transcript import (
     AssistantBlock,

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,12 @@ from agent_tui.agent.compaction.cache_clock import (
     idle_price_usd,
     whole_price_usd,
 )
-from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.draft import Ahead, CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage
+from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.outcome import TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -41,6 +42,7 @@ from agent_tui.events import (
 from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.providers.prompt_cache import cache_lifetime
+from agent_tui.providers.retry import Sleep
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import resolve_path
 from agent_tui.sessions.entries import MessageEntry
@@ -203,7 +205,7 @@ class Compactor:
         started = _StartTeller(reason, focus, conversation.usage.used, emit)
         try:
             outcome = await self._services.compaction.outcome(
-                request, chosen, started.progress, self._spending(emit)
+                request, chosen, started.progress, self._conversation.counting(emit)
             )
         except asyncio.CancelledError:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
@@ -299,7 +301,7 @@ class Compactor:
             request = await self._request(focus, is_asked=True, wants_summary=True, ahead=ahead)
             request = request if decided is None else decided.applied(request)
             outcome = await self._services.compaction.outcome(
-                request, "tiered", progress_to(emit), self._spending(emit)
+                request, "tiered", progress_to(emit), self._conversation.counting(emit)
             )
             summary = outcome.summary
             carried = summary.carryover if summary else request.previous
@@ -416,23 +418,11 @@ class Compactor:
         emit(event)
         emit(conversation.use_window(event.tokens_after))
 
-    def _spending(self, emit: Emit) -> OnUsage:
-        """Counts what summaries use, also those that come to nothing, and tells."""
-
-        def count(usage: Usage) -> None:
-            self._count_usage(usage)
-            emit(self._conversation.totals)
-
-        return count
-
     def _count_background(self, usage: Usage) -> None:
         """Count a request in the background, which the provider took for one more use."""
-        self._count_usage(usage)
+        self._conversation.count(usage)
         if not self._conversation.settings.model:
             self._conversation.prefix_read_s = self._services.wall_clock()
-
-    def _count_usage(self, usage: Usage) -> None:
-        self._conversation.totals = add_totals(self._conversation.totals, usage)
 
     def _count_failure(self, emit: Emit) -> None:
         conversation = self._conversation
@@ -515,3 +505,37 @@ def kept_in(outcome: Outcome) -> str:
         f"The newest {kept} messages are unchanged. Everything before them is in the summary at "
         f"the beginning: {sections}.{f'{chr(10)}{prose}' if prose else ''}"
     )
+
+
+class Pause:
+    """The time between two activities; asks at most once in each."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]) -> None:
+        """An activity ended. Does nothing where the settings or the price are against it.
+
+        Args:
+            compactor: Of the present conversation.
+            sleep: Waits for so many seconds.
+            is_open: Whether that conversation is still the present one.
+        """
+        self.end()
+        wait_s = compactor.seconds_to_ask_in_pause()
+        if wait_s is not None:
+            self._task = asyncio.create_task(_ask_after(wait_s, compactor, sleep, is_open))
+
+    def end(self) -> None:
+        """Something runs again, or the program ends; an answer that is there stays."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+
+async def _ask_after(
+    wait_s: float, compactor: Compactor, sleep: Sleep, is_open: Callable[[], bool]
+) -> None:
+    await sleep(wait_s)
+    if is_open():
+        await compactor.ask_in_pause()

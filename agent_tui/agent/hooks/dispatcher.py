@@ -10,9 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer
-from agent_tui.agent.hooks.process import run_command
-from agent_tui.agent.hooks.spec import FoundHooks, HookSources, HookSpec, NoHookFiles
+from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer, run_command
+from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec
 from agent_tui.config import HookEvent
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import repository_root
@@ -58,7 +57,6 @@ class HookResult:
     outcome: str
     took_s: float
     at: datetime
-    is_problem: bool
 
 
 class Hooks:
@@ -67,7 +65,7 @@ class Hooks:
     Which there are is read as a turn begins (`take_up`), not before each call.
 
     Args:
-        sources: Where hooks are named.
+        sources: Where hooks are named; None where there are none.
         keeper: Starts their processes.
         environ: What they are given, without keys.
         secrets: Values that nothing they say may hold.
@@ -80,7 +78,7 @@ class Hooks:
         environ: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._sources = sources or NoHookFiles()
+        self._sources = sources
         self._keeper = keeper or ProcessKeeper()
         self._environ = environ or {}
         self._secrets = secrets
@@ -114,7 +112,8 @@ class Hooks:
             cwd: The workspace.
             tell: Takes a line for the person, each once; None: nothing is told now.
         """
-        self._found = await asyncio.to_thread(self._sources.find, cwd)
+        if self._sources is not None:
+            self._found = await asyncio.to_thread(self._sources.find, cwd)
         if tell is None:
             return
         problems = [f"Hook ignored: {problem}" for problem in self._found.problems]
@@ -140,7 +139,8 @@ class Hooks:
             for one in self._found.hooks
         )
         self._found = replace(self._found, hooks=hooks)
-        await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
+        if self._sources is not None:
+            await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
 
     def wanted(self, event: HookEvent, names: Collection[str] = ()) -> tuple[HookSpec, ...]:
         """The hooks that are run on `event` for something called `names`."""
@@ -249,7 +249,6 @@ class Hooks:
             answer.outcome(spec.event),
             time.monotonic() - began,
             datetime.now(),
-            bool(answer.problem),
         )
         return answer
 

@@ -1,27 +1,101 @@
-"""Which hooks there are: the person's settings, and the files of a trusted project."""
+"""Hooks as settings and files of a trusted project name them."""
 
+import hashlib
 import json
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast, get_args
+from typing import Protocol, cast, get_args
 
 from pydantic import JsonValue
 
 from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.spec import (
-    DEFAULT_TIMEOUT_S,
-    MAX_TIMEOUT_S,
-    FoundHook,
-    FoundHooks,
-    HookSpec,
-    matcher_problem,
-)
 from agent_tui.config import HookEvent, HookSettings
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import hook_files
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.regular_files import open_regular_file
+
+DEFAULT_TIMEOUT_S = 60.0
+MAX_TIMEOUT_S = 3_600.0
+_MAX_MATCHER_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class HookSpec:
+    """One hook as it was written down.
+
+    Args:
+        event: The moment it is run at.
+        command: Shell text.
+        matcher: For which tools, or for what other kind of the event: a regular expression for
+            the whole name, upper and lower case alike; empty or ``*`` for all.
+        timeout_s: How long it may take.
+        source: The file that names it.
+        is_projects: Whether the file belongs to a project, so that the person is asked first.
+    """
+
+    event: HookEvent
+    command: str
+    matcher: str = ""
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    source: str = ""
+    is_projects: bool = False
+
+    def is_for(self, names: Collection[str]) -> bool:
+        """Whether it is run for what has one of `names`; where nothing is named it always is."""
+        if self.matcher in ("", "*") or not names:
+            return True
+        pattern = re.compile(self.matcher, re.IGNORECASE)
+        return any(pattern.fullmatch(name) for name in names)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that says what would be run, when, and by which file."""
+        text = json.dumps([self.event, self.matcher, self.command, self.source])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def matcher_problem(matcher: str) -> str:
+    """Why `matcher` cannot be used; empty where it can."""
+    if len(matcher) > _MAX_MATCHER_CHARS:
+        return f"its matcher is longer than {_MAX_MATCHER_CHARS} characters"
+    try:
+        re.compile("" if matcher == "*" else matcher)
+    except (re.error, RecursionError) as error:
+        return f"its matcher {matcher!r} is not a valid regular expression: {error}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHook:
+    """A hook that some file names; `is_allowed` is None where the person was not asked yet."""
+
+    spec: HookSpec
+    is_allowed: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHooks:
+    """The hooks for a folder, and what of the files that name them cannot be used."""
+
+    hooks: tuple[FoundHook, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class HookSources(Protocol):
+    """Where hooks are named; see `HookFiles`."""
+
+    def find(self, cwd: Path) -> FoundHooks:
+        """The hooks for work in `cwd`. Reads files; nothing of a folder without trust."""
+        ...
+
+    def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
+        """Keep what the person said about a project's hook."""
+        ...
+
 
 _MAX_FILE_BYTES = 200_000
 _MAX_HOOKS = 64
@@ -84,13 +158,10 @@ class HookFiles:
         Raises:
             ConfigError: It cannot be kept; it holds for this run.
         """
-        self._consent.keep(spec.fingerprint, "allowed" if is_allowed else "refused")
+        self._consent.keep(spec.fingerprint, is_allowed=is_allowed)
 
     def _is_allowed(self, spec: HookSpec) -> bool | None:
-        if not spec.is_projects:
-            return True
-        answer = self._consent.answer_of(spec.fingerprint)
-        return None if answer is None else answer == "allowed"
+        return self._consent.is_allowed(spec.fingerprint) if spec.is_projects else True
 
 
 def own_hooks(

@@ -1,21 +1,81 @@
-"""``@path`` in what the person writes: the text stays, the files go along with it."""
+"""``@path`` and ``@server:uri`` in a message: the text stays, the file or resource goes along."""
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from agent_tui.agent.prompt.resource_mentions import AttachedResource
 from agent_tui.attachments import without_attachments, without_instructions
-from agent_tui.errors import UsageError
+from agent_tui.errors import ToolError, UsageError
 from agent_tui.messages import ImageContent
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, is_folder, resolve_path
+from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.files.text_window import Window, read_window
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
+
+ResourceReader: TypeAlias = Callable[[str, str, OutputLimits], Awaitable[ToolOutput | None]]
+"""Gives what a server has at a URI; None where there is no such server. Raises a `ToolError`."""
+
+_RESOURCE = re.compile(
+    r"(?:^|(?<=[\s(\[{\"'`,;]))@([A-Za-z0-9][\w-]*):([A-Za-z][A-Za-z0-9+.-]*:[^\s\"<>]+)"
+)
+_MOST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedResource:
+    """A resource that was named.
+
+    Args:
+        written: As it stands behind the @.
+        text: What goes to the model; empty where it could not be read.
+        images: Pictures that go along.
+        problem: Why it could not be read.
+    """
+
+    written: str
+    text: str = ""
+    images: tuple[ImageContent, ...] = ()
+    problem: str = ""
+
+
+async def no_resources(_server: str, _uri: str, _limits: OutputLimits) -> ToolOutput | None:
+    """A `ResourceReader` where there are no servers."""
+    return None
+
+
+async def read_mentioned(
+    text: str, window: int, read: ResourceReader
+) -> Sequence[AttachedResource]:
+    """The resources that `text` mentions, each once; what names no server is passed over.
+
+    Args:
+        text: What the person wrote.
+        window: Tokens of the model's window; 0 where it is not known.
+        read: Gives them.
+    """
+    named: Mapping[str, tuple[str, str]] = {
+        f"{found[1]}:{uri}": (found[1], uri)
+        for found in _RESOURCE.finditer(text)
+        if (uri := found[2].rstrip(_TRAILING))
+    }
+    attached: list[AttachedResource] = []
+    limits = output_limits(window, max(len(named), 1))
+    for written, (server, uri) in list(named.items())[:_MOST]:
+        try:
+            output = await read(server, uri, limits)
+        except ToolError as error:
+            attached.append(AttachedResource(written, problem=str(error)))
+            continue
+        if output is not None:
+            attached.append(AttachedResource(written, output.for_model, output.images))
+    return attached
+
 
 _ASK_FOR_IT = "To include it, ask the model to read it; you are asked to approve that."
 _MAX_LISTED = 200

@@ -12,10 +12,10 @@ from agent_tui.agent.prompt.prompt_files import (
     PromptFileError,
     PromptText,
     expand_prompt,
+    find_skills,
     parse_prompt_file,
     read_prompt_bytes,
 )
-from agent_tui.agent.prompt.skills import find_skills
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.project_files import COMMANDS_FOLDERS, project_folders
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust

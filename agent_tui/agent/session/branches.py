@@ -1,22 +1,22 @@
-"""Going back to an earlier message of a session, and what is kept of the branch that is left."""
+"""Going back to earlier messages of a session, marking them, and keeping what a branch was."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.compaction.marking import mark_message
-from agent_tui.agent.conversation import add_totals
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.compaction.branch import BranchRequest, BranchSummary
+from agent_tui.compaction.plan import read_live
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
-from agent_tui.messages import Usage
-from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry
+from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import JoinedTree, Place
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.marks import Mark
+from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.marks import Mark, mark_entry, read_marks
 
 _LEFT = "This is the session before the compaction. /resume {id} returns to the one you left."
 _ROOT = "root"
@@ -236,11 +236,6 @@ class Branches:
 
     async def _summarise(self, left: tuple[Entry, ...], emit: Emit) -> BranchSummary:
         conversation = self._sessions.conversation
-
-        def count(usage: Usage) -> None:
-            conversation.totals = add_totals(conversation.totals, usage)
-            emit(conversation.totals)
-
         ratio = conversation.services.ratios.ratio(conversation.model.name)
         request = BranchRequest(
             entries=left,
@@ -250,7 +245,9 @@ class Branches:
             settings=conversation.settings,
         )
         return await self._services.compaction.summarise_branch(
-            request, lambda phase, chars: emit(BranchSummaryProgress(phase, chars)), count
+            request,
+            lambda phase, chars: emit(BranchSummaryProgress(phase, chars)),
+            conversation.counting(emit),
         )
 
 
@@ -271,3 +268,36 @@ def _entries_left(tree: JoinedTree, entry_id: str, place: Place) -> tuple[Entry,
     if place.said is not None:
         kept.discard(entry_id)
     return tuple(entry for entry in tree.path if entry.id not in kept)
+
+
+async def mark_message(conversation: Conversation, entry_id: str, mark: Mark | None) -> None:
+    """Write what is to become of a message; None takes that back.
+
+    Raises:
+        SessionError: It is not in the context, or what is kept would leave no room.
+    """
+    log = conversation.log
+    path = log.path_entries()
+    seen = {item.entry_id for item in conversation.context().messages}
+    marked = read_marks(in_force(path)).by_id.keys()
+    is_message = any(entry.id == entry_id and isinstance(entry, MessageEntry) for entry in path)
+    if not is_message or entry_id not in seen | marked:
+        raise SessionError("Only messages that are in the context now can be marked.")
+    entry = mark_entry(entry_id, mark)
+    if mark in ("keep", "pin"):
+        await asyncio.to_thread(_require_room, conversation, (*path, entry))
+    log.append(entry)
+
+
+def _require_room(conversation: Conversation, path: Sequence[Entry]) -> None:
+    """Refuse a mark with which a compaction could not come down to its target."""
+    ratio = conversation.services.ratios.ratio(conversation.model.name)
+    live = read_live(in_force(path), conversation.services.counter)
+    needed = round((live.pinned_tokens + conversation.overhead_tokens()) * ratio)
+    target = conversation.limits.target
+    if needed > target:
+        raise SessionError(
+            f"Not marked: with the system prompt, what is kept would take {needed:,} tokens, and a "
+            f"compaction leaves {target:,}.",
+            "Clear another mark, or raise compaction.target.",
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.loops.scopes import ScopeKeeper
+from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
     PERMISSION_MODE,
@@ -45,7 +45,7 @@ from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import kept_folder
-from agent_tui.sessions.file.status import SessionStatus, session_status
+from agent_tui.sessions.file.lock import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import (
     KnownSession,
@@ -58,7 +58,7 @@ from agent_tui.sessions.lineage.forking import fork_session
 from agent_tui.sessions.lineage.joined import JoinedTree, Place, joined_trees
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import is_file_changes
-from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.notes import ended_line
 from agent_tui.tools.jobs.table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]

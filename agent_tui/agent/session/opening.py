@@ -7,27 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from agent_tui.agent.conversation import Conversation, add_totals
-from agent_tui.agent.explore.definitions import find_agents
-from agent_tui.agent.explore.prompt import with_agents
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.helper_kinds import find_agents, with_agents
 from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
-from agent_tui.agent.prompt.fitted_prompt import (
-    FittedPrompt,
-    PromptFitter,
-    PromptParts,
-    fit_prompt,
-)
-from agent_tui.agent.prompt.skills import find_skills
+from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter, PromptParts, fit_prompt
+from agent_tui.agent.prompt.prompt_files import find_skills
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, SessionError
+from agent_tui.events import AgentEvent, ModelChanged, Notice
 from agent_tui.local_models.addresses import is_loopback, shown_address
-from agent_tui.messages import (
-    AssistantMessage,
-    ThinkingLevel,
-    ToolResultMessage,
-    UserMessage,
-)
+from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelRef, model_name
@@ -45,8 +35,7 @@ from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
 from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import unfinished_restore
-from agent_tui.sessions.replay.jobs import known_jobs
-from agent_tui.sessions.replay.usage import own_usage
+from agent_tui.sessions.replay.notes import known_jobs, own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.jobs.table import JobTable
@@ -260,10 +249,10 @@ def _take_up_history(conversation: Conversation) -> None:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
             conversation.tool_call_ids.update(call.id for call in entry.message.tool_calls)
         if (usage := own_usage(log.header, entry)) is not None:
-            conversation.totals = add_totals(conversation.totals, usage)
+            conversation.count(usage)
     carried = log.header.compaction
     for spent in carried.spent if carried else ():
-        conversation.totals = add_totals(conversation.totals, spent.usage)
+        conversation.count(spent.usage)
     earlier = carried.handover.state.jobs if carried and carried.handover else {}
     conversation.known_jobs.update(known_jobs(log.path_entries(), earlier))
     conversation.jobs.spare(conversation.known_jobs)
@@ -318,3 +307,64 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
     if here:
         return present, f"Working in {present}; this session was started in {folder}."
     return folder, f"Working in {folder}, this session's folder."
+
+
+def choose_model(
+    conversation: Conversation, model: ModelRef, services: RuntimeServices
+) -> tuple[AgentEvent, ...]:
+    """Use `model`; what stopped automatic compaction with another one counts no more."""
+    is_begun = bool(conversation.log.entries)
+    if model != conversation.model:
+        if is_begun:
+            conversation.log.append(model_change(model))
+        conversation.model = model
+        conversation.model_info = services.model_info(model)
+        if not is_begun:
+            _restart_empty_log(conversation, services)
+    conversation.breaker = conversation.breaker.after_success()
+    conversation.left_by_compaction = 0
+    changed = ModelChanged(model.name, conversation.model_info.window)
+    return (changed, conversation.use_window(conversation.usage.used))
+
+
+_GUESSED = (
+    "Context window of {name} unknown; assuming {window:,} tokens. "
+    'Set `window` under [models."{name}"] in your settings.'
+)
+
+
+async def learn_model(
+    conversation: Conversation, services: RuntimeServices
+) -> tuple[AgentEvent, ...]:
+    """Take in what the model's own server says of it, its window above all."""
+    known = await services.learn_model(conversation.model)
+    events: list[AgentEvent] = []
+    if known != conversation.model_info:
+        conversation.model_info = known
+        events.append(ModelChanged(conversation.model.name, known.window))
+    if known.source == "guess" and known.window and conversation.told_guess != known.name:
+        conversation.told_guess = known.name
+        events.append(Notice("info", _GUESSED.format(window=known.window, name=known.name)))
+    return tuple(events)
+
+
+def choose_thinking(
+    conversation: Conversation, level: ThinkingLevel, services: RuntimeServices
+) -> tuple[AgentEvent, ...]:
+    """Ask the model to think more or less."""
+    is_begun = bool(conversation.log.entries)
+    if level != conversation.thinking:
+        if is_begun:
+            conversation.log.append(ThinkingLevelChangeEntry(thinking_level=level))
+        conversation.thinking = level
+        if not is_begun:
+            _restart_empty_log(conversation, services)
+    return (Notice("info", f"Thinking: {level}"),)
+
+
+def _restart_empty_log(conversation: Conversation, services: RuntimeServices) -> None:
+    """Put the new model or thinking level into the header of a log nothing is in yet."""
+    conversation.log.close()
+    conversation.log = new_log(
+        services, conversation.cwd, conversation.model, conversation.thinking
+    )

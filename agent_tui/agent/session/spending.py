@@ -16,7 +16,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of
-from agent_tui.sessions.replay.usage import run_in, was_copied
+from agent_tui.sessions.replay.notes import run_in, was_copied
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from agent_tui.sessions.lineage.chain import (
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
-from agent_tui.sessions.replay.hook_texts import was_kept_by_hook
 from agent_tui.sessions.replay.marks import is_mark
+from agent_tui.sessions.replay.notes import was_kept_by_hook
 from agent_tui.sessions.replay.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 

@@ -1,11 +1,11 @@
 """Keeping what files held before and after what changes them, so that they can be put back."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agent_tui.agent.conversation import Conversation
 from agent_tui.sessions.replay.file_changes import (
     FileChange,
     FileChanges,
@@ -16,76 +16,68 @@ from agent_tui.tools.base import Intent
 from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, stored, version_of
 from agent_tui.tools.git.trees import ChangedFile, Tree, WorkTrees
 
-if TYPE_CHECKING:
-    from agent_tui.agent.conversation import Conversation
-
 _MODES = frozenset({FILE, PROGRAM, LINK})
 
 
 class FileKeeper:
     """Watches what calls and commands change in files, and writes it to the session.
 
+    Edits are kept in every conversation that has a place for them; what commands change is kept
+    where the services can look at work trees.
+
     Args:
-        trees: Looks at work trees, for commands; None where only edits are kept.
-        may_ask_git: Whether git may be asked in a folder.
+        conversation: Whose files, session and rules these are.
+        environ: Environment of git.
     """
 
-    def __init__(
-        self, trees: WorkTrees | None = None, may_ask_git: Callable[[Path], bool] = lambda _: True
-    ) -> None:
-        self._trees = trees
-        self._may_ask_git = may_ask_git
+    def __init__(self, conversation: Conversation, environ: Mapping[str, str]) -> None:
+        self._conversation = conversation
+        self._environ = environ
 
     @asynccontextmanager
-    async def watched(
-        self, conversation: "Conversation", intent: Intent, environ: Mapping[str, str]
-    ) -> AsyncGenerator[None, None]:
+    async def watched(self, intent: Intent) -> AsyncGenerator[None, None]:
         """Keep what is done within, however it ends.
 
         Raises:
             SessionError: It cannot be recorded.
         """
-        if not conversation.kept_files.is_there:
+        trees = self._conversation.services.trees
+        if not self._conversation.kept_files.is_there:
             yield
         elif intent.access == "write":
-            before = await asyncio.to_thread(self._versions, conversation, intent.paths)
+            before = await asyncio.to_thread(self._versions, intent.paths)
             try:
                 yield
             finally:
-                after = await asyncio.to_thread(self._versions, conversation, intent.paths)
+                after = await asyncio.to_thread(self._versions, intent.paths)
                 changes = map(_change, intent.paths, before, after)
-                self._record(conversation, [change for change in changes if change is not None])
-        elif intent.access in ("execute", "outside") and self._trees is not None:
-            tree = await self._look(self._trees, conversation.cwd, environ)
+                self._record([change for change in changes if change is not None])
+        elif intent.access in ("execute", "outside") and trees is not None:
+            tree = await self._look(trees)
             try:
                 yield
             finally:
                 if tree is not None:
-                    found = await self._changed_since(self._trees, tree, conversation, environ)
-                    self._record(conversation, found)
+                    self._record(await self._changed_since(trees, tree))
         else:
             yield
 
-    async def keeps_all(self, conversation: "Conversation", environ: Mapping[str, str]) -> bool:
+    async def keeps_all(self) -> bool:
         """Whether all uncommitted work in the folder could be restored after a command."""
-        if self._trees is None or not conversation.kept_files.is_there:
+        trees = self._conversation.services.trees
+        if trees is None or not self._conversation.kept_files.is_there:
             return False
-        tree = await self._look(self._trees, conversation.cwd, environ)
-        return tree is not None and await self._trees.holds_changes(tree, environ)
+        tree = await self._look(trees)
+        return tree is not None and await trees.holds_changes(tree, self._environ)
 
-    async def _look(self, trees: WorkTrees, cwd: Path, environ: Mapping[str, str]) -> Tree | None:
-        if not await asyncio.to_thread(self._may_ask_git, cwd):
+    async def _look(self, trees: WorkTrees) -> Tree | None:
+        cwd = self._conversation.cwd
+        if not await asyncio.to_thread(self._conversation.services.trust.may_run_git, cwd):
             return None
-        return await trees.look(cwd, environ)
+        return await trees.look(cwd, self._environ)
 
-    async def _changed_since(
-        self,
-        trees: WorkTrees,
-        before: Tree,
-        conversation: "Conversation",
-        environ: Mapping[str, str],
-    ) -> list[FileChange]:
-        after = await self._look(trees, conversation.cwd, environ)
+    async def _changed_since(self, trees: WorkTrees, before: Tree) -> list[FileChange]:
+        after = await self._look(trees)
         if after is None:
             return []
         changed = [
@@ -95,20 +87,21 @@ class FileKeeper:
         ]
         ids = [file.before_id for file in changed if file.before_id]
         contents = await trees.contents(before.root, ids)
-        return await asyncio.to_thread(_of_command, conversation, changed, contents)
+        return await asyncio.to_thread(_of_command, self._conversation, changed, contents)
 
-    def _versions(self, conversation: "Conversation", paths: Sequence[Path]) -> list[FileVersion]:
+    def _versions(self, paths: Sequence[Path]) -> list[FileVersion]:
+        conversation = self._conversation
         why_held = conversation.permissions.why_attaching_asks
         kept, open_texts = conversation.kept_files, conversation.services.open_texts
         return [version_of(path, kept, why_held, open_texts) for path in paths]
 
-    def _record(self, conversation: "Conversation", changes: Sequence[FileChange]) -> None:
+    def _record(self, changes: Sequence[FileChange]) -> None:
         if changes:
-            conversation.log.append(file_changes_entry(FileChanges(changes=tuple(changes))))
+            self._conversation.log.append(file_changes_entry(FileChanges(changes=tuple(changes))))
 
 
 def _of_command(
-    conversation: "Conversation", changed: Sequence[ChangedFile], contents: Mapping[str, bytes]
+    conversation: Conversation, changed: Sequence[ChangedFile], contents: Mapping[str, bytes]
 ) -> list[FileChange]:
     """What a command changed, with what git knows of the files before it."""
     kept, why_held = conversation.kept_files, conversation.permissions.why_attaching_asks

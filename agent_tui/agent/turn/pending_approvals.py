@@ -1,8 +1,21 @@
-"""Where a turn waits for the person's answer to an approval."""
+"""What the person decides about a turn: calls, plans, and results that are held back."""
 
 import asyncio
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.attachments import approving_message
+from agent_tui.errors import ToolError
+from agent_tui.events import Notice, PlanHandedOver, UserMessageAdded
+from agent_tui.messages import ToolCall, ToolDetails, UserMessage
+from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.tools.base import Intent, ToolOutput
+from agent_tui.tools.plan import plan_steps, plan_title
+from agent_tui.tools.sandbox.held import HeldFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +53,145 @@ class PendingApprovals:
         future = self._open.get(request_id)
         if future is not None and not future.done():
             future.set_result(answer)
+
+
+_WRITE = "write"
+
+Ask: TypeAlias = Callable[[ToolCall, Intent, Verdict], Awaitable[ApprovalAnswer]]
+Remember: TypeAlias = Callable[[ApprovalAnswer, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDecision:
+    """Has the person decide on the files that a result tells of as held back.
+
+    A rule that allows writing one puts it in place. In mode full, and where nobody can be asked,
+    the others stay aside. `ask` shows them and waits; `remember` keeps a rule.
+    """
+
+    permissions: PermissionEngine
+    ask: Ask
+    remember: Remember
+    emit: Emit
+
+    async def decide(self, call: ToolCall, output: ToolOutput, cwd: Path) -> ToolOutput:
+        """`output` with what came of its held files."""
+        if output.put_in_place is None or not output.held:
+            return output
+        root = await asyncio.to_thread(cwd.resolve)
+        judged = [
+            (held, self.permissions.judge(_WRITE, _intent((held,), root))) for held in output.held
+        ]
+        placed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
+        asked = [held for held, v in judged if v.decision == "ask"]
+        said: list[str] = []
+        if asked and self.permissions.mode != "full":
+            intent = _intent(asked, root)
+            verdict = self.permissions.judge(_WRITE, intent)
+            why = "; ".join(dict.fromkeys(held.who for held in asked))
+            answer = await self.ask(call, intent, replace(verdict, why=f"held back: {why}"))
+            if answer.choice == "no":
+                said += [f"They say: {answer.words}"] if answer.words else []
+            else:
+                self.remember(answer, verdict.session_rule)
+                placed += asked
+        for held in output.held:
+            said.append(await self._settle(held, output, is_placed=held in placed, root=root))
+        return replace(output, for_model="\n".join((output.for_model, *said)), held=())
+
+    async def _settle(
+        self, held: HeldFile, output: ToolOutput, *, is_placed: bool, root: Path
+    ) -> str:
+        shown = _shown(held, root)
+        if not is_placed:
+            self.emit(Notice("warning", f"{shown} was held back ({held.who}): {held.aside}"))
+            return f"[{shown} was not put in place. Do not try another way.]"
+        assert output.put_in_place is not None
+        try:
+            await output.put_in_place(held)
+        except ToolError as error:
+            self.emit(Notice("warning", f"{error} ({held.aside})"))
+            return f"[{error}]"
+        return f"[{shown} was put in place, as the user allowed it]"
+
+
+def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
+    return Intent(
+        title=", ".join(_shown(file, root) for file in held),
+        access="write",
+        paths=tuple(path for file in held for path in file.files or (file.path,)),
+        body="".join(file.diff for file in held),
+        body_kind="diff",
+        fingerprint="".join(file.digest for file in held),
+    )
+
+
+def _shown(held: HeldFile, root: Path) -> str:
+    path = held.path
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+_NOT_PLANNING = "This is not plan mode: no plan needs approval. Continue with the work."
+_NOBODY_APPROVES = "The user has the plan and has not decided on it yet."
+_DECLINED = "The user does not approve the plan yet."
+
+AskAboutPlan: TypeAlias = Callable[[ToolCall, Intent], Awaitable[ApprovalAnswer]]
+
+
+@dataclass(slots=True)
+class PlanDecision:
+    """Has the person decide on plans; an approved one is from then on what they asked for.
+
+    `ask` shows a plan and waits for the answer.
+    """
+
+    conversation: Conversation
+    permissions: PermissionEngine
+    ask: AskAboutPlan
+    emit: Emit
+    _approved: str = field(default="", init=False)
+
+    async def decide(self, call: ToolCall, plan: str) -> ToolOutput:
+        """What the model is told. Where nobody can answer, or a no has no words, the turn ends."""
+        if self.permissions.mode != "plan":
+            return ToolOutput(_NOT_PLANNING, is_error=True)
+        self.emit(PlanHandedOver(call.id, plan))
+        if not self.permissions.is_interactive:
+            return ToolOutput(_NOBODY_APPROVES, ends_turn="done")
+        intent = Intent(plan_title(plan), "none", body=plan, body_kind="plan")
+        answer = await self.ask(call, intent)
+        if answer.choice == "no":
+            said = f"{_DECLINED} They say: {answer.words}" if answer.words else _DECLINED
+            return ToolOutput(
+                said,
+                ToolDetails(ending="declined"),
+                is_error=True,
+                ends_turn="" if answer.words else "aborted",
+            )
+        self.permissions.mode = "accept-edits" if answer.choice == "session" else "ask"
+        self._approved = answer.plan or plan
+        said = f"Plan approved. Permission mode: {self.permissions.mode}"
+        self.emit(Notice("info", said, "plan"))
+        return self._approval(is_changed=self._approved != plan)
+
+    def say_approved(self) -> None:
+        """Add the approved plan as the person's message, which every compaction keeps.
+
+        To be called once all results of the reply are recorded. The model wrote most of it, so
+        no file goes along that it mentions.
+        """
+        if plan := self._approved:
+            self._approved = ""
+            message = UserMessage(content=approving_message(plan))
+            entry = self.conversation.append(message)
+            self.emit(UserMessageAdded(entry.id, message.text, 0))
+
+    def _approval(self, *, is_changed: bool) -> ToolOutput:
+        details = ToolDetails(summary="approved")
+        if steps := plan_steps(self._approved):
+            self.conversation.todos[:] = steps
+            details = details.model_copy(update={"todos": steps})
+        changed = " with changes" if is_changed else ""
+        return ToolOutput(
+            f"The user approved the plan{changed}. It follows as their message.", details
+        )

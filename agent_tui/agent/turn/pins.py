@@ -14,11 +14,14 @@ from agent_tui.agent.prompt.context_files import (
 )
 from agent_tui.agent.prompt.fitted_prompt import even_shares
 from agent_tui.agent.prompt.prompt_files import (
+    SKILL_FILE,
     PromptFileError,
+    Skill,
+    find_skills,
     read_front_matter,
     read_prompt_bytes,
+    skill_folders,
 )
-from agent_tui.agent.prompt.skills import SKILL_FILE, Skill, find_skills, skill_folders
 from agent_tui.events import AgentEvent, Notice, TextPinned
 from agent_tui.messages import Pin, ToolDetails
 from agent_tui.permissions.project_files import project_folders

@@ -16,11 +16,14 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
-from agent_tui.agent.turn.held_decision import HeldDecision
 from agent_tui.agent.turn.network_questions import NetworkQuestions
-from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.agent.turn.pending_approvals import (
+    ApprovalAnswer,
+    HeldDecision,
+    PendingApprovals,
+    PlanDecision,
+)
 from agent_tui.agent.turn.pins import PinKeeper
-from agent_tui.agent.turn.plan_decision import PlanDecision
 from agent_tui.agent.turn.repetition import Repetition
 from agent_tui.errors import AgentTuiError, ConfigError, SessionError, ToolError
 from agent_tui.events import (
@@ -42,17 +45,16 @@ from agent_tui.messages import (
     ToolDetails,
     ToolResultMessage,
 )
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import Verdict
 from agent_tui.permissions.rules import Decision
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.replay.command_changes import changes_entry
+from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
     History,
     Intent,
     PreparedCall,
     ScopeAction,
-    Toolbox,
     ToolContext,
     ToolOutput,
     TurnEnding,
@@ -126,26 +128,16 @@ class _Answered:
 class ToolServices:
     """What running a call needs beside the conversation.
 
-    `environ` is for commands of the model, `person_environ` for those the person types.
-    `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
-    enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
-    `files` keeps what files held before and after they are changed; `note_writes` is told of those
-    that tools wrote. `network` decides about connections that commands want.
+    `pending` takes answers to approvals; `history` gives what `recall` looks in; `compact` makes
+    room for the `compact` tool, `scope` enters and leaves scopes for the `scope` tool, `explore`
+    has a helper work for `explore`. `network` decides about connections that commands want.
     """
 
-    toolbox: Toolbox
-    permissions: PermissionEngine
     pending: PendingApprovals
-    output_dir: Path
-    environ: dict[str, str]
-    person_environ: dict[str, str]
-    bash_timeout_s: float
     history: Callable[[], History]
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
-    files: FileKeeper | None = None
-    note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] | None = None
     network: NetworkQuestions | None = None
 
 
@@ -172,8 +164,9 @@ class ToolRunner:
         self.repetition = Repetition()
         self._waited_s = -services.network.waited_s if services.network is not None else 0.0
         self._finding: asyncio.Task[None] | None = None
-        self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
-        self._held = HeldDecision(services.permissions, self._ask, self._remember, emit)
+        self._files = FileKeeper(conversation, conversation.services.environ)
+        self._plans = PlanDecision(conversation, conversation.permissions, self._ask, emit)
+        self._held = HeldDecision(conversation.permissions, self._ask, self._remember, emit)
         self._asking = asyncio.Lock()
         self._ending: TurnEnding = ""
         self._touched: list[Path] = []
@@ -187,7 +180,7 @@ class ToolRunner:
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
-        names = {tool.name for tool in self._services.toolbox.specs}
+        names = {tool.name for tool in self._conversation.services.toolbox.specs}
         broken: dict[str, str] = {}
         for call in calls:
             if call.name in names and call.id in known:
@@ -195,7 +188,7 @@ class ToolRunner:
                 continue
             try:
                 with self._told_faults(call.name):
-                    self._services.toolbox.check(call.name, call.arguments)
+                    self._conversation.services.toolbox.check(call.name, call.arguments)
             except ToolError as error:
                 broken[call.id] = str(error)
         return broken
@@ -288,7 +281,7 @@ class ToolRunner:
 
     def _understood(self, call: ToolCall) -> tuple[ToolCall, str]:
         """`call` in the terms of our tools, and what the model is told of that."""
-        toolbox, cwd = self._services.toolbox, self._conversation.cwd
+        toolbox, cwd = self._conversation.services.toolbox, self._conversation.cwd
         try:
             with self._told_faults(call.name):
                 own = toolbox.understood(call.name, call.arguments, cwd)
@@ -345,7 +338,7 @@ class ToolRunner:
         Raises:
             ToolError: They do not fit the tool.
         """
-        toolbox = self._services.toolbox
+        toolbox = self._conversation.services.toolbox
         try:
             with self._told_faults(call.name):
                 own = toolbox.understood(call.name, given, self._conversation.cwd)
@@ -364,8 +357,8 @@ class ToolRunner:
         async with self._kept(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
             output = await self._held.decide(call, await self._run_itself(call, prepared), cwd)
-            if intent.access == "write" and self._services.note_writes is not None:
-                await self._services.note_writes(cwd, intent.paths)
+            if intent.access == "write":
+                await self._conversation.services.note_writes(cwd, intent.paths)
             said = [f"[PreToolUse hook]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
                 given = printable_line(json.dumps(call.arguments), 400)
@@ -383,10 +376,7 @@ class ToolRunner:
         return network.told(output)
 
     def _kept(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
-        services = self._services
-        if services.files is None or only_reads:
-            return nullcontext()
-        return services.files.watched(self._conversation, intent, services.environ)
+        return nullcontext() if only_reads else self._files.watched(intent)
 
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
@@ -405,7 +395,7 @@ class ToolRunner:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
 
     async def _prepare(self, call: ToolCall, context: ToolContext) -> PreparedCall:
-        toolbox = self._services.toolbox
+        toolbox = self._conversation.services.toolbox
         with self._told_faults(call.name):
             return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
 
@@ -437,7 +427,7 @@ class ToolRunner:
 
         `doubt` is why a hook wants the person asked; empty where none does.
         """
-        permissions = self._services.permissions
+        permissions = self._conversation.permissions
         verdict = await self._judged(call, intent)
         is_protected = verdict.by == "protection" or intent.place == "outside"
         if doubt:
@@ -468,10 +458,10 @@ class ToolRunner:
 
     async def _judged(self, call: ToolCall, intent: Intent) -> Verdict:
         """The verdict on a call; the person is told of work that it loses and undo restores."""
-        permissions, files = self._services.permissions, self._services.files
+        permissions = self._conversation.permissions
         verdict = permissions.judge(call.name, intent)
-        if verdict.may_undo and files is not None:
-            can_undo = await files.keeps_all(self._conversation, self._services.environ)
+        if verdict.may_undo:
+            can_undo = await self._files.keeps_all()
             verdict = permissions.judge(call.name, intent, can_undo=can_undo)
         if verdict.fault is not None:
             self._conversation.services.report_fault(verdict.fault)
@@ -480,7 +470,7 @@ class ToolRunner:
         return verdict
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
-        permissions = self._services.permissions
+        permissions = self._conversation.permissions
         try:
             for kept in answer.rules or (rule,):
                 if answer.choice == "session":
@@ -524,23 +514,26 @@ class ToolRunner:
 
     def _context(self, call: ToolCall) -> ToolContext:
         conversation, answered = self._conversation, self._answered
+        shared = conversation.services
         context = ToolContext(
             cwd=conversation.cwd,
             emit=lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
             files=conversation.files,
-            output_dir=self._services.output_dir,
-            environ=self._services.environ,
+            output_dir=shared.output_dir,
+            environ=shared.environ,
             todos=conversation.todos,
-            default_timeout_s=self._services.bash_timeout_s,
+            default_timeout_s=shared.settings.bash_timeout_s,
             waited_s=lambda: self.waited_s,
             limits=conversation.output_limits(
                 answered.calls, given_bytes=answered.given_bytes, done=answered.done
             ),
             history=self._services.history(),
-            compact=self._compact,
-            secrets=conversation.services.secrets,
+            compact=lambda focus: self._change_context(
+                partial(self._services.compact, focus, self._emit)
+            ),
+            secrets=shared.secrets,
             jobs=conversation.jobs,
-            open_texts=conversation.services.open_texts,
+            open_texts=shared.open_texts,
             held_in=conversation.permissions.held_in,
             may_show=conversation.permissions.may_show,
         )
@@ -548,31 +541,20 @@ class ToolRunner:
         if self.pins is not None:
             context.use_skill = self.pins.use_skill
         if (scope := self._services.scope) is not None:
-            context.scope = partial(self._scope, scope)
+            context.scope = lambda action, label, focus: self._change_context(
+                partial(scope, action, label, focus, self._emit)
+            )
         if (explore := self._services.explore) is not None:
-            context.explore = partial(self._explore, explore)
+            context.explore = lambda task, agent, say: explore(task, agent, say, self._emit)
         return context
 
-    async def _compact(self, focus: str) -> ToolOutput:
+    async def _change_context(self, change: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+        """Have a tool change what the model sees, once all files are recorded."""
         await self.settle()
-        output = await self._services.compact(focus, self._emit)
+        output = await change()
         self._answered.uncounted.clear()
         self.repetition.forget_single_calls()
         return output
-
-    async def _scope(
-        self, answer: AnswerScope, action: ScopeAction, label: str, focus: str
-    ) -> ToolOutput:
-        await self.settle()
-        output = await answer(action, label, focus, self._emit)
-        self._answered.uncounted.clear()
-        self.repetition.forget_single_calls()
-        return output
-
-    async def _explore(
-        self, answer: AnswerExplore, task: str, agent: str, say: Callable[[str], None]
-    ) -> ToolOutput:
-        return await answer(task, agent, say, self._emit)
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.noticed(call, output)

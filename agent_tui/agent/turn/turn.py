@@ -11,12 +11,10 @@ from typing import NoReturn, Protocol
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
-from agent_tui.agent.prompt.mentions import find_mentions
-from agent_tui.agent.prompt.resource_mentions import read_mentioned
-from agent_tui.agent.session.model_choice import choose_model
-from agent_tui.agent.turn.cut_reply import CutReply
+from agent_tui.agent.prompt.mentions import find_mentions, read_mentioned
+from agent_tui.agent.session.opening import choose_model
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
-from agent_tui.agent.turn.reply import Reply, ReplyBuilder
+from agent_tui.agent.turn.reply import CutReply, Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
 from agent_tui.errors import SessionError
@@ -62,7 +60,7 @@ from agent_tui.providers.retry import (
 )
 from agent_tui.providers.silence import WaitTeller
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.replay.turn_facts import turn_facts, turn_facts_entry
+from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4

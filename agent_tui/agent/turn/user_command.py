@@ -5,7 +5,7 @@ import uuid
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.turn.tool_calls import ToolServices
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.errors import ToolError
 from agent_tui.events import BashFinished, BashStarted, ToolOutputDelta
 from agent_tui.messages import BashExecutionMessage, FileTouches, ToolDetails
@@ -14,7 +14,6 @@ from agent_tui.tools.base import ToolContext
 
 async def run_user_command(
     conversation: Conversation,
-    services: ToolServices,
     command: str,
     in_context: bool,
     emit: Emit,
@@ -23,7 +22,7 @@ async def run_user_command(
     call_id = uuid.uuid4().hex
     pieces: list[str] = []
     skipped_lines = 0
-    limits = conversation.output_limits()
+    limits, services = conversation.output_limits(), conversation.services
 
     def take_output(text: str, skipped: int = 0) -> None:
         nonlocal skipped_lines
@@ -55,17 +54,15 @@ async def run_user_command(
         output_dir=services.output_dir,
         environ=services.person_environ,
         todos=conversation.todos,
-        default_timeout_s=services.bash_timeout_s,
+        default_timeout_s=services.settings.bash_timeout_s,
         limits=limits,
         is_persons=True,
-        secrets=conversation.services.secrets,
+        secrets=services.secrets,
     )
     emit(BashStarted(call_id, command))
     try:
         prepared = services.toolbox.prepare("bash", {"command": command}, context)
-        async with conversation.services.files.watched(
-            conversation, prepared.intent, services.person_environ
-        ):
+        async with FileKeeper(conversation, services.person_environ).watched(prepared.intent):
             output = await prepared.run()
         files = await output.find_changes() if output.find_changes else FileTouches()
     except ToolError as error:

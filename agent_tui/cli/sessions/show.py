@@ -32,7 +32,7 @@ from agent_tui.sessions.format.codec import encode_entry, encode_header
 from agent_tui.sessions.lineage.message_tree import row_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
-from agent_tui.sessions.replay.turn_facts import turn_facts_in
+from agent_tui.sessions.replay.notes import turn_facts_in
 
 _LINE_CHARS = 100
 _READ_CHARS = 400

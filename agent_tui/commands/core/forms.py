@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.questions import Choice, Question, TextQuestion
+from agent_tui.commands.core.front import Choice, Front, Question, TextQuestion
 from agent_tui.tools.mcp.elicitation import (
     CANCELLED,
     DECLINED,

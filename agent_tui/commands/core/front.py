@@ -4,13 +4,154 @@ A command says what it wants to tell, to ask and to do; how that looks is the fr
 here assumes a terminal.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from agent_tui.commands.core.pages import PageSection, Showable
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
+from agent_tui.errors import UsageError
+
+Row: TypeAlias = tuple[str, str]
+"""A name and what is said of it; either may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """Rows of two columns under a heading, which may be empty."""
+
+    heading: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A titled list of sections; `is_searched`: so long that one looks for a row by its words."""
+
+    title: str
+    sections: tuple[PageSection, ...]
+    is_searched: bool = False
+
+    async def page(self) -> "Page":
+        """Itself: a `Showable` that needs nothing more."""
+        return self
+
+
+class Showable(Protocol):
+    """Something to show that a front may draw better than as rows."""
+
+    async def page(self) -> Page:
+        """The same as rows.
+
+        Raises:
+            AgentTuiError: It could not be worked out.
+        """
+        ...
+
+
+def page_lines(page: Page) -> list[str]:
+    """A page as lines of text: its title, then each section's rows under its heading."""
+    lines = [page.title]
+    for section in page.sections:
+        lines += ["", section.heading] if section.heading else [""]
+        lines += [": ".join(filter(None, row)) for row in section.rows]
+    return lines
+
+
+ValueT = TypeVar("ValueT")
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[ValueT_co]):
+    """One thing that can be chosen.
+
+    Attributes:
+        value: What the command gets.
+        label: What the person reads.
+        key: The letter that chooses it, in a `Question`.
+        details: More about it, in a `Listing`.
+    """
+
+    value: ValueT_co
+    label: str
+    key: str = ""
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[ValueT]):
+    """One question with a few answers, each with a letter of its own.
+
+    Attributes:
+        title: What is asked.
+        facts: What there is to know before answering, a line each.
+        choices: The answers.
+        is_grave: A letter that was meant for something else must not answer it.
+        unanswered: What leaving it without an answer does.
+        marked: The answer that Enter gives at first. It is a no if a yes allows more than one
+            call or cannot be undone.
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    choices: tuple[Choice[ValueT], ...]
+    is_grave: bool = False
+    unanswered: str = "cancel"
+    marked: int = 0
+
+
+def loss_question(title: str, consequence: str) -> Question[bool]:
+    """Whether to do what no undo brings back."""
+    answers = (Choice(True, "yes", "y"), Choice(False, "no", "n"))
+    return Question(title, (consequence,), answers, marked=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuestion:
+    """Something that is answered with a line of text.
+
+    Attributes:
+        title: What is asked for.
+        about: More about it, one line.
+        present: What stands there at first; empty for nothing.
+        empty_means: What an empty answer does.
+    """
+
+    title: str
+    about: str
+    present: str
+    empty_means: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[ValueT_co]):
+    """Things to pick one from.
+
+    Attributes:
+        title: What is picked.
+        choices: What there is.
+        empty: What is said where that is nothing.
+        typed: What may be typed instead, such as ``a model's name``; empty for nothing.
+    """
+
+    title: str
+    choices: tuple[Choice[ValueT_co], ...]
+    empty: str
+    typed: str = ""
+
+    async def listing(self) -> "Listing[ValueT_co]":
+        """Itself: a `Pickable` that needs nothing more."""
+        return self
+
+
+class Pickable(Protocol[ValueT_co]):
+    """Something to pick from that a front may show better than as a list."""
+
+    async def listing(self) -> Listing[ValueT_co]:
+        """The same as a plain list."""
+        ...
+
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
     from agent_tui.agent.runtime import AgentRuntime
@@ -236,3 +377,43 @@ async def has_model(front: Front) -> bool:
     if not front.runtime.conversation.model.name and not await front.set_up_model():
         front.say("No model chosen. Use /model.", "warning")
     return bool(front.runtime.conversation.model.name)
+
+
+class UnansweredFront(ABC):
+    """Tells pages as lines, and refuses questions with what there is to name."""
+
+    nobody_answers: ClassVar[str]
+    """Why, behind what was asked."""
+
+    instead: ClassVar[str] = "Give the command its argument."
+    """What to do."""
+
+    @abstractmethod
+    def say(self, text: str, level: Level = "info") -> None:
+        """Tell one thing."""
+
+    async def show(self, shown: Showable) -> None:
+        """A page, as lines."""
+        self.say("\n".join(page_lines(await shown.page())))
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Refuse."""
+        raise self._refused(question.title)
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
+        """Refuse."""
+        raise self._refused(question.title)
+
+    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
+        """Refuse, and tell what there is to name."""
+        listing = await wanted.listing()
+        rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
+        self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
+        raise self._refused(listing.title)
+
+    async def set_up_model(self) -> bool:
+        """There is only ``/model`` with a name, or ``-m``."""
+        return False
+
+    def _refused(self, title: str) -> UsageError:
+        return UsageError(f"{title.rstrip('?.:')}: {self.nobody_answers}", self.instead)

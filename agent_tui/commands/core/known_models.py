@@ -1,4 +1,4 @@
-"""The models a person chose before and those they marked: what the model picker shows first."""
+"""The models a person chose before and those they marked; first steps with a model."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import cast
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.local_models.addresses import shown_address
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.regular_files import read_regular_file
 
 _MOST_RECENT = 8
@@ -85,3 +85,33 @@ def _names(stored: object) -> tuple[str, ...]:
     if not isinstance(stored, list):
         return ()
     return tuple(name for name in cast("list[object]", stored) if isinstance(name, str))
+
+
+def trial_note(info: ModelInfo) -> str:
+    """What to know of a model that is too small for work; empty for any other."""
+    if not info.is_tiny:
+        return ""
+    return (
+        f"{info.name} is only for trying the program: it is too small for real work and makes "
+        "things up."
+    )
+
+
+def first_steps(info: ModelInfo, tour: str = "/tour") -> tuple[tuple[str, str], ...]:
+    """Things to try, each with what it shows.
+
+    Args:
+        info: The model in use.
+        tour: How the tour starts here.
+    """
+    if info.is_tiny:
+        return (
+            (tour, "five steps with real tools and scripted replies"),
+            ("What does @FILE say?", "asks about one short file, attached with @"),
+            ("/model", "chooses a model for real work"),
+        )
+    return (
+        ("What does this project do?", "it reads the code to find out"),
+        ("@ and a file's name", "attaches the file to your message"),
+        ("/help", "lists every command and key"),
+    )

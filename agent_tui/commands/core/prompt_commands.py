@@ -5,21 +5,63 @@ The prompts of MCP servers join them.
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.prompt_library import FoundPrompts, LeftOut, PromptFile, PromptLibrary
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
-from agent_tui.commands.core.server_prompts import server_commands
 from agent_tui.commands.core.short_words import shown_file
+from agent_tui.errors import ToolError
 
 if TYPE_CHECKING:  # the first paint does not wait for the servers' room
     from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.tools.mcp.library import RemotePrompt
+
+
+def server_commands(servers: "McpHub") -> Iterator[Command]:
+    """A command for each prompt that the servers offer now."""
+    for prompt in servers.prompts:
+        yield Command(
+            name=prompt.name,
+            description=f"MCP server {prompt.server} · {prompt.description or prompt.own_name}",
+            argument_hint=prompt.hint,
+            run=_SendServerPrompt(prompt, servers),
+            source="server",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _SendServerPrompt:
+    """Sends what a server makes of a prompt and its arguments; while a turn runs it is queued."""
+
+    prompt: "RemotePrompt"
+    servers: "McpHub"
+
+    async def __call__(self, front: Front, argument: str) -> None:
+        try:
+            text = await self.servers.prompt(self.prompt, argument)
+        except ToolError as error:
+            front.say(str(error), "warning")
+            return
+        cwd = front.runtime.conversation.cwd
+        by_person = await asyncio.to_thread(find_mentions, argument, cwd)
+        for mention in await asyncio.to_thread(find_mentions, text, cwd):
+            if mention not in by_person:
+                # What a server writes must not have files of the person's go along unasked.
+                front.say(
+                    f"/{self.prompt.name} not sent: it would attach @{mention.written}. Name that "
+                    "file yourself to attach it.",
+                    "warning",
+                )
+                return
+        if await has_model(front):
+            await front.send(text)
+
 
 _MOST_TOLD = 3
 """Of many unusable files the others are named by ``/help``."""
@@ -32,8 +74,7 @@ class PromptFileCommands:
 
     Args:
         registry: Gets their commands.
-        library: Where the files are.
-        cwd: The folder that is worked in.
+        runtime: Says which folder is worked in and which files take effect.
         tell: Gets a line for each file that cannot be used, once.
         servers: The MCP servers, whose prompts are commands, too; None where there can be none.
     """
@@ -41,14 +82,14 @@ class PromptFileCommands:
     def __init__(
         self,
         registry: CommandRegistry,
-        library: PromptLibrary,
-        cwd: Callable[[], Path],
+        runtime: AgentRuntime,
         tell: Callable[[str], object] = lambda _line: None,
         servers: "McpHub | None" = None,
     ) -> None:
         self._registry = registry
-        self._library = library
-        self._cwd = cwd
+        self._runtime = runtime
+        services = runtime.services
+        self._library = PromptLibrary(services.user_config_dir, services.trust, registry.own_names)
         self._tell = tell
         self._servers = servers
         self._prompts: tuple[RemotePrompt, ...] = ()
@@ -57,7 +98,7 @@ class PromptFileCommands:
 
     async def refresh(self) -> bool:
         """Look for new, changed and removed files, in a thread; false where nothing changed."""
-        found = await asyncio.to_thread(self._library.find, self._cwd())
+        found = await asyncio.to_thread(self._library.find, self._runtime.conversation.cwd)
         prompts = self._servers.prompts if self._servers is not None else ()
         if (found, prompts) == (self._found, self._prompts):
             return False
@@ -78,7 +119,7 @@ class PromptFileCommands:
             self._tell(f"{more:,} more prompt files cannot be used; /help lists them.")
 
     def _shown(self, one: LeftOut) -> str:
-        return shown_file(one.path, self._cwd())
+        return shown_file(one.path, self._runtime.conversation.cwd)
 
     def _command(self, file: PromptFile) -> Command:
         return Command(

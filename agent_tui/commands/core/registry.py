@@ -1,12 +1,15 @@
-"""All commands by name, and which of them a text calls."""
+"""All commands by name, found in this room, and which of them a text calls."""
 
 import difflib
+import importlib
+import pkgutil
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import agent_tui.commands
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.parser import parse_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +114,63 @@ class CommandRegistry:
 
 def _names(commands: Iterable[Command]) -> dict[str, Command]:
     return {name: entry for entry in commands for name in (entry.name, *entry.aliases)}
+
+
+_CALL = re.compile(r"/(\w[\w:-]*)(?:\s+|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """The name of a command in lower case, and all that followed it."""
+
+    name: str
+    argument: str
+
+
+def parse_command(text: str) -> CommandCall | None:
+    """``/name argument`` as a call; None for what is a message.
+
+    The name ends at the first blank or newline, and everything behind that is the argument, so
+    ``/compact`` with words on its next lines is a command with these words. A path such as
+    ``/usr/bin/x`` calls nothing, nor does a name with any other sign in it (``/*``, ``/etc.``).
+    """
+    stripped = text.strip()
+    match = _CALL.match(stripped)
+    return CommandCall(match[1].lower(), stripped[match.end() :]) if match is not None else None
+
+
+_FIRST = (
+    "help",
+    "model",
+    "resume",
+    "new",
+    "compact",
+    "context",
+    "init",
+    "settings",
+    "thinking",
+    "permissions",
+)
+"""What a person looks for first; the others follow by name."""
+
+
+def built_in_commands(plugins: Iterable[Command] = ()) -> CommandRegistry:
+    """Every command of the program, and those of `plugins`, which take the place of none.
+
+    The modules pull in most of the program, so this is not called before the first paint.
+    """
+    room = agent_tui.commands
+    modules = [
+        importlib.import_module(f"{room.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(room.__path__)
+    ]
+    commands = {
+        entry.name: entry
+        for module in modules
+        for entry in vars(module).values()
+        if isinstance(entry, Command)
+    }
+    first = [commands.pop(name) for name in _FIRST if name in commands]
+    own = (*first, *(commands[name] for name in sorted(commands)))
+    taken = {name for entry in own for name in (entry.name, *entry.aliases)}
+    return CommandRegistry((*own, *(entry for entry in plugins if entry.name not in taken)))

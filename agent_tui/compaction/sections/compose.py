@@ -35,7 +35,7 @@ from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
-from agent_tui.sessions.replay.jobs import known_jobs
+from agent_tui.sessions.replay.notes import known_jobs
 from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15

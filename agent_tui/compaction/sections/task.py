@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agent_tui.approved_plan import approved_plan
+from agent_tui.attachments import approved_plan
 from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, Event, Said

@@ -27,7 +27,7 @@ from agent_tui.safe_text import safe_json
 from agent_tui.secret_text import mask_secrets
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEntry, milliseconds
 from agent_tui.sessions.export.document import blocks_of, image_address, is_image_address
-from agent_tui.sessions.replay.usage import own_usage, was_copied
+from agent_tui.sessions.replay.notes import own_usage, was_copied
 
 _VERSION = "ATIF-v1.7"
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})

@@ -37,7 +37,7 @@ from agent_tui.sessions.replay.changes import (
     is_undo_mark,
     report_of,
 )
-from agent_tui.sessions.replay.jobs import jobs_in
+from agent_tui.sessions.replay.notes import jobs_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
@@ -219,9 +219,7 @@ def _message_blocks(message: Message) -> Iterator[Block]:
 
 def _call_title(call: ToolCall) -> str:
     """The tool and what it works on, so that a folded call tells what it did."""
-    subjects = (value for value in call.arguments.values() if isinstance(value, str) and value)
-    subject = printable_line(next(subjects, ""), _SUBJECT_CHARS)
-    return f"Tool call: {call.name} {subject}".strip()
+    return f"Tool call: {call.name} {printable_line(call.subject, _SUBJECT_CHARS)}".strip()
 
 
 def image_address(image: ImageContent, types: Container[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Reading files of lines a few megabytes at a time, and knowing whether one only grew."""
+"""Reading files of lines in pieces, from the start or the end; whether one only grew."""
 
 import zlib
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent_tui.regular_files import open_regular_file
+from agent_tui.sessions.entries import Entry, Header
+from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
 MAX_LINE_BYTES = 64_000_000
 """A longer line is left out, whoever reads it: no provider takes a message that comes near."""
@@ -96,3 +98,41 @@ def checksum(path: Path, size_bytes: int) -> int:
     if not tail.endswith(b"\n"):
         return -1
     return zlib.crc32(tail, zlib.crc32(head))
+
+
+_TAIL_BYTES = 400_000
+"""Read at first; a large output can be longer than that."""
+
+_MOST_BYTES = 8_000_000
+
+
+def newest_entries(path: Path, count: int) -> tuple[Entry, ...]:
+    """At least the last `count` entries of `path` in file order, or what its last 8 MB hold.
+
+    Lines that cannot be read are passed over. Blocking.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    size_bytes, room = path.stat().st_size, _TAIL_BYTES
+    while True:
+        start = max(size_bytes - room, 0)
+        found = _entries_from(path, start)
+        if len(found) >= count or start == 0 or room >= _MOST_BYTES:
+            return found
+        room *= 4
+
+
+def _entries_from(path: Path, start: int) -> tuple[Entry, ...]:
+    with open_regular_file(path) as file:
+        file.seek(start)
+        lines = file.read().split(b"\n")
+    found: list[Entry] = []
+    for line in lines[1:] if start else lines:
+        try:
+            value = decode_record(line).value
+        except UnreadableRecordError:
+            continue
+        if not isinstance(value, Header):
+            found.append(value)
+    return tuple(found)

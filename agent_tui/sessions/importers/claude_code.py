@@ -21,30 +21,32 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
-from agent_tui.sessions.importers.claude_results import claude_details
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionBuilder,
+    SessionFinder,
+    SessionHead,
+    sessions_folder,
+)
 from agent_tui.sessions.importers.claude_tree import (
     ClaudeRecord,
     ClaudeTree,
+    claude_details,
+    claude_words,
+    is_of_program,
     reply_id,
 )
-from agent_tui.sessions.importers.claude_words import claude_words, is_of_program
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
     as_object,
     as_timestamp,
     joined_text,
+    json_lines,
     text_at,
     text_of,
 )
-from agent_tui.sessions.importers.import_format import (
-    ImportFormat,
-    SessionFinder,
-    SessionHead,
-    sessions_folder,
-)
-from agent_tui.sessions.importers.json_files import json_lines
 
 _PROVIDER = "anthropic"
 _STOP_REASONS: dict[str, StopReason] = {
@@ -173,9 +175,7 @@ class _Reader:
                     arguments=as_object(block.get("input")),
                 )
             case kind:
-                self._builder.warn(
-                    line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out"
-                )
+                self._warn_unknown(line, kind)
                 return None
 
     def _take_results(self, line: ClaudeRecord) -> list[JsonObject]:
@@ -216,9 +216,7 @@ class _Reader:
                     media_type = text_at(source, "media_type") or "image/png"
                     content.append(ImageContent(data=text_at(source, "data"), mime_type=media_type))
                 case kind, _:
-                    self._builder.warn(
-                        line.number, f"a part of unknown kind {str(kind)[:40]!r}; left out"
-                    )
+                    self._warn_unknown(line, kind)
         return content
 
     def _warn_unknown(self, line: ClaudeRecord, kind: JsonValue) -> None:

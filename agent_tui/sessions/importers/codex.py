@@ -16,7 +16,14 @@ from agent_tui.messages import (
     Usage,
 )
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionBuilder,
+    SessionFinder,
+    SessionHead,
+    sessions_folder,
+)
 from agent_tui.sessions.importers.codex_items import (
     CodexItem,
     call_arguments,
@@ -35,17 +42,11 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     as_text,
     as_timestamp,
+    id_from_content,
     joined_text,
     text_at,
     text_of,
 )
-from agent_tui.sessions.importers.import_format import (
-    ImportFormat,
-    SessionFinder,
-    SessionHead,
-    sessions_folder,
-)
-from agent_tui.sessions.importers.json_files import id_from_content
 
 _PROVIDER = "openai"
 _SUMMARY_OPENING = "Another language model started to solve this problem"

@@ -16,11 +16,12 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     as_text,
     image_of,
+    json_lines,
+    read_json,
     text_at,
     text_of,
     todos_in,
 )
-from agent_tui.sessions.importers.json_files import json_lines, read_json
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 """Kinds of line that hold what they say under ``payload``."""

@@ -10,9 +10,9 @@ from typing import Final
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
+from agent_tui.sessions.importers.builder import SessionFinder, SessionHead
+from agent_tui.sessions.importers.fields import read_json
 from agent_tui.sessions.importers.formats import FORMATS
-from agent_tui.sessions.importers.import_format import SessionFinder, SessionHead
-from agent_tui.sessions.importers.json_files import read_json
 
 _FINDERS: Final[Mapping[str, SessionFinder]] = MappingProxyType(
     {known.name: known.finder for known in FORMATS if known.finder is not None}

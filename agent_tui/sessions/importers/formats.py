@@ -1,18 +1,74 @@
-"""The formats of sessions that can be imported: each one file and one line here."""
+"""The formats of sessions that can be imported, each one line here; pi's, which is our own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import SessionError
+from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import is_file, is_folder
-from agent_tui.sessions.importers.builder import ForeignSession, Warnings
+from agent_tui.sessions.format.parse import read_session
+from agent_tui.sessions.importers.builder import (
+    ForeignSession,
+    ImportFormat,
+    SessionFinder,
+    SessionHead,
+    Warnings,
+    sessions_folder,
+)
 from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
 from agent_tui.sessions.importers.codex import CODEX
-from agent_tui.sessions.importers.fields import as_object
-from agent_tui.sessions.importers.import_format import ImportFormat
-from agent_tui.sessions.importers.json_files import json_document, json_lines
-from agent_tui.sessions.importers.pi import PI
+from agent_tui.sessions.importers.fields import (
+    as_object,
+    joined_text,
+    json_document,
+    json_lines,
+    text_at,
+)
+
+_TYPES = frozenset({"session", "message", "model_change", "compaction"})
+
+
+def _read_pi(path: Path) -> ForeignSession:
+    """All entries of `path`, those of every branch; the last one is where it goes on.
+
+    Raises:
+        SessionError: The file cannot be read, or holds no entry.
+    """
+    _, parsed = read_session(path)
+    if not parsed.entries:
+        raise SessionError(f"{path} contains no session entries.")
+    return ForeignSession(parsed.header, parsed.entries, parsed.warnings)
+
+
+def _is_pi(_number: int, record: JsonObject) -> bool:
+    kind = text_at(record, "type")
+    return kind in _TYPES and (kind != "message" or "message" in record)
+
+
+def _files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    folder = sessions_folder(environ.get("PI_CODING_AGENT_DIR", ""), ".pi/agent", home)
+    return folder.glob("sessions/*/*.jsonl")
+
+
+def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
+    match text_at(line, "type"):
+        case "session":
+            head.is_session = True
+            head.cwd = text_at(line, "cwd")
+        case "session_info":
+            head.name = text_at(line, "name") or head.name
+        case "message":
+            message = as_object(line.get("message"))
+            if message.get("role") == "user":
+                head.prompt = head.prompt or joined_text(message.get("content"))
+        case _:
+            pass
+
+
+PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _files, _read_head))
+"""Those of our own too."""
+
 
 _SEARCHED_LINES = 200
 """A session of Claude Code may begin with snapshots and notices of hooks."""

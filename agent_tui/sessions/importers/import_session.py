@@ -26,8 +26,8 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
+from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS, detect_format, read_foreign
-from agent_tui.sessions.importers.import_format import ImportFormat
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.sessions.store import SessionStore
 

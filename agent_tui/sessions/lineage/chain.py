@@ -10,9 +10,8 @@ from agent_tui.safe_paths import is_file
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header
 from agent_tui.sessions.format.parse import ParsedSession, id_in_name
 from agent_tui.sessions.importers.builder import Warnings
-from agent_tui.sessions.importers.fields import as_object
+from agent_tui.sessions.importers.fields import as_object, json_lines
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
-from agent_tui.sessions.importers.json_files import json_lines
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.text import repair_text

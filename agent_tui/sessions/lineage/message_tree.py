@@ -9,7 +9,6 @@ from agent_tui.markdown_text import markdown_words
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
-    JsonObject,
     Message,
     TextContent,
     ToolResultMessage,
@@ -41,6 +40,7 @@ _BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
 _LAST_BRANCH, _BELOW_LAST = "└─ ", "   "
 _SEARCHED_CHARS = 2_000
 _TITLE_CHARS = 400
+_SUBJECT_CHARS = 200
 _LEAST_LIKENESS = 75
 
 
@@ -286,9 +286,7 @@ def _message_text(message: Message, most_chars: int) -> str:
         case AssistantMessage():
             if (text := message.text[:most_chars]).strip():
                 return text
-            calls = [
-                f"{call.name} {_first_argument(call.arguments)}" for call in message.tool_calls
-            ]
+            calls = [f"{call.name} {call.subject[:_SUBJECT_CHARS]}" for call in message.tool_calls]
             return ", ".join(calls) or message.error_message or ""
         case ToolResultMessage():
             first = next((p.text for p in message.content if isinstance(p, TextContent)), "")
@@ -297,8 +295,3 @@ def _message_text(message: Message, most_chars: int) -> str:
             return message.command[:most_chars]
         case _:
             assert_never(message)
-
-
-def _first_argument(arguments: JsonObject) -> str:
-    """The first text among the arguments of a call: a path or a command more often than not."""
-    return next((value[:200] for value in arguments.values() if isinstance(value, str)), "")

@@ -1,10 +1,10 @@
-"""What was changed in files, with what they held before and after: which way back there is."""
+"""Changes of files: what calls and commands changed, and which way back there is."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_tui.messages import Stored
-from agent_tui.sessions.entries import CustomEntry, Entry, custom_entry, custom_value
+from agent_tui.messages import FileTouches, Stored, ToolResultMessage
+from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, custom_entry, custom_value
 
 FILE_CHANGES = "file_changes"
 """The custom type of the entry."""
@@ -128,21 +128,22 @@ def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
         written: All entries of the session, in the order they were written.
         now: Looks at a file.
     """
-    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
-    if newest is None or not newest.is_restore:
-        return RestorePlan()
-    targets = {change.path: change.before for change in newest.changes}
+    targets = {change.path: change.before for change in _newest_restore(written)}
     return _plan(targets, _last_known(written), now)
 
 
 def unfinished_restore(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
     """What the newest putting back of files has not done, because the program ended in it."""
-    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
-    if newest is None or not newest.is_restore:
-        return RestorePlan()
-    undone = [change for change in newest.changes if now(change.path).is_as(change.before)]
+    changes = _newest_restore(written)
+    undone = [change for change in changes if now(change.path).is_as(change.before)]
     targets = {change.path: change.after for change in undone}
     return _plan(targets, _last_known(written), now)
+
+
+def _newest_restore(written: Sequence[Entry]) -> Sequence[FileChange]:
+    """What the newest changes put back; nothing if they did anything else."""
+    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
+    return newest.changes if newest is not None and newest.is_restore else ()
 
 
 def _plan(
@@ -178,3 +179,44 @@ def _changes(entries: Iterable[Entry]) -> Iterable[FileChange]:
     for entry in entries:
         if (found := file_changes_in(entry)) is not None:
             yield from found.changes
+
+
+COMMAND_CHANGES = "command_changes"
+"""The custom type of the entry."""
+
+
+class CommandChanges(Stored):
+    """The ``files`` that the command changed whose result is entry ``target_id``."""
+
+    target_id: str
+    files: FileTouches
+
+
+def changes_entry(target_id: str, files: FileTouches) -> CustomEntry:
+    """What records that the command whose result is entry `target_id` changed `files`."""
+    return custom_entry(COMMAND_CHANGES, CommandChanges(target_id=target_id, files=files))
+
+
+def result_changed(entry: Entry) -> str:
+    """The id of the result that `entry` tells the changes of; empty for any other entry."""
+    changes = _changes_in(entry)
+    return changes.target_id if changes is not None else ""
+
+
+def completed_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
+    """The result that `entry` tells the changes of, among those `by_id`, with them; else None."""
+    changes = _changes_in(entry)
+    if changes is None:
+        return None
+    match by_id.get(changes.target_id):
+        case MessageEntry(message=ToolResultMessage() as result) as recorded:
+            details = result.details if isinstance(result.details, dict) else {}
+            files = changes.files.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            completed = result.model_copy(update={"details": {**details, "files": files}})
+            return recorded.model_copy(update={"message": completed})
+        case _:
+            return None
+
+
+def _changes_in(entry: Entry) -> CommandChanges | None:
+    return custom_value(entry, COMMAND_CHANGES, CommandChanges)

@@ -74,7 +74,7 @@ def read_marks(path: Sequence[Entry]) -> Marks:
     """The marks in force on `path`: root to leaf, without what was undone."""
     if not any(map(is_mark, path)):
         return Marks()
-    reply_of = dict(_replies(path))
+    reply_of = dict(replies_of_results(path))
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for result, reply in reply_of.items():
         groups[reply].append(result)
@@ -126,7 +126,7 @@ def _put(
             set_by[key] = found
 
 
-def _replies(path: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+def replies_of_results(path: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     """Each result with the newest reply before it that waits for it, by their entries' ids."""
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for entry in path:

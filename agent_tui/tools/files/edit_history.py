@@ -14,7 +14,7 @@ from agent_tui.messages import (
 )
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.replay.command_changes import completed_result
+from agent_tui.sessions.replay.file_changes import completed_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
 
 _MOST_FILE_BYTES = 5_000_000

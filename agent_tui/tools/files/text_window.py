@@ -20,7 +20,7 @@ from agent_tui.tools.files.text_files import GUESSED_BYTES, likely_encodings
 _CHUNK_BYTES = 1 << 18
 _PROBED_BYTES = 64
 _LARGE_BYTES = 5_000_000
-"""Editors are not asked for larger files (`acp/editor_texts.py`)."""
+"""Editors are not asked for larger files (`acp/editor.py`)."""
 _MAX_FILE_BYTES = 2_000_000_000
 """Some ten seconds to read through, for the count of its lines."""
 

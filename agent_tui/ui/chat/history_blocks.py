@@ -31,10 +31,9 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.lineage.joined import kept_behind
-from agent_tui.sessions.replay.jobs import jobs_in
+from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
 from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import mark_of
-from agent_tui.sessions.replay.turn_facts import turn_facts_in
 from agent_tui.tools.processes.shell import printed_part
 from agent_tui.ui.chat.compaction_blocks import (
     change_block,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_tui import __version__
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.first_steps import first_steps, trial_note
+from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.short_words import counted, short_path
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.sessions import age, session_title

@@ -15,7 +15,7 @@ from textual.widgets import Static, TextArea
 
 from agent_tui.drafts.draft import Draft, Mark, joined
 from agent_tui.drafts.history import HistoryWalk
-from agent_tui.drafts.vim.editor import Wish
+from agent_tui.drafts.vim_editor import Wish
 from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea

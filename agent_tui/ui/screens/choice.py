@@ -12,7 +12,7 @@ from textual.events import Key, Paste
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from agent_tui.commands.core.questions import Question
+from agent_tui.commands.core.front import Question
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS

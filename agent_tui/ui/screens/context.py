@@ -10,8 +10,15 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
-from agent_tui.commands.context import FREED_HEADING, cache_text, freed_by, request_cost
+from agent_tui.commands.context import (
+    FREED_HEADING,
+    PART_LABELS,
+    ContextMap,
+    PartKind,
+    cache_text,
+    freed_by,
+    request_cost,
+)
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text

@@ -1,6 +1,6 @@
 """The bar of the context map: cells shared out by what fills the window."""
 
-from agent_tui.agent.compaction.context_map import Part, PartKind
+from agent_tui.commands.context import Part, PartKind
 
 
 def bar_cells(parts: tuple[Part, ...], width: int) -> list[tuple[PartKind, int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from agent_tui.commands.core.questions import Listing
+from agent_tui.commands.core.front import Listing
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
 ValueT = TypeVar("ValueT")

@@ -8,7 +8,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.front import Page, PageSection
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.questions.field_row import FieldRow

@@ -18,11 +18,11 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from agent_tui.commands.core.questions import loss_question
+from agent_tui.commands.core.front import loss_question
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.file.tail import newest_entries
+from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
     ForeignFile,

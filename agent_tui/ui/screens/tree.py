@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_tui.agent.session.branches import Branches
-from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.commands.core.front import Choice, Question
 from agent_tui.commands.tree import TreeAction, TreeChoice
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from agent_tui.approved_plan import approved_plan
+from agent_tui.attachments import approved_plan
 from agent_tui.commands.command_output import excerpt, excerpt_lines
 from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.safe_text import safe_output, safe_text

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.agent.compaction.context_map import (
+from agent_tui.commands.context import (
     LargeMessage,
     Part,
     map_context,

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.explore.definitions import READING_TOOLS, find_agents, parse_agent
+from agent_tui.agent.helper_kinds import READING_TOOLS, find_agents, parse_agent
 from agent_tui.agent.prompt.prompt_files import PromptFileError
 from agent_tui.events import ToolFinished
 from agent_tui.providers.base import ModelRequest

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.explore.explorer import MOST_REPLIES
+from agent_tui.agent.explorer import MOST_REPLIES
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.spending import spending_of
 from agent_tui.config import PermissionSettings

@@ -5,8 +5,7 @@ from typing import get_args
 
 import pytest
 
-from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer
-from agent_tui.agent.hooks.process import HookRun
+from agent_tui.agent.hooks.answer import HookAnswer, HookRun, joined, read_answer
 from agent_tui.config import HookEvent
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.hooks.conversation_hooks import shared_input
 from agent_tui.agent.hooks.dispatcher import HookPlace, Hooks
-from agent_tui.agent.hooks.spec import FoundHook, FoundHooks, HookSpec
-from agent_tui.agent.hooks.terms import shared_input
+from agent_tui.agent.hooks.files import FoundHook, FoundHooks, HookSpec
 from agent_tui.messages import ToolCall
 from agent_tui.tool_names import names_of, shared_name
 from agent_tui.tools.registry import default_toolbox

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_tui.agent.loops.plan import LoopPlan, parse_loop
+from agent_tui.agent.loop import LoopPlan, parse_loop
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.scopes import ScopeState, scope_state
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     AgentEvent,
@@ -27,7 +28,6 @@ from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.export.formats import exported
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
-from agent_tui.sessions.replay.scopes import ScopeState, scope_state
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from agent_tui.agent.loops.plan import LoopPlan
+from agent_tui.agent.loop import LoopPlan
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.scopes import ScopeState, scope_state
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -21,7 +22,6 @@ from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, mark_of
-from agent_tui.sessions.replay.scopes import ScopeState, scope_state
 from tests.support.compaction_ways import SUMMARY as WHOLE_SUMMARY
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.earlier_work import hint_line, resembling
+from agent_tui.agent.turn.user_message import hint_line, resembling
 from agent_tui.attachments import without_attachments
 from agent_tui.events import Notice, UserMessageAdded
 from agent_tui.providers.scripted.provider import Reply

@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.agent.prompt.fitted_prompt import LEAST_WINDOW, FittedPrompt, PromptParts, fit_prompt
-from agent_tui.agent.prompt.system_prompt import full_prompt
+from agent_tui.agent.prompt.fitted_prompt import (
+    LEAST_WINDOW,
+    FittedPrompt,
+    PromptParts,
+    fit_prompt,
+    full_prompt,
+)
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.suited import suited_tools

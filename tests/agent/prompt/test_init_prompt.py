@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.init_prompt import init_prompt, init_target
 from agent_tui.agent.prompt.mentions import attach
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.memory import init_prompt, init_target
 
 
 @pytest.fixture

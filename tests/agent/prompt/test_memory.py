@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.context_files import ContextFile
-from agent_tui.agent.prompt.memory import (
+from agent_tui.agent.prompt.context_files import (
+    ContextFile,
     add_line,
     changes_on_disk,
     files_in_force,

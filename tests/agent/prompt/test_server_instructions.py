@@ -1,4 +1,4 @@
-from agent_tui.agent.prompt.server_instructions import server_block
+from agent_tui.agent.prompt.fitted_prompt import server_block
 from agent_tui.tokens import TokenCounter
 
 COUNTER = TokenCounter()

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.prompt_files import PromptFileError
+from agent_tui.agent.prompt.prompt_files import (
+    FoundSkills,
+    PromptFileError,
+    find_skills,
+    parse_skill,
+)
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
-from agent_tui.agent.prompt.skills import FoundSkills, find_skills, parse_skill
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_files
-from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
+from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.suited import suited_tools

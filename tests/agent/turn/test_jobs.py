@@ -11,7 +11,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
-from agent_tui.sessions.replay.jobs import JOBS_ENDED
+from agent_tui.sessions.replay.notes import JOBS_ENDED
 from tests.support.processes import alive, nap
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.approved_plan import approved_plan, approving_message
+from agent_tui.attachments import approved_plan, approving_message
 from agent_tui.config import PermissionMode
 from agent_tui.events import (
     AgentEvent,

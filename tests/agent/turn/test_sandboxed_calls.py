@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
+from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import ApprovalRequest, ApprovalRequested, Notice, ToolFinished

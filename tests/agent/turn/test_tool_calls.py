@@ -93,14 +93,9 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
     (stage.workspace / "a.txt").write_text("one\n")
     runtime = stage.runtime([])
     toolbox, events = SlowToolbox(), list[AgentEvent]()
+    runtime.conversation.services.toolbox = toolbox
     services = ToolServices(
-        toolbox=toolbox,
-        permissions=runtime.conversation.permissions,
         pending=PendingApprovals(),
-        output_dir=stage.folder / "outputs",
-        environ={},
-        person_environ={},
-        bash_timeout_s=10,
         compact=never_compacted,
         scope=never_in_a_scope,
         history=NoHistory,
@@ -134,13 +129,7 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
             asyncio.get_running_loop().call_soon(gate.answer, event.request.id, answer)
 
     services = ToolServices(
-        toolbox=default_toolbox(),
-        permissions=runtime.conversation.permissions,
         pending=gate,
-        output_dir=stage.folder / "outputs",
-        environ={},
-        person_environ={},
-        bash_timeout_s=10,
         compact=never_compacted,
         scope=never_in_a_scope,
         history=NoHistory,

@@ -16,7 +16,7 @@ from agent_tui.messages import TurnFacts
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.context import build_context, extended_context
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.turn_facts import turn_facts_in
+from agent_tui.sessions.replay.notes import turn_facts_in
 from tests.support.runtime import Stage, collect, of_kind
 
 

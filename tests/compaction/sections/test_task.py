@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.approved_plan import approving_message
+from agent_tui.attachments import approving_message
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.task import (
     task_blocks,

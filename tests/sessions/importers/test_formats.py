@@ -11,7 +11,7 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
 from agent_tui.sessions.file import chunks
-from agent_tui.sessions.importers import json_files as foreign_input
+from agent_tui.sessions.importers import fields as foreign_input
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog

@@ -5,10 +5,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.sessions.importers.builder import ForeignSession
+from agent_tui.sessions.importers.builder import ForeignSession, ImportFormat
 from agent_tui.sessions.importers.fields import as_list, as_object, text_at
 from agent_tui.sessions.importers.formats import FORMATS, read_foreign
-from agent_tui.sessions.importers.import_format import ImportFormat
 from tests.support.importers.mini_swe_agent import read_mini_swe_agent
 from tests.support.importers.openhands import read_openhands
 from tests.support.importers.swe_agent import read_swe_agent

@@ -14,10 +14,12 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     as_text,
     as_timestamp,
+    id_from_content,
     image_of,
+    json_document,
+    json_lines,
     text_at,
 )
-from agent_tui.sessions.importers.json_files import id_from_content, json_document, json_lines
 from tests.support.importers.editor_files import editor_details, is_refused_edit
 from tests.support.importers.openai_style import (
     calls_of,

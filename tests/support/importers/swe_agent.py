@@ -12,8 +12,15 @@ from agent_tui.messages import (
     ToolCall,
 )
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
-from agent_tui.sessions.importers.fields import as_list, as_object, as_text, text_at
-from agent_tui.sessions.importers.json_files import id_from_content, json_document, read_json
+from agent_tui.sessions.importers.fields import (
+    as_list,
+    as_object,
+    as_text,
+    id_from_content,
+    json_document,
+    read_json,
+    text_at,
+)
 from tests.support.importers.editor_files import editor_details, is_refused_edit
 from tests.support.importers.openai_style import calls_of, content_text, model_of, said_parts
 

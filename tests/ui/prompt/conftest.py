@@ -6,7 +6,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex

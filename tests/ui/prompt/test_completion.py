@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.commands.core.command import Completion
-from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
     MentionQuery,

@@ -1,15 +1,65 @@
-"""The editor's own file system: unsaved text is seen, and edits land where the person looks."""
+"""The editor of a session: what it can do, what it has open, and what it is told, in order."""
 
 import asyncio
 import codecs
 import errno
+import sys
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from acp import Client, RequestError
-from acp.schema import FileSystemCapabilities
+from acp.schema import (
+    AvailableCommandsUpdate,
+    ClientCapabilities,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    FileSystemCapabilities,
+    Implementation,
+)
+
+from agent_tui.acp.updates import Update
+
+
+@dataclass(frozen=True, slots=True)
+class EditorTraits:
+    """What of an editor is made use of.
+
+    Attributes:
+        files: Whether texts are read and written through it.
+        shows_forms: Whether it asks for texts and shows lists to pick from.
+        signs_in: Whether it opens a terminal to sign in.
+        shows_title_only: Of a question it shows the title, of an answer its kind: the rest is told
+            in the chat, and answers of one kind are asked for one at a time.
+    """
+
+    files: FileSystemCapabilities = field(default_factory=FileSystemCapabilities)
+    shows_forms: bool = False
+    signs_in: bool = False
+    shows_title_only: bool = False
+
+
+_TITLE_ONLY = frozenset({"CodeCompanion.nvim"})
+
+_LOSES_UNSAVED = frozenset({"CodeCompanion.nvim"})
+"""They read files from the disk and write them into their buffers: what is typed there and not
+saved would be lost, so files are read and written on the disk."""
+
+
+def traits_of(offered: ClientCapabilities | None, editor: Implementation | None) -> EditorTraits:
+    """Those of an editor, from how it introduces itself."""
+    offered = offered or ClientCapabilities()
+    name = editor.name if editor is not None else ""
+    files = None if name in _LOSES_UNSAVED else offered.fs
+    return EditorTraits(
+        files=files or FileSystemCapabilities(),
+        shows_forms=offered.elicitation is not None and offered.elicitation.form is not None,
+        signs_in=offered.auth is not None and bool(offered.auth.terminal),
+        shows_title_only=name in _TITLE_ONLY,
+    )
+
 
 _MOST_BYTES = 5_000_000
 """Larger files are not sent to and fro; editors open them as text only in need."""
@@ -102,3 +152,47 @@ class EditorTexts:
 
 def _plain(text: str) -> str:
     return text.replace("\r\n", "\n")
+
+
+Outgoing: TypeAlias = Update | AvailableCommandsUpdate | ConfigOptionUpdate | CurrentModeUpdate
+
+
+class Outbox:
+    """Sends in a task of its own, so that nothing waits for the editor; needs an event loop.
+
+    Args:
+        client: The editor.
+        session_id: What it calls the session by.
+    """
+
+    def __init__(self, client: Client, session_id: str) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._waiting: asyncio.Queue[Outgoing | None] = asyncio.Queue()
+        self._sending = asyncio.create_task(self._send_all())
+
+    def put(self, update: Outgoing) -> None:
+        """Have the editor told; nothing is left out, however slowly it reads."""
+        self._waiting.put_nowait(update)
+
+    async def flush(self) -> None:
+        """Wait until the editor was told everything."""
+        await self._waiting.join()
+
+    async def aclose(self) -> None:
+        """Send what waits, and end."""
+        self._waiting.put_nowait(None)
+        await self._sending
+
+    async def _send_all(self) -> None:
+        while (update := await self._waiting.get()) is not None:
+            try:
+                await self._client.session_update(session_id=self._session_id, update=update)
+            except ConnectionError:  # the editor is gone: nobody is left to be told
+                pass
+            except Exception as error:  # noqa: BLE001 - the pump: what follows is sent all the same
+                what, why = type(update).__name__, type(error).__name__
+                sys.stderr.write(f"agent-tui: Could not send {what} to the editor: {why}\n")
+            finally:
+                self._waiting.task_done()
+        self._waiting.task_done()

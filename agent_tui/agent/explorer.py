@@ -8,18 +8,18 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.explore.definitions import (
+from agent_tui.agent.helper_kinds import (
     READING_TOOLS,
     AgentDefinition,
     find_agents,
+    helper_fitter,
 )
-from agent_tui.agent.explore.prompt import helper_fitter
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import FolderFiles, open_conversation
-from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
+from agent_tui.agent.turn.user_message import QueuedMessage
 from agent_tui.durations import elapsed
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.events import (
@@ -36,7 +36,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.usage import AgentRun, run_of
+from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
@@ -119,12 +119,18 @@ class Explorer:
         definition = await asyncio.to_thread(self._defined, agent) if agent else None
         helper = self._helper(definition, task)
         background = BackgroundSummary(self._services.compaction)
+        compactor = Compactor(helper, helper.services, background)
+        tools = ToolServices(
+            pending=PendingApprovals(),
+            compact=compactor.answer_call,
+            history=lambda: self._history(helper.log),
+        )
         watch = _Watch(helper, say, emit)
         turn = Turn(
             helper,
             helper.services.provider,
-            ToolRunner(helper, self._tools(helper, background), watch.take),
-            Compactor(helper, helper.services, background),
+            ToolRunner(helper, tools, watch.take),
+            compactor,
             watch.take,
             helper.services.sleep,
             most_replies=MOST_REPLIES,
@@ -181,21 +187,6 @@ class Explorer:
             return self._services.resolve_model(definition.model)
         except AgentTuiError:
             return self._conversation.model
-
-    def _tools(self, helper: Conversation, background: BackgroundSummary) -> ToolServices:
-        services = helper.services
-        compactor = Compactor(helper, services, background)
-        return ToolServices(
-            toolbox=services.toolbox,
-            permissions=helper.permissions,
-            pending=PendingApprovals(),
-            output_dir=services.output_dir,
-            environ=services.environ,
-            person_environ=services.person_environ,
-            bash_timeout_s=services.settings.bash_timeout_s,
-            compact=compactor.answer_call,
-            history=lambda: self._history(helper.log),
-        )
 
     def _history(self, log: SessionLog) -> SessionChain:
         """What a helper's `recall` looks in: the conversation it works for, and its project."""

@@ -1,20 +1,25 @@
-"""Entering and leaving scopes of a conversation: what is written, asked and told."""
+"""Scopes of a conversation: which are open, and what is written and told as they end."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.scopes.summariser import ScopeRequest, ScopeSummariser
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.events import AgentEvent, Notice, ScopeEntered, ScopeLeft, ScopeProgress
-from agent_tui.messages import ToolDetails, Usage
+from agent_tui.messages import AssistantMessage, ToolDetails, ToolResultMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.replay.marks import replies_of_results
+from agent_tui.sessions.replay.pins import pin_of
 from agent_tui.sessions.replay.scope_entries import (
     ScopeBreak,
     ScopeEnding,
@@ -27,8 +32,121 @@ from agent_tui.sessions.replay.scope_entries import (
     mark_entry,
     mark_of,
 )
-from agent_tui.sessions.replay.scopes import Scope, ScopeState, pending_mark, scope_state
 from agent_tui.tools.base import ScopeAction, ToolOutput
+
+_ContextEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A scope that has not been left.
+
+    Attributes:
+        id: Of the entry it begins with.
+        begun: What that entry says.
+        step: The round a loop is in.
+        is_broken: The model wants to leave the loop after this round.
+    """
+
+    id: str
+    begun: ScopeEnter
+    step: ScopeStep | None = None
+    is_broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeState:
+    """The scopes after some entry.
+
+    Attributes:
+        open_scopes: Those that have not ended, from the outermost to the innermost.
+        pending: The scope inside them that has ended and waits for its summary, if any does.
+    """
+
+    open_scopes: tuple[Scope, ...] = ()
+    pending: ScopePending | None = None
+
+
+def scope_state(path: Sequence[Entry]) -> ScopeState:
+    """The state after the last entry of `path` (root to leaf).
+
+    Whoever leaves a scope leaves all that were opened in it. Marks of scopes that are not open
+    say nothing: their beginning may have stayed behind in another session.
+    """
+    scopes: list[Scope] = []
+    pending: ScopePending | None = None
+    for entry in path:
+        match mark_of(entry):
+            case ScopeEnter() as begun:
+                scopes.append(Scope(entry.id, begun))
+            case ScopeStep() as step:
+                scopes = [replace(s, step=step) if s.id == step.scope else s for s in scopes]
+            case ScopeBreak(scope=left):
+                scopes = [replace(s, is_broken=True) if s.id == left else s for s in scopes]
+            case ScopePending() as ended if (at := _index_of(scopes, ended.scope)) is not None:
+                del scopes[at + 1 :]
+                pending = ended
+            case ScopeExit(scope=left) if (at := _index_of(scopes, left)) is not None:
+                del scopes[at:]
+                pending = None
+            case _:
+                pass
+    return ScopeState(tuple(scopes if pending is None else scopes[:-1]), pending)
+
+
+def pending_mark(
+    path: Sequence[Entry], scope: Scope, ending: ScopeEnding = "done"
+) -> ScopePending | None:
+    """The mark with which `scope`, open on `path`, waits for its summary; None if it is empty."""
+    inside = entries_inside(path, scope.id)
+    if not inside:
+        return None
+    return ScopePending(
+        scope=scope.id,
+        kind=scope.begun.kind,
+        label=scope.begun.label,
+        prompt=scope.begun.prompt or None,
+        entries=tuple(entry.id for entry in inside),
+        at=path[-1].id,
+        ending=ending,
+    )
+
+
+def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry, ...]:
+    """What the model sees of what was said since the scope `scope_id` began, oldest first.
+
+    Taken out together they part no call from its result: a result of a call from before the
+    scope stays out, and so does the newest reply while results of it are to come. What a
+    compaction in between already stands for is not seen any more.
+    """
+    start = next((at for at, entry in enumerate(path) if entry.id == scope_id), len(path))
+    seen = {item.entry_id for item in build_context(path).messages}
+    present = [
+        entry
+        for entry in path[start + 1 :]
+        if isinstance(entry, _ContextEntry) and entry.id in seen and pin_of(entry) is None
+    ]
+    return _without_lone_calls(present)
+
+
+def _without_lone_calls(entries: Sequence[_ContextEntry]) -> tuple[_ContextEntry, ...]:
+    """`entries` without the results of other calls and without a newest reply that still waits."""
+    messages = {entry.id: entry.message for entry in entries if isinstance(entry, MessageEntry)}
+    reply_of = dict(replies_of_results(entries))
+    results = {key for key, said in messages.items() if isinstance(said, ToolResultMessage)}
+    left_out = results - reply_of.keys()
+    for newest, reply in reversed(messages.items()):
+        if isinstance(reply, AssistantMessage):
+            answers = {result for result, asked in reply_of.items() if asked == newest}
+            if len(answers) < len(reply.tool_calls):
+                left_out |= {newest, *answers}
+            break
+    return tuple(entry for entry in entries if entry.id not in left_out)
+
+
+def _index_of(scopes: Sequence[Scope], scope_id: str) -> int | None:
+    return next((at for at, scope in enumerate(scopes) if scope.id == scope_id), None)
+
 
 _UNFINISHED = (
     "{label} ended, but the program stopped before summarising it. /retry summarises it now; "
@@ -126,7 +244,7 @@ class ScopeKeeper:
             summary = await summariser.summarise(
                 request,
                 lambda phase, chars: emit(ScopeProgress(phase, chars)),
-                self._spending(emit),
+                conversation.counting(emit),
             )
         except NothingToCompactError:
             self._exit(pending.exit_without_summary(pending.ending), emit)
@@ -243,15 +361,6 @@ class ScopeKeeper:
         )
         after = estimated - request.replaced_tokens + counter.count_text(summary)
         return before * after // max(estimated, 1)
-
-    def _spending(self, emit: Emit) -> OnUsage:
-        conversation = self._conversation
-
-        def count(usage: Usage) -> None:
-            conversation.totals = add_totals(conversation.totals, usage)
-            emit(conversation.totals)
-
-        return count
 
     def _masked(self, text: str) -> str:
         return mask_values(text, self._conversation.services.secrets)

@@ -1,1 +1,0 @@
-"""Loops, and the scopes of a conversation that are summed up when they end."""

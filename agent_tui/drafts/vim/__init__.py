@@ -1,1 +1,0 @@
-"""Editing a draft with the keys of vi: keys go in, a changed text comes out, without a screen."""

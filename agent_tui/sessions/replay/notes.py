@@ -1,0 +1,218 @@
+"""Entries beside the messages: a turn's facts, hooks' words, ended jobs, what helpers took."""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent_tui.config import HookEvent
+from agent_tui.messages import AssistantMessage, Cost, Job, ToolResultMessage, TurnFacts, Usage
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    Requests,
+    custom_entry,
+    custom_value,
+)
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.file_changes import FileVersion, file_changes_in
+
+TURN_FACTS = "turn_facts"
+"""The custom type of the entry."""
+
+_MOST_NAMED = 20
+"""Of the changed files so many are named; a command can change thousands."""
+
+_TOLD_MS = 5_000
+_TOLD_WITH_TOOLS_MS = 1_000
+
+
+def turn_facts(entries: Iterable[Entry], elapsed_ms: int, cwd: Path) -> TurnFacts | None:
+    """What is told of a turn; None for one that was short and changed nothing.
+
+    Args:
+        entries: Those that the turn added.
+        elapsed_ms: How long it took.
+        cwd: The workspace.
+    """
+    results: list[ToolResultMessage] = []
+    versions: dict[str, tuple[FileVersion, FileVersion]] = {}
+    touched: dict[str, None] = {}
+    for entry in entries:
+        match entry:
+            case MessageEntry(message=ToolResultMessage() as result):
+                results.append(result)
+                files = result.tool_details.files
+                touched.update(dict.fromkeys((*files.written, *files.edited)))
+            case _ if (found := file_changes_in(entry)) is not None:
+                for change in found.changes:
+                    before, _ = versions.get(change.path, (change.before, change.after))
+                    versions[change.path] = (before, change.after)
+                    touched[change.path] = None
+            case _:
+                pass
+    unchanged = {path for path, (before, after) in versions.items() if before.is_as(after)}
+    changed = [_shown(path, cwd) for path in touched if path not in unchanged]
+    told_ms = _TOLD_WITH_TOOLS_MS if results else _TOLD_MS
+    if not changed and elapsed_ms < told_ms:
+        return None
+    named = tuple(changed[:_MOST_NAMED])
+    return TurnFacts(elapsed_ms=elapsed_ms, changed=named, more=len(changed) - len(named))
+
+
+def turn_facts_entry(facts: TurnFacts) -> CustomEntry:
+    """The entry that records `facts` at the end of their turn."""
+    data = facts.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return CustomEntry(custom_type=TURN_FACTS, data=data)
+
+
+def turn_facts_in(entry: Entry) -> TurnFacts | None:
+    """What `entry` records; None for any other entry and one that cannot be read."""
+    return custom_value(entry, TURN_FACTS, TurnFacts)
+
+
+def _shown(path: str, cwd: Path) -> str:
+    place = Path(path)
+    return place.relative_to(cwd).as_posix() if place.is_relative_to(cwd) else path
+
+
+_TOLD = "hook"
+_KEPT = "hook_kept"
+
+
+def hook_entry(event: HookEvent, text: str) -> CustomMessageEntry:
+    """What tells the model something that a hook on `event` said."""
+    said = html.escape(text, quote=False)
+    content = f'<hook event="{event}">\n{said}\n</hook>'
+    kind = _KEPT if event == "PreCompact" else _TOLD
+    return CustomMessageEntry(custom_type=kind, content=content, display=False)
+
+
+def was_kept_by_hook(entry: Entry) -> bool:
+    """Whether `entry` belongs to a compaction: what a hook wanted kept behind it."""
+    return isinstance(entry, CustomMessageEntry) and entry.custom_type == _KEPT
+
+
+def superseded(path: Sequence[Entry]) -> frozenset[str]:
+    """The ids of what hooks wanted kept behind earlier compactions: only the newest counts."""
+    kept = [entry.id for entry in path if was_kept_by_hook(entry)]
+    return frozenset(kept[:-1])
+
+
+JOBS_ENDED = "jobs_ended"
+"""The custom type of what tells the model that background commands have ended."""
+
+WITH_ITS_PROGRAM = "it ended with the program or session that ran it"
+"""How a command ended that runs by the log, and does not."""
+
+_JOBS = TypeAdapter(tuple[Job, ...])
+
+
+def known_jobs(path: Iterable[Entry], earlier: Mapping[str, Job]) -> dict[str, Job]:
+    """The background commands as `path` tells of them last, by their ids.
+
+    Args:
+        path: Entries from the root to the leaf.
+        earlier: Those that a parent session handed on.
+    """
+    known = dict(earlier)
+    for entry in path:
+        known.update((job.id, job) for job in jobs_in(entry))
+    return known
+
+
+def jobs_in(entry: Entry) -> Sequence[Job]:
+    """What `entry` tells of background commands."""
+    match entry:
+        case MessageEntry(message=ToolResultMessage(details={"jobs": list()}) as result):
+            return result.tool_details.jobs
+        case CustomMessageEntry(custom_type="jobs_ended", details=list() as jobs):
+            try:
+                return _JOBS.validate_python(jobs)
+            except ValidationError:
+                return ()
+        case _:
+            return ()
+
+
+def ended_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
+    """What tells the model, once, that `jobs` have ended."""
+    return CustomMessageEntry(
+        custom_type=JOBS_ENDED,
+        content="\n".join(f"({ended_line(job)})" for job in jobs),
+        display=False,
+        details=_JOBS.dump_python(tuple(jobs), mode="json", by_alias=True),
+    )
+
+
+def ended_line(job: Job) -> str:
+    """That `job` has ended, and how, in one line."""
+    return f"Background job {job.id} has ended: {job.ending}. $ {job.shown}"
+
+
+AGENT_RUN = "agent_run"
+"""The custom type of the entry."""
+
+
+class AgentRun(Requests):
+    """What one run of a helper took, and the ``session`` that records it.
+
+    ``session`` is empty for a question that was asked beside the conversation.
+    """
+
+    session: str
+
+
+def run_of(log: SessionLog, model: str) -> AgentRun:
+    """What the helper took whose session is `log`."""
+    used = [usage for entry in log.entries if (usage := own_usage(log.header, entry)) is not None]
+    total = Usage(
+        input=sum(usage.input for usage in used),
+        output=sum(usage.output for usage in used),
+        cache_read=sum(usage.cache_read for usage in used),
+        cache_write=sum(usage.cache_write for usage in used),
+        cost=Cost(total=sum(usage.cost.total for usage in used)),
+        is_estimate=any(usage.is_estimate for usage in used),
+    )
+    return AgentRun(session=log.header.id, model=model, requests=len(used), usage=total)
+
+
+def run_entry(run: AgentRun) -> CustomEntry:
+    """What records `run` in the session of the conversation it worked for."""
+    return custom_entry(AGENT_RUN, run)
+
+
+def run_in(entry: Entry) -> AgentRun | None:
+    """The run that `entry` records; None for any other entry."""
+    return custom_value(entry, AGENT_RUN, AgentRun)
+
+
+def was_copied(header: Header, entry: Entry) -> bool:
+    """Whether `entry` came from the session that the one of `header` goes on from."""
+    return header.parent_session is not None and entry.timestamp < header.timestamp
+
+
+def own_usage(header: Header, entry: Entry) -> Usage | None:
+    """What the request that made `entry` took, helpers included; None where this session made none.
+
+    What was copied was counted where it came from, and so was the summary a session begins with.
+    """
+    if was_copied(header, entry):
+        return None
+    match entry:
+        case MessageEntry(message=AssistantMessage() as reply):
+            return reply.usage
+        case CompactionEntry(usage=usage) if entry.parent_id:
+            return usage
+        case BranchSummaryEntry(usage=usage):
+            return usage
+        case CustomEntry() if (run := run_in(entry)) is not None:
+            return run.usage
+        case _:
+            return None
