@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
+from agent_tui.ui.chat.lines_above_prompt import TourView
 from agent_tui.ui.first_run.chooser import FirstRunScreen
-from agent_tui.ui.first_run.tour_view import TourView
 from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 from tests.support.screen import screen

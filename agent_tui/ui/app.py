@@ -35,12 +35,17 @@ from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.ending import crash_report, leave_on_signals
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
-from agent_tui.ui.theme.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
-from agent_tui.ui.theme.contrast import legible_variables
-from agent_tui.ui.theme.no_colour import WithoutColours
-from agent_tui.ui.theme.themes import DARK, LIGHT, own_themes, wanted_theme
+from agent_tui.ui.theme.contrast import WithoutColours, legible_variables
+from agent_tui.ui.theme.themes import (
+    DARK,
+    HEIGHT_CLASSES,
+    LIGHT,
+    WIDTH_CLASSES,
+    own_themes,
+    wanted_theme,
+)
 from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`

@@ -29,11 +29,11 @@ from agent_tui.key_actions import KeyMap, keys_in_force
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.key_guide import key_guide
+from agent_tui.ui.keys import key_guide
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.screens.reading import LeadingScreen
+from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window

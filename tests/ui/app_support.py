@@ -39,11 +39,10 @@ from agent_tui.tokens import ContextUsage
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.plan_view import PlanView
-from agent_tui.ui.chat.queue_view import QueueView
+from agent_tui.ui.chat.lines_above_prompt import PlanView, QueueView
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
 from agent_tui.ui.status.status_bar import StatusFields
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock, Transcript
 from agent_tui.ui.transcript.blocks import Block
 from tests.support.models import MODEL, ListedModels

@@ -9,7 +9,7 @@ from textual.color import Color
 from textual.widgets import OptionList
 
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.ui.theme.no_colour import WithoutColours, colourless
+from agent_tui.ui.theme.contrast import WithoutColours, colourless
 from tests.ui.app_support import Ui, running_app
 
 GROUND = Color.parse("#14161d")

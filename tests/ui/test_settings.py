@@ -12,8 +12,7 @@ from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.setting_effects import acts_at_once
 from agent_tui.ui.screens.setting_input import SettingInput
-from agent_tui.ui.screens.setting_rows import about, rows_by_section
-from agent_tui.ui.screens.settings import SettingsScreen
+from agent_tui.ui.screens.settings import SettingsScreen, about, rows_by_section
 from agent_tui.ui.screens.theme_picker import ThemePicker
 from tests.ui.app_support import Ui, running_app
 

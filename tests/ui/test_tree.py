@@ -17,9 +17,9 @@ from agent_tui.sessions.lineage.forking import labels_of
 from agent_tui.sessions.lineage.message_tree import MessageTree
 from agent_tui.ui.controller import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.picker import TreeList, row_content
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.screens.tree import TreeScreen, preview_blocks, preview_head
-from agent_tui.ui.screens.tree_list import TreeList, row_content
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript import SummaryBlock, UserBlock
 from tests.support.compaction_ways import SUMMARY

@@ -13,9 +13,8 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.messages import Todo
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.approval.body import approval_lines
-from agent_tui.ui.chat.plan_view import plan_lines
-from agent_tui.ui.chat.queue_view import queue_lines
+from agent_tui.ui.approval.panel import approval_lines
+from agent_tui.ui.chat.lines_above_prompt import plan_lines, queue_lines
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.picker import column_widths, picker_line

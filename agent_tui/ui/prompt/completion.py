@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agent_tui.commands.core.command import Command, Completion, Completions
-from agent_tui.ui.prompt.fuzzy import FuzzyMatch, fuzzy_match
+from agent_tui.ui.prompt.ranking import FuzzyMatch, fuzzy_match
 
 MAX_ITEMS = 50
 

@@ -19,8 +19,8 @@ from agent_tui.drafts.vim.editor import Wish
 from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea
-from agent_tui.ui.prompt.attachments import DraftAttachments
-from agent_tui.ui.prompt.completer import Completer, Items
+from agent_tui.ui.prompt.attachments import DraftAttachments, is_image_name, report_length
+from agent_tui.ui.prompt.completer import Completer, Items, PromptSources
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
     MentionQuery,
@@ -29,10 +29,7 @@ from agent_tui.ui.prompt.completion import (
     Query,
     query_at,
 )
-from agent_tui.ui.prompt.leaked_reports import report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
-from agent_tui.ui.prompt.pasted_images import is_image_name
-from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _MOST_OPENED_CHARS = 100_000

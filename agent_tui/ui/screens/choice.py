@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from agent_tui.commands.core.questions import Question
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
 from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
 from agent_tui.ui.questions.early_keys import EarlyKeys

@@ -10,14 +10,13 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
+from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, Part, PartKind
 from agent_tui.commands.context import FREED_HEADING, cache_text, freed_by, request_cost
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.screens.context_map import bar_cells
-from agent_tui.ui.screens.reading import LeadingScreen
+from agent_tui.ui.parts import KeysLine
+from agent_tui.ui.screens.modal import LeadingScreen
 
 STYLES: dict[PartKind, str] = {
     "system": "$secondary",
@@ -41,6 +40,23 @@ SIGNS: dict[PartKind, str] = {
 }
 """A sign for each kind, so that the bar can be read without colours."""
 _NUMBER_WIDTH = 10
+
+
+def bar_cells(parts: tuple[Part, ...], width: int) -> list[tuple[PartKind, int]]:
+    """`width` cells shared out by tokens; every part that is not empty gets one at least."""
+    total = sum(part.tokens for part in parts)
+    if total == 0 or width <= 0:
+        return [("free", max(width, 0))]
+    shares: list[tuple[PartKind, int]] = [
+        (part.kind, max(round(part.tokens * width / total), 1)) for part in parts if part.tokens
+    ]
+    spare = width - sum(cells for _, cells in shares)
+    while spare:
+        widest = max(range(len(shares)), key=lambda i: shares[i][1])
+        step = spare if spare > 0 else -1
+        shares[widest] = (shares[widest][0], shares[widest][1] + step)
+        spare -= step
+    return shares
 
 
 class ContextBar(Widget):

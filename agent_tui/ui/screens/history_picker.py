@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from agent_tui.drafts.draft import Draft
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.parts import PaintedLines
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.transcript.blocks import UserBlock

@@ -14,9 +14,9 @@ from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState
-from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.parts import KeysLine
+from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.screens.page import section_widgets
-from agent_tui.ui.screens.reading import LeadingScreen
 
 
 class PreviewScreen(LeadingScreen):

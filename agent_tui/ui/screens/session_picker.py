@@ -32,8 +32,7 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.parts import KeysLine, PaintedLines
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (

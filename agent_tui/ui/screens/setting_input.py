@@ -13,8 +13,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.questions.field_row import FieldRow
+from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.screens.modal import Modal
 
 

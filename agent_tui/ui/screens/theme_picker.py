@@ -3,14 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from textual import getters
-from textual.app import App
 
+from agent_tui.ui.parts import any_app
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 from agent_tui.ui.theme.themes import theme_kind
-
-
-def _any_app() -> type[App[object]]:
-    return App
 
 
 class ThemePicker(PickerScreen[str]):
@@ -22,7 +18,7 @@ class ThemePicker(PickerScreen[str]):
         try_on: Uses a theme.
     """
 
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
     heading = "Choose a theme"
     nothing = "No themes."
 

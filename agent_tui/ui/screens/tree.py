@@ -7,7 +7,6 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from textual import getters, on
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.types import CSSPathType
 from textual.widget import Widget
@@ -22,13 +21,11 @@ from agent_tui.sessions.lineage.joined import JoinedTree
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.replay.marks import Mark
 from agent_tui.ui.chat.history_blocks import blocks_of
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.parts import KeysLine, PaintedLines, any_app
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.picker import FramedList
+from agent_tui.ui.screens.picker import MARK_NAMES, FramedList, TreeList
 from agent_tui.ui.screens.session_preview import preview_lines
-from agent_tui.ui.screens.tree_list import MARK_NAMES, TreeList
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock
 
 _PREVIEW_ROWS = 60
@@ -54,10 +51,6 @@ _KIND_NAMES: dict[RowKind, str] = {
 }
 
 
-def _any_app() -> type[App[object]]:
-    return App
-
-
 class TreeScreen(FramedList[TreeChoice]):
     """Returns what is to be done, or nothing.
 
@@ -65,7 +58,7 @@ class TreeScreen(FramedList[TreeChoice]):
         branches: The session, with those it was compacted from.
     """
 
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "tree.tcss"]
     AUTO_FOCUS: ClassVar[str | None] = ""

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.app import App
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 
 _END_WITHIN_S = 10
 """How long leaving may take once the terminal is gone."""

@@ -8,7 +8,6 @@ from typing import Protocol, cast
 from rich.segment import Segment
 from rich.style import Style
 from textual import getters
-from textual.app import App
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -19,9 +18,10 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widget import Widget
 
+from agent_tui.ui.parts import any_app
 from agent_tui.ui.styled_lines import BLANK, Line
-from agent_tui.ui.theme.breakpoints import CONTENT_WIDTH
 from agent_tui.ui.theme.palette import palette_of, plain_palette
+from agent_tui.ui.theme.themes import CONTENT_WIDTH
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import address, highlighted, selected_text
@@ -51,10 +51,6 @@ class RowMarks(Protocol):
         ...
 
 
-def _any_app() -> type[App[object]]:
-    return App
-
-
 class StackView(ScrollView, can_focus=False):
     """Shows the rows of a `BlockStack`; what the blocks are about is left to a subclass.
 
@@ -63,7 +59,7 @@ class StackView(ScrollView, can_focus=False):
 
     ALLOW_SELECT = True
 
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
 
     DEFAULT_CSS = """
     StackView {
