@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from agent_tui.ui.parts import any_app
 from agent_tui.ui.styled_lines import BLANK, Line
-from agent_tui.ui.theme.palette import palette_of, plain_palette
+from agent_tui.ui.theme.palette import Palette, palette_of
 from agent_tui.ui.theme.themes import CONTENT_WIDTH
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
@@ -99,7 +99,7 @@ class StackView(ScrollView, can_focus=False):
         super().__init__(id=id, classes=classes)
         self._has_earlier = False
         self._parser = markdown_parser()
-        self._palette = plain_palette()
+        self._palette = Palette()
         self._stack = BlockStack(self._painter(80))
         self._marks: RowMarks | None = None
         self._base_style: Style | None = None
