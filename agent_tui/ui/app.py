@@ -294,7 +294,7 @@ class AgentApp(App[UiOutcome]):
         self.run_worker(self._search_history(event), group="history")
 
     async def _search_history(self, event: Prompt.HistoryWanted) -> None:
-        from agent_tui.ui.screens.history_picker import HistoryPicker
+        from agent_tui.ui.screens.listing import HistoryPicker
 
         self.prompt.go_back_to(await self.window.ask(HistoryPicker(event.drafts)))
 

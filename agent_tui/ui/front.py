@@ -263,7 +263,7 @@ class ScreenFront:
 
     async def pick_theme(self) -> str | None:
         """Let the person try the themes on."""
-        from agent_tui.ui.screens.theme_picker import ThemePicker
+        from agent_tui.ui.screens.listing import ThemePicker
 
         picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)
         return await self.show_screen(picker)

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.questions import Choice, Listing
 from agent_tui.commands.settings import short_origin, shown_value
 from agent_tui.config import LoadedSettings
 from agent_tui.config.editor import SettingsEditor
@@ -20,9 +21,14 @@ from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
-from agent_tui.ui.screens.setting_effects import SettingsFront, act_on, acts_at_once, in_use
-from agent_tui.ui.screens.setting_input import SettingInput
+from agent_tui.ui.screens.setting_effects import act_on, acts_at_once, in_use
+
+if TYPE_CHECKING:
+    from agent_tui.ui.front import ScreenFront
+
 
 _VALUE_CHARS = 24
 _GENERAL = "general"
@@ -107,7 +113,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     column_titles = ("from", "value")
     title_width = 26
 
-    def __init__(self, editor: SettingsEditor, front: SettingsFront, *, wanted: str = "") -> None:
+    def __init__(self, editor: SettingsEditor, front: "ScreenFront", *, wanted: str = "") -> None:
         super().__init__()
         self._editor = editor
         self._front = front
@@ -235,12 +241,13 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if spec.key[-1] == "model" and spec.section in ((), ("compaction",)):
             return await self._ask_model(str(present))
         if spec.kind == "choice":
-            picked = await self._front.show_screen(ValuePicker(spec, str(present)))
+            picked = await self._front.show_screen(_values(spec, str(present)))
             return None if picked is None else [picked]
         text = present if isinstance(present, str) else toml_text(present)
         written = await self._front.show_screen(
-            SettingInput(
-                spec,
+            LineInputScreen(
+                spec.name,
+                f"{spec.description}. Allowed: {spec.allowed}.",
                 "" if has_password_in_address(text) else text,
                 problem_of=lambda text: _problem(spec, text, self._editor.file.checked),
                 last_look=lambda text: _problem(spec, text, self._editor.checked),
@@ -288,36 +295,13 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         return self._loaded
 
 
-class ValuePicker(PickerScreen[str]):
-    """Returns one of the values that a setting may have.
-
-    Args:
-        spec: The setting.
-        present: What it is now.
-    """
-
-    nothing = "No such value."
-
-    def __init__(self, spec: SettingSpec, present: str) -> None:
-        super().__init__()
-        self.heading = spec.name
-        self._spec = spec
-        self._present = present
-
-    async def load_rows(self) -> Sequence[PickerRow[str]]:
-        """All values, a dot before the present one."""
-        return [
-            PickerRow(choice, f"{'●' if choice == self._present else ' '} {choice}")
-            for choice in self._spec.choices
-        ]
-
-    def row_highlighted(self, row: PickerRow[str]) -> None:
-        """Say what the setting is."""
-        self.say(f"{self._spec.description}.")
-
-    def first_row(self, rows: Sequence[PickerRow[str]]) -> int:
-        """The present one."""
-        return next((n for n, row in enumerate(rows) if row.value == self._present), 0)
+def _values(spec: SettingSpec, present: str) -> ListingScreen[str]:
+    """Lets the person pick one of the values a setting may have, a dot before the present one."""
+    choices = tuple(
+        Choice(value, f"{'●' if value == present else ' '} {value}") for value in spec.choices
+    )
+    listing = Listing(spec.name, choices, "No such value.")
+    return ListingScreen(listing, note=f"{spec.description}.", present=present)
 
 
 def _words(spec: SettingSpec, text: str) -> Sequence[str]:
