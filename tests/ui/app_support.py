@@ -41,6 +41,7 @@ from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.lines_above_prompt import PlanView, QueueView
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock, Transcript
@@ -424,3 +425,9 @@ def asking(
     """A conversation that asks before it changes anything, over a model that gives `replies`."""
     more.setdefault("model", MODEL)
     return stage.runtime(list(replies), mode="ask", models=models or ListedModels(), **more)
+
+
+def listed(screen: Screen[Any]) -> list[str]:
+    """The rows of a picker, each as it is drawn."""
+    rows = screen.query_one(RowList)
+    return [rows.line(number).plain for number in range(rows.count)]

@@ -8,7 +8,7 @@ from agent_tui.config import load_settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.user_file import UserConfigFile
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.picker import PickerList
+from agent_tui.ui.screens.picker import RowList
 from tests.ui.app_support import Ui
 
 OWN = 'mouse = false\nbase_url = "http://127.0.0.1:8080/v1"\n[compaction]\nauto = false\n'
@@ -46,4 +46,4 @@ async def setting_refused(ui: Ui) -> None:
 
 
 def _is_filled(ui: Ui) -> bool:
-    return ui.app.screen.query_one(PickerList).option_count > 0
+    return ui.app.screen.query_one(RowList).count > 0

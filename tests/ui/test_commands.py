@@ -2,7 +2,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList
 
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.sessions import age
@@ -12,7 +11,7 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.listing import ThemePicker
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageRow, PageScreen
-from agent_tui.ui.screens.picker import PickerRow, search_rows
+from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
@@ -178,7 +177,7 @@ async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
     async with running_app(tmp_path, stage=await seeded(tmp_path)) as ui:
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
-        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 3)
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == 3)
         await ui.write("parsers")
         await ui.pilot.press("enter")
         await ui.until(lambda: UserBlock("about parsers") in ui.blocks)

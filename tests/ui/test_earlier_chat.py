@@ -171,9 +171,9 @@ async def test_the_tree_shows_the_whole_chain_and_going_to_a_message_opens_its_s
         await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
         screen = ui.app.screen
         assert isinstance(screen, TreeScreen)
-        await ui.until(lambda: len(screen._list.rows) == 3 * MESSAGES + 2)
-        assert screen._list.rows[0].title == "q1-0"
-        assert [row.title for row in screen._list.rows if row.is_here] == ["q3-24"]
+        await ui.until(lambda: len(screen.tree_rows) == 3 * MESSAGES + 2)
+        assert screen.tree_rows[0].title == "q1-0"
+        assert [row.title for row in screen.tree_rows if row.is_here] == ["q3-24"]
         screen._list.move_to(5)
         await ui.pilot.press("enter")
         await ui.until(lambda: ui.text == "q1-5")

@@ -16,6 +16,7 @@ from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.model_picker import ModelPicker
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
@@ -293,7 +294,7 @@ async def test_of_a_server_with_several_models_one_is_chosen(tmp_path: Path):
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
         await ui.settle()
-        assert len(ui.app.screen.query_one(OptionList).options) == 3
+        assert ui.app.screen.query_one(RowList).count == 3
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.app.screen is screen

@@ -11,10 +11,9 @@ from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.listing import ThemePicker
 from agent_tui.ui.screens.model_picker import ModelPicker
-from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.setting_effects import acts_at_once
 from agent_tui.ui.screens.settings import SettingsScreen, about, rows_by_section
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, listed, running_app
 
 
 def editor_of(file: Path, **environ: str) -> SettingsEditor:
@@ -33,11 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 def lines(ui: Ui) -> list[str]:
     """The rows of the screen in front."""
-    shown = ui.app.screen.query_one(PickerList)
-    return [
-        " ".join(str(shown.get_option_at_index(n).prompt).split())
-        for n in range(shown.option_count)
-    ]
+    return [" ".join(line.split()) for line in listed(ui.app.screen)]
 
 
 def said(ui: Ui) -> str:

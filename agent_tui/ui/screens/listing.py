@@ -109,7 +109,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
         self.heading = listing.title
         self.nothing = listing.empty
         self._listing = listing
-        self._standing_note = note
+        self.standing_note = note
         self._present = present
 
     async def load_rows(self) -> Sequence[PickerRow[ValueT]]:
@@ -118,10 +118,6 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
             PickerRow(choice.value, choice.label, (choice.details,))
             for choice in self._listing.choices
         ]
-
-    def row_highlighted(self, row: PickerRow[ValueT]) -> None:
-        """Say the note, which a search takes away."""
-        self.say(self._standing_note)
 
     def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
         """The present value."""

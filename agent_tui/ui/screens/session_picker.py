@@ -36,10 +36,9 @@ from agent_tui.ui.parts import KeysLine, PaintedLines
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
-    TYPING_PAUSE_S,
-    PickerList,
     PickerRow,
     PickerScreen,
+    RowList,
     search_rows,
 )
 from agent_tui.ui.screens.session_preview import last_blocks, preview_lines
@@ -51,6 +50,7 @@ from agent_tui.ui.screens.session_rows import (
 )
 from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 
+_TYPING_PAUSE_S = 0.04
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
 
@@ -136,7 +136,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     @property
     def _is_open(self) -> bool:
         """Whether the list is still there; it goes before the screen does."""
-        return not self._is_left.is_set() and bool(self.query(PickerList))
+        return not self._is_left.is_set() and bool(self.query(RowList))
 
     async def _load(self) -> None:
         if self._agents:
@@ -207,7 +207,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         wanted = self.wanted
         if not wanted.strip() or self._agents:
             return
-        await asyncio.sleep(TYPING_PAUSE_S)  # the next key ends this search before it begins
+        await asyncio.sleep(_TYPING_PAUSE_S)  # the next key ends this search before it begins
         hits = await asyncio.to_thread(self._store.search, wanted)
         if wanted == self.wanted and self._is_open:
             self._hits_for, self._hits = wanted, {hit.path: hit for hit in hits}
