@@ -24,7 +24,6 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.notifications import SeverityLevel
 
-from agent_tui.commands.core.command import Command
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.key_actions import KeyMap, keys_in_force, put_in_force
@@ -32,7 +31,6 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bound
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
-from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.ending import crash_report, leave_on_signals
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
 from agent_tui.ui.terminal.run import UiOutcome
@@ -425,6 +423,8 @@ class AgentApp(App[UiOutcome]):
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, stop what runs, clear the prompt; else leave at the second."""
         if selected := self.screen.get_selected_text():
+            from agent_tui.ui.terminal.clipboard import copy_text
+
             self.notify(copy_text(selected, os.environ, self.copy_to_clipboard))
             self.screen.clear_selection()
             return
@@ -512,6 +512,7 @@ class AgentApp(App[UiOutcome]):
         self.run_worker(self._do_from_palette(), group="palette", exclusive=True)
 
     async def _do_from_palette(self) -> None:
+        from agent_tui.commands.core.command import Command
         from agent_tui.ui.screens.palette import CommandPalette
 
         actions = [entry for entry in APP_BINDINGS if entry.show]

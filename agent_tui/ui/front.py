@@ -29,7 +29,7 @@ from agent_tui.key_actions import KeyMap, keys_in_force
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.keys import key_guide
+from agent_tui.ui.key_guide import key_guide
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text

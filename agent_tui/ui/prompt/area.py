@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events, getters
 from textual.app import App
@@ -17,7 +17,9 @@ from textual.widgets import TextArea
 from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bound
-from agent_tui.ui.prompt.vim_keys import VimKeys
+
+if TYPE_CHECKING:
+    from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005
 """How long keys that are there already may take to get here from the terminal."""

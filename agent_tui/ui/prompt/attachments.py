@@ -5,12 +5,15 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from agent_tui.drafts.draft import Draft, DraftImage, image_mark, is_large, paste_mark
 from agent_tui.errors import AgentTuiError
 from agent_tui.tools.files.images import IMAGE_SUFFIXES, read_image
-from agent_tui.ui.prompt.completer import PromptSources
+
+if TYPE_CHECKING:
+    from agent_tui.ui.prompt.completer import PromptSources
 
 _LONG_PASTE_CHARS = 20_000
 """A longer paste is cleaned in a thread."""
@@ -138,7 +141,7 @@ class DraftAttachments:
         """What was pasted under this number."""
         return self._pastes.get(number)
 
-    async def take_paste(self, pasted: str, sources: PromptSources | None) -> str:
+    async def take_paste(self, pasted: str, sources: "PromptSources | None") -> str:
         """What is written into the prompt for `pasted`: itself, made harmless, or marks."""
         if sources is not None and may_be_images(pasted):
             marks = await self._take_images(pasted, sources)
@@ -152,7 +155,7 @@ class DraftAttachments:
         self._pastes[number] = clean
         return paste_mark(number, clean)
 
-    async def take_image(self, path: str, sources: PromptSources) -> str:
+    async def take_image(self, path: str, sources: "PromptSources") -> str:
         """The mark of the image at `path`; empty if there is none or it cannot go along."""
         try:
             image = await asyncio.to_thread(read_draft_image, path, sources.files.root)
@@ -161,7 +164,7 @@ class DraftAttachments:
             return ""
         return "".join(self._keep((image,), sources)) if image is not None else ""
 
-    async def _take_images(self, pasted: str, sources: PromptSources) -> str:
+    async def _take_images(self, pasted: str, sources: "PromptSources") -> str:
         """Marks for the images that `pasted` is the paths of, each with a blank behind it."""
         try:
             images = await asyncio.to_thread(read_pasted, pasted, sources.files.root)
@@ -170,7 +173,7 @@ class DraftAttachments:
             return ""
         return "".join(f"{mark} " for mark in self._keep(images, sources))
 
-    def _keep(self, images: Sequence[DraftImage], sources: PromptSources) -> list[str]:
+    def _keep(self, images: Sequence[DraftImage], sources: "PromptSources") -> list[str]:
         """The marks of `images` from now on; none where the model sees no images."""
         refusal = sources.image_refusal() if images else ""
         if refusal:

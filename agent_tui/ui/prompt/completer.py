@@ -25,6 +25,7 @@ from agent_tui.ui.prompt.completion import (
     command_items,
     mention_item,
     path_items,
+    query_at,
     resource_items,
     split_last_word,
 )
@@ -106,6 +107,10 @@ class Completer:
         self._name = ""
         self._offer: Completions | None = None
         self._asking: asyncio.Future[Completions] | None = None
+
+    def query_at(self, text_before_cursor: str, *, is_first_line: bool) -> Query | None:
+        """What is being written at the cursor, None if nothing that has a menu."""
+        return query_at(text_before_cursor, is_first_line=is_first_line)
 
     def answer(self, query: Query) -> Answer:
         """What is offered for `query`, or what finds it out in a task of its own."""
