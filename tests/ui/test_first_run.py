@@ -450,27 +450,27 @@ async def test_with_a_model_slash_model_is_the_picker(tmp_path: Path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", [(80, 24), (40, 16), (120, 40)])
-async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path, size: tuple[int, int]):
+async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path):
     models = SlowModels(served(8, "a-model-with-quite-a-long-name-as-they-are-in-catalogues"))
     models.may_answer.set()
     local = FakeLocal(tmp_path)
     options = {"first_run": keeping({}), "models": models, "local": local}
     async with starting_app(tmp_path, size=(100, 36), **options) as ui:
         screen = await chooser(ui)
-        await ui.pilot.press("end")
-        await ui.pilot.resize_terminal(*size)
-        await ui.settle()
-        options = screen.query_one(OptionList)
-        assert options.highlighted == len(rows(screen)) - 1
-        bottom = screen.query_one("#page-keys").region
-        assert options.region.bottom <= bottom.y
-        assert bottom.bottom <= size[1]
-        assert "tour" in rows(screen)[-1]
-        assert options.scroll_offset.y == options.max_scroll_y
-        await ui.pilot.press("home")
-        await ui.settle()
-        assert options.scroll_offset.y == 0
+        for size in ((80, 24), (40, 16), (120, 40)):
+            await ui.pilot.press("end")
+            await ui.pilot.resize_terminal(*size)
+            await ui.settle()
+            options = screen.query_one(OptionList)
+            assert options.highlighted == len(rows(screen)) - 1
+            bottom = screen.query_one("#page-keys").region
+            assert options.region.bottom <= bottom.y
+            assert bottom.bottom <= size[1]
+            assert "tour" in rows(screen)[-1]
+            assert options.scroll_offset.y == options.max_scroll_y
+            await ui.pilot.press("home")
+            await ui.settle()
+            assert options.scroll_offset.y == 0
 
 
 async def test_without_colours_the_way_in_hand_is_told_apart(
