@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.ui.controller import Controller
     from agent_tui.ui.event_view import EventView
     from agent_tui.ui.options import UiOptions
-    from agent_tui.ui.transcript import Transcript
+    from agent_tui.ui.transcript.view import Transcript
 
 _NO_IMAGE = (
     "No image on the clipboard, or no tool to read it (wl-paste, xclip or pngpaste). "

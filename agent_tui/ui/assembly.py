@@ -31,8 +31,8 @@ from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.questions.early_keys import EarlyKeys
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
-from agent_tui.ui.transcript import Transcript
 from agent_tui.ui.transcript.thumbnail import SharpPictures, can_show_pictures, draw_sharply
+from agent_tui.ui.transcript.view import Transcript
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
 

@@ -44,8 +44,8 @@ from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.terminal.run import UiOutcome
-from agent_tui.ui.transcript import NoticeBlock, Transcript
-from agent_tui.ui.transcript.blocks import Block
+from agent_tui.ui.transcript.blocks import Block, NoticeBlock
+from agent_tui.ui.transcript.view import Transcript
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
 

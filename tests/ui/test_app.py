@@ -18,12 +18,7 @@ from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.questions.answer_list import AnswerLine
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.transcript import (
-    AssistantBlock,
-    ToolBlock,
-    UserBlock,
-    WelcomeBlock,
-)
+from agent_tui.ui.transcript.blocks import AssistantBlock, ToolBlock, UserBlock, WelcomeBlock
 from tests.support.images import png
 from tests.support.models import LOCAL, MODEL, ListedModels
 from tests.support.runtime import Stage

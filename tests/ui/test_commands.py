@@ -14,7 +14,7 @@ from agent_tui.ui.screens.page import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.theme.themes import DARK, LIGHT
-from agent_tui.ui.transcript import UserBlock, WelcomeBlock
+from agent_tui.ui.transcript.blocks import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, answer, asking, held, running_app, said

@@ -17,7 +17,7 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.preview import PreviewScreen
-from agent_tui.ui.transcript import AssistantBlock, SummaryBlock, UserBlock
+from agent_tui.ui.transcript.blocks import AssistantBlock, SummaryBlock, UserBlock
 from tests.support.compaction_ways import talk
 from tests.support.long_work import SUMMARY, long_work
 from tests.support.models import MODEL, ListedModels

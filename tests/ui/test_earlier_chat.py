@@ -11,7 +11,7 @@ from agent_tui.sessions.lineage import chain
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.chat import earlier_chat
 from agent_tui.ui.screens.tree import TreeScreen
-from agent_tui.ui.transcript import NoticeBlock, SummaryBlock, UserBlock
+from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock, UserBlock
 from tests.support.runtime import Stage
 from tests.support.session_chain import MESSAGES, begun, write_chain
 from tests.ui.app_support import Ui, running_app

@@ -18,7 +18,7 @@ from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullScreen
-from agent_tui.ui.transcript import WelcomeBlock
+from agent_tui.ui.transcript.blocks import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import LOCAL, MODEL, OTHER, ListedModels
 from tests.ui.app_support import Ui, running_app, ways_to_a_model

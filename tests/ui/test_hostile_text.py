@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import Header, LabelEntry, MessageEntry, Session
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
     Block,

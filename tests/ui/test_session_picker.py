@@ -27,7 +27,7 @@ from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
-from agent_tui.ui.transcript import UserBlock
+from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage

@@ -22,7 +22,7 @@ from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_preview import preview_lines
 from agent_tui.ui.screens.tree import TreeScreen, preview_blocks, preview_head, row_content
 from agent_tui.ui.theme.palette import make_palette
-from agent_tui.ui.transcript import SummaryBlock, UserBlock
+from agent_tui.ui.transcript.blocks import SummaryBlock, UserBlock
 from tests.support.compaction_ways import SUMMARY
 from tests.support.images import png
 from tests.support.other_program import opened_elsewhere

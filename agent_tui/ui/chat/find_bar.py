@@ -13,8 +13,8 @@ from textual.widgets import Input, Static
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.parts import any_app, keys_line
-from agent_tui.ui.transcript import Transcript
 from agent_tui.ui.transcript.finder import FindState
+from agent_tui.ui.transcript.view import Transcript
 
 ReturnT = TypeVar("ReturnT")
 

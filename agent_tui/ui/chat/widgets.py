@@ -9,7 +9,7 @@ from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.lines_above_prompt import ColdLine, PlanView, QueueView, TourView
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
-from agent_tui.ui.transcript import Transcript
+from agent_tui.ui.transcript.view import Transcript
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,11 +50,6 @@ def clipboard_ways(
     return tuple(ways) or (OSC_52,)
 
 
-def clipboard_way(environ: Mapping[str, str], which: Callable[[str], str | None]) -> ClipboardWay:
-    """The first of `clipboard_ways`."""
-    return clipboard_ways(environ, which)[0]
-
-
 def copy_text(
     text: str,
     environ: Mapping[str, str],
