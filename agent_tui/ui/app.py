@@ -331,17 +331,10 @@ class AgentApp(App[UiOutcome]):
         if plan is not None:
             self.view.widgets.approval.change_plan(plan)
 
-    def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
-        """A letter that answers nothing belongs to the draft."""
-        self.prompt.focus()
-        self.prompt.area.take_letter(event.event)
-
-    async def on_approval_panel_deletion_wanted(
-        self, event: "ApprovalPanel.DeletionWanted"
-    ) -> None:
+    async def on_approval_panel_key_for_prompt(self, event: "ApprovalPanel.KeyForPrompt") -> None:
         """The draft is edited while a question stands."""
         self.prompt.focus()
-        await self.prompt.area.take_deletion(event.event)
+        await self.prompt.area.take(event.event)
 
     def on_approval_panel_send_wanted(self) -> None:
         """Send what was written while the question stood; the question goes on."""

@@ -176,15 +176,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             super().__init__()
             self.plan = plan
 
-    class UnboundLetter(Message):
-        """A letter was typed that answers nothing; it belongs to the prompt."""
-
-        def __init__(self, event: events.Key) -> None:
-            super().__init__()
-            self.event = event
-
-    class DeletionWanted(Message):
-        """A key was pressed that deletes some of the draft in the prompt."""
+    class KeyForPrompt(Message):
+        """A key was pressed that answers nothing: a letter of the draft, or a deletion in it."""
 
         def __init__(self, event: events.Key) -> None:
             super().__init__()
@@ -388,17 +381,17 @@ class ApprovalPanel(Vertical, can_focus=True):
         elif self.is_armed and event.key == "enter":
             event.stop()
             self.post_message(self.SendWanted())
-        elif event.character and event.is_printable and not self._scrolls(event.key):
+        elif self._belongs_to_prompt(event):
             # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
             self.postpone()
             if not self._early.holds(event):
-                self.post_message(self.UnboundLetter(event))
-        elif self._early.deletes(event.key):
-            event.stop()
-            self.postpone()
-            if not self._early.holds(event):
-                self.post_message(self.DeletionWanted(event))
+                self.post_message(self.KeyForPrompt(event))
+
+    def _belongs_to_prompt(self, event: events.Key) -> bool:
+        if event.character and event.is_printable:
+            return not self._scrolls(event.key)
+        return self._early.deletes(event.key)
 
     def _scrolls(self, key: str) -> bool:
         return self.is_armed and key in SCROLL_KEYS

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, getters
 from textual.app import App
@@ -19,6 +19,7 @@ from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bound
 
 if TYPE_CHECKING:
+    from agent_tui.ui.approval.panel import ApprovalPanel
     from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005
@@ -99,18 +100,6 @@ def _any_app() -> type[App[object]]:
     return App
 
 
-class HoldsKeys(Protocol):
-    """Holds back keys that may be the answer to a question."""
-
-    def holds(self, event: events.Key) -> bool:
-        """Whether `event` is used up."""
-        ...
-
-    def write_held(self) -> None:
-        """What is held is writing: something that is none of the answers comes behind it."""
-        ...
-
-
 class PromptArea(TextArea):
     """A text area in which Enter does not write.
 
@@ -145,7 +134,7 @@ class PromptArea(TextArea):
         self._take_key = take_key
         self._take_paste = take_paste
         self.vim: VimKeys | None = None
-        self.early: HoldsKeys | None = None
+        self.early: ApprovalPanel | None = None
         self.repeated = RepeatedKey(self.write)
         self._keys_waiting = 0
         self._burst = PasteDetector(self._has_keys_waiting)
@@ -229,19 +218,18 @@ class PromptArea(TextArea):
         """`key` answered a question: pressed once more, it is neither writing nor a command."""
         self.repeated.begin(key)
 
-    def take_letter(self, event: events.Key) -> None:
-        """Write a letter that was typed elsewhere."""
-        if not self._is_held(event):
-            self.write(event)
-
     def deletes(self, key: str) -> bool:
         """Whether `key` takes away something of what is written."""
         bindings = self._bindings.key_to_bindings.get(key, ())
         return any(binding.action.startswith("delete_") for binding in bindings)
 
-    async def take_deletion(self, event: events.Key) -> None:
-        """Delete by a key that was pressed elsewhere."""
-        if not self._is_held(event) and not (self.vim and self.vim.take(event)):
+    async def take(self, event: events.Key) -> None:
+        """Do what a key does that was pressed elsewhere: write a letter, or delete."""
+        if self._is_held(event):
+            return
+        if event.is_printable:
+            self.write(event)
+        elif not (self.vim and self.vim.take(event)):
             await self._edits(event.key)
 
     def write(self, event: events.Key) -> None:

@@ -127,10 +127,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         event.stop()
         event.prevent_default()
         self._quiet_since_s = self._clock()
-        if event.is_printable:
-            early.take_letter(event)
-        else:
-            await early.take_deletion(event)
+        await early.take(event)
         self._stay_above_prompt()
 
     def on_paste(self, event: Paste) -> None:
