@@ -31,10 +31,9 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bound
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
-from agent_tui.ui.terminal.ending import crash_report, leave_on_signals
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
 from agent_tui.ui.terminal.run import UiOutcome
-from agent_tui.ui.terminal.state import TerminalState
+from agent_tui.ui.terminal.state import TerminalState, crash_report, leave_on_signals
 from agent_tui.ui.theme.contrast import WithoutColours, legible_variables
 from agent_tui.ui.theme.themes import (
     DARK,
@@ -506,7 +505,7 @@ class AgentApp(App[UiOutcome]):
 
     async def _do_from_palette(self) -> None:
         from agent_tui.commands.core.command import Command
-        from agent_tui.ui.screens.palette import CommandPalette
+        from agent_tui.ui.screens.listing import CommandPalette
 
         actions = [entry for entry in APP_BINDINGS if entry.show]
         palette = CommandPalette(self.controller.registry.commands, actions, keys_in_force())

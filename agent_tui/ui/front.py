@@ -117,10 +117,9 @@ class ScreenFront:
 
     async def show(self, shown: Showable) -> None:
         """Show a page above the chat, until it is closed."""
-        from agent_tui.ui.screens.context import ContextScreen
+        from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
         from agent_tui.ui.screens.diff import DiffScreen
         from agent_tui.ui.screens.page import PageScreen
-        from agent_tui.ui.screens.preview import PreviewScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:

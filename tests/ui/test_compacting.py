@@ -15,8 +15,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.context import ContextScreen
-from agent_tui.ui.screens.preview import PreviewScreen
+from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
 from agent_tui.ui.transcript.blocks import AssistantBlock, SummaryBlock, UserBlock
 from tests.support.compaction_ways import talk
 from tests.support.long_work import SUMMARY, long_work

@@ -360,7 +360,7 @@ class Prompt(Vertical):
 
     async def _paste_clipboard(self, sources: "PromptSources") -> None:
         """Ctrl+V: the clipboard's image, else what was copied here."""
-        from agent_tui.ui.prompt.clipboard_image import clipboard_image
+        from agent_tui.ui.terminal.clipboard import clipboard_image
 
         folder = user_cache_dir() / "clipboard"
         try:
