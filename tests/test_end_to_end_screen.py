@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList
 
+from agent_tui.ui.chat.lines_above_prompt import TourView
 from agent_tui.ui.first_run.chooser import FirstRunScreen
-from agent_tui.ui.first_run.tour_view import TourView
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 from tests.support.screen import screen
@@ -137,7 +137,7 @@ async def test_the_tour_is_done_with_enter_and_yes_alone():
         await here.until_idle()
         await here.pilot.press("enter")
         await here.until(lambda: isinstance(here.app.screen, SessionPicker))
-        await here.until(lambda: here.app.screen.query_one(OptionList).option_count)
+        await here.until(lambda: here.app.screen.query_one(RowList).count)
         await here.pilot.press("enter")
         await here.until(lambda: says("Tour 5/5"))
         assert here.app.runtime.conversation.log.header.id == whole

@@ -24,7 +24,6 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.notifications import SeverityLevel
 
-from agent_tui.commands.core.command import Command
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.key_actions import KeyMap, keys_in_force, put_in_force
@@ -32,15 +31,18 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bound
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
-from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.ending import crash_report, leave_on_signals
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
-from agent_tui.ui.terminal.outcome import UiOutcome
-from agent_tui.ui.terminal.state import TerminalState
-from agent_tui.ui.theme.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
-from agent_tui.ui.theme.contrast import legible_variables
-from agent_tui.ui.theme.no_colour import WithoutColours
-from agent_tui.ui.theme.themes import DARK, LIGHT, own_themes, wanted_theme
+from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.terminal.state import TerminalState, crash_report, leave_on_signals
+from agent_tui.ui.theme.contrast import WithoutColours, legible_variables
+from agent_tui.ui.theme.themes import (
+    DARK,
+    HEIGHT_CLASSES,
+    LIGHT,
+    WIDTH_CLASSES,
+    own_themes,
+    wanted_theme,
+)
 from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
@@ -50,7 +52,7 @@ if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.ui.controller import Controller
     from agent_tui.ui.event_view import EventView
     from agent_tui.ui.options import UiOptions
-    from agent_tui.ui.transcript import Transcript
+    from agent_tui.ui.transcript.view import Transcript
 
 _NO_IMAGE = (
     "No image on the clipboard, or no tool to read it (wl-paste, xclip or pngpaste). "
@@ -289,7 +291,7 @@ class AgentApp(App[UiOutcome]):
         self.run_worker(self._search_history(event), group="history")
 
     async def _search_history(self, event: Prompt.HistoryWanted) -> None:
-        from agent_tui.ui.screens.history_picker import HistoryPicker
+        from agent_tui.ui.screens.listing import HistoryPicker
 
         self.prompt.go_back_to(await self.window.ask(HistoryPicker(event.drafts)))
 
@@ -328,17 +330,10 @@ class AgentApp(App[UiOutcome]):
         if plan is not None:
             self.view.widgets.approval.change_plan(plan)
 
-    def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
-        """A letter that answers nothing belongs to the draft."""
-        self.prompt.focus()
-        self.prompt.area.take_letter(event.event)
-
-    async def on_approval_panel_deletion_wanted(
-        self, event: "ApprovalPanel.DeletionWanted"
-    ) -> None:
+    async def on_approval_panel_key_for_prompt(self, event: "ApprovalPanel.KeyForPrompt") -> None:
         """The draft is edited while a question stands."""
         self.prompt.focus()
-        await self.prompt.area.take_deletion(event.event)
+        await self.prompt.area.take(event.event)
 
     def on_approval_panel_send_wanted(self) -> None:
         """Send what was written while the question stood; the question goes on."""
@@ -420,6 +415,8 @@ class AgentApp(App[UiOutcome]):
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, stop what runs, clear the prompt; else leave at the second."""
         if selected := self.screen.get_selected_text():
+            from agent_tui.ui.terminal.clipboard import copy_text
+
             self.notify(copy_text(selected, os.environ, self.copy_to_clipboard))
             self.screen.clear_selection()
             return
@@ -507,7 +504,8 @@ class AgentApp(App[UiOutcome]):
         self.run_worker(self._do_from_palette(), group="palette", exclusive=True)
 
     async def _do_from_palette(self) -> None:
-        from agent_tui.ui.screens.palette import CommandPalette
+        from agent_tui.commands.core.command import Command
+        from agent_tui.ui.screens.listing import CommandPalette
 
         actions = [entry for entry in APP_BINDINGS if entry.show]
         palette = CommandPalette(self.controller.registry.commands, actions, keys_in_force())

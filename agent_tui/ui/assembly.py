@@ -17,24 +17,20 @@ from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.cold_line import ColdLine
-from agent_tui.ui.chat.plan_view import PlanView
-from agent_tui.ui.chat.queue_view import QueueView
+from agent_tui.ui.chat.lines_above_prompt import ColdLine, PlanView, QueueView, TourView
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.controller import Controller, ControllerPorts
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.first_run.tour_view import TourView
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
+from agent_tui.ui.prompt.completer import PromptSources, no_resources
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.sources import PromptSources, no_resources
 from agent_tui.ui.questions.early_keys import EarlyKeys
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
-from agent_tui.ui.transcript import Transcript
-from agent_tui.ui.transcript.sharp_pictures import SharpPictures, can_show_pictures
-from agent_tui.ui.transcript.thumbnail import draw_sharply
+from agent_tui.ui.transcript.thumbnail import SharpPictures, can_show_pictures, draw_sharply
+from agent_tui.ui.transcript.view import Transcript
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
 

@@ -74,7 +74,7 @@ from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.status_view import StatusView
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     BashBlock,
     BlockId,
     NoticeBlock,

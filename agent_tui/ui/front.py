@@ -38,9 +38,9 @@ from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.key_guide import key_guide
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.screens.reading import LeadingScreen
+from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
@@ -124,10 +124,9 @@ class ScreenFront:
 
     async def show(self, shown: Showable) -> None:
         """Show a page above the chat, until it is closed."""
-        from agent_tui.ui.screens.context import ContextScreen
+        from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
         from agent_tui.ui.screens.diff import DiffScreen
         from agent_tui.ui.screens.page import PageScreen
-        from agent_tui.ui.screens.preview import PreviewScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
@@ -270,7 +269,7 @@ class ScreenFront:
 
     async def pick_theme(self) -> str | None:
         """Let the person try the themes on."""
-        from agent_tui.ui.screens.theme_picker import ThemePicker
+        from agent_tui.ui.screens.listing import ThemePicker
 
         picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)
         return await self.show_screen(picker)

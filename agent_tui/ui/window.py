@@ -9,9 +9,9 @@ from textual.screen import Screen
 
 from agent_tui.key_actions import KeyMap
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
-from agent_tui.ui.theme.breakpoints import size_classes
+from agent_tui.ui.theme.themes import size_classes
 
 ResultT = TypeVar("ResultT")
 

@@ -24,9 +24,9 @@ from textual.app import App, ComposeResult
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
+from agent_tui.ui.prompt.completer import PromptSources
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.prompt.sources import PromptSources
 
 PROBE_S = 0.005
 WORDS = (

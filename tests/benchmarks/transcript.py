@@ -23,7 +23,8 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from agent_tui.ui.transcript import AssistantBlock, Block, ToolBlock, Transcript, UserBlock
+from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, UserBlock
+from agent_tui.ui.transcript.view import Transcript
 from tests.benchmarks.echo import (
     MAX_ECHO_P99_MS,
     MAX_IDLE_CPU,

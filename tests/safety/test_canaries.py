@@ -23,8 +23,8 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.terminal.outcome import UiOutcome
-from agent_tui.ui.transcript import NoticeBlock
+from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.transcript.blocks import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder
 from tests.support.openai_server import Call, OpenAiServer, Reply
 from tests.support.runtime import collect

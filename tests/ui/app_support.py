@@ -39,13 +39,13 @@ from agent_tui.tokens import ContextUsage
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.plan_view import PlanView
-from agent_tui.ui.chat.queue_view import QueueView
+from agent_tui.ui.chat.lines_above_prompt import PlanView, QueueView
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.status.status_bar import StatusFields
-from agent_tui.ui.terminal.outcome import UiOutcome
-from agent_tui.ui.transcript import NoticeBlock, Transcript
-from agent_tui.ui.transcript.blocks import Block
+from agent_tui.ui.terminal.run import UiOutcome
+from agent_tui.ui.transcript.blocks import Block, NoticeBlock
+from agent_tui.ui.transcript.view import Transcript
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
 
@@ -425,3 +425,9 @@ def asking(
     """A conversation that asks before it changes anything, over a model that gives `replies`."""
     more.setdefault("model", MODEL)
     return stage.runtime(list(replies), mode="ask", models=models or ListedModels(), **more)
+
+
+def listed(screen: Screen[Any]) -> list[str]:
+    """The rows of a picker, each as it is drawn."""
+    rows = screen.query_one(RowList)
+    return [rows.line(number).plain for number in range(rows.count)]

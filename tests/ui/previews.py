@@ -1,6 +1,6 @@
 """What stands beside a list, and what of it is marked."""
 
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.parts import PaintedLines
 from agent_tui.ui.theme.palette import palette_of
 from tests.ui.app_support import Ui
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import OptionList
 
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
@@ -31,9 +30,9 @@ from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.diff import DiffScreen
 from agent_tui.ui.screens.keeping import KeepingScreen
-from agent_tui.ui.screens.picker import PickerList
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullBar
-from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.long_work import PLAN, long_work
 from tests.support.long_work import SUMMARY as SUMMARY_OF_WORK
@@ -396,7 +395,7 @@ async def changes(ui: Ui) -> None:
     await ui.send("Why does the version flag do nothing? Please fix it.")
     await ui.submit("/diff")
     await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
-    await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count)
+    await ui.until(lambda: ui.app.screen.query_one(RowList).count)
     await ui.settle()
 
 
@@ -423,7 +422,7 @@ async def tree(ui: Ui) -> None:
     say("And one for `--help`, with the whole text", "Added `test_help`.")
     ui.redraw()
     await ui.pilot.press("escape", "escape")
-    await ui.until(lambda: ui.app.screen.query("TreeList"))
+    await ui.until(lambda: ui.app.screen.query(RowList))
     await ui.settle()
     await ui.pilot.press("up", "up")
     await ui.settle()
@@ -498,7 +497,7 @@ async def keeping(ui: Ui) -> None:
     await preview(ui)
     await ui.pilot.press("m")
     await ui.until(lambda: isinstance(ui.app.screen, KeepingScreen))
-    await ui.until(lambda: ui.app.screen.query_one(PickerList).option_count > 0)
+    await ui.until(lambda: ui.app.screen.query_one(RowList).count > 0)
     await ui.pilot.press("down", "a", "down", "d", "down")
     await ui.settle()
 

@@ -7,8 +7,8 @@ from textual.widgets import Input
 from agent_tui.config import load_settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.user_file import UserConfigFile
-from agent_tui.ui.screens.picker import PickerList
-from agent_tui.ui.screens.setting_input import SettingInput
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.picker import RowList
 from tests.ui.app_support import Ui
 
 OWN = 'mouse = false\nbase_url = "http://127.0.0.1:8080/v1"\n[compaction]\nauto = false\n'
@@ -40,10 +40,10 @@ async def setting_refused(ui: Ui) -> None:
     await ui.send("/settings trigger_at")
     await ui.until(lambda: _is_filled(ui))
     await ui.pilot.press("enter")
-    await ui.until(lambda: isinstance(ui.app.screen, SettingInput))
+    await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
     ui.app.screen.query_one(Input).value = "80"
     await ui.settle()
 
 
 def _is_filled(ui: Ui) -> bool:
-    return ui.app.screen.query_one(PickerList).option_count > 0
+    return ui.app.screen.query_one(RowList).count > 0

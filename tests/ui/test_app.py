@@ -18,12 +18,7 @@ from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.questions.answer_list import AnswerLine
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.transcript import (
-    AssistantBlock,
-    ToolBlock,
-    UserBlock,
-    WelcomeBlock,
-)
+from agent_tui.ui.transcript.blocks import AssistantBlock, ToolBlock, UserBlock, WelcomeBlock
 from tests.support.images import png
 from tests.support.models import LOCAL, MODEL, ListedModels
 from tests.support.runtime import Stage
@@ -133,16 +128,15 @@ async def test_a_message_that_could_not_be_said_comes_back(tmp_path: Path):
         assert "Shorten it" in ui.notices[-1]
 
 
-@pytest.mark.parametrize(("line", "in_context"), [("!echo ab", True), ("!!echo ab", False)])
-async def test_a_shell_command_runs_with_or_without_the_model_seeing_it(
-    tmp_path: Path, line: str, in_context: bool
-):
+async def test_a_shell_command_runs_with_or_without_the_model_seeing_it(tmp_path: Path):
     async with running_app(tmp_path) as ui:
-        await ui.send(line)
-        (ran,) = ui.commands
-        assert (ran.command, ran.exit_code) == ("echo ab", 0)
-        assert ran.output.startswith("ab\n")
-        assert ran.exclude_from_context is not in_context
+        for line, in_context in (("!echo ab", True), ("!!echo ab", False)):
+            await ui.send(line)
+            ran = ui.commands[-1]
+            assert (ran.command, ran.exit_code) == ("echo ab", 0)
+            assert ran.output.startswith("ab\n")
+            assert ran.exclude_from_context is not in_context
+        assert len(ui.commands) == 2
 
 
 async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
@@ -427,19 +421,19 @@ async def asked_about_full(ui: Ui) -> None:
     screen._quiet_s = 0.0
 
 
-@pytest.mark.parametrize(
-    ("answer", "mode"), [("y", "full"), ("n", "ask"), ("escape", "plan"), ("enter", "ask")]
-)
-async def test_mode_full_is_asked_for(tmp_path: Path, answer: str, mode: str):
+async def test_mode_full_is_asked_for(tmp_path: Path):
     runtime = asking(Stage(tmp_path))
-    runtime.conversation.permissions.mode = "plan"
+    answers = {"n": "ask", "escape": "plan", "enter": "ask", "y": "full"}
     async with running_app(tmp_path, runtime=runtime) as ui:
-        await asked_about_full(ui)
-        assert ui.status.mode == "plan"
-        await ui.pilot.press(answer, "escape")
-        await ui.settle()
-        assert ui.status.mode == mode
-        assert ui.app.prompt.has_class("-full") == (mode == "full")
+        for answer, mode in answers.items():
+            runtime.conversation.permissions.mode = "plan"
+            ui.app.view.refresh_status()
+            await asked_about_full(ui)
+            assert ui.status.mode == "plan"
+            await ui.pilot.press(answer, "escape")
+            await ui.settle()
+            assert ui.status.mode == mode
+            assert ui.app.prompt.has_class("-full") == (mode == "full")
 
 
 async def test_mode_full_is_asked_for_once(tmp_path: Path):
@@ -686,19 +680,21 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("size", [(60, 24), (80, 24), (200, 50)])
-async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path, size):
+async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path):
     calls = [call("c1", "bash", command="npm run build -- --target=" + "x" * 60)]
-    async with running_app(tmp_path, *asks(*calls), size=size) as ui:
+    async with running_app(tmp_path, *asks(*calls), size=(60, 24)) as ui:
         await ask(ui)
-        shown = "".join(str(line.render()) for line in ui.app.query(AnswerLine))
-        letters = "".join(shown.split())
-        assert f"npmrunbuild----target={'x' * 60}" in letters
-        assert "Yes,withrulesforthissessionnpmrunbuild*" in letters
-        line = next(
-            line for line in ui.app.query(AnswerLine) if "this session" in str(line.render())
-        )
-        assert line.size.height * line.size.width >= len(str(line.render()))
+        for size in ((60, 24), (80, 24), (200, 50)):
+            await ui.pilot.resize_terminal(*size)
+            await ui.settle()
+            shown = "".join(str(line.render()) for line in ui.app.query(AnswerLine))
+            letters = "".join(shown.split())
+            assert f"npmrunbuild----target={'x' * 60}" in letters
+            assert "Yes,withrulesforthissessionnpmrunbuild*" in letters
+            line = next(
+                line for line in ui.app.query(AnswerLine) if "this session" in str(line.render())
+            )
+            assert line.size.height * line.size.width >= len(str(line.render()))
 
 
 async def test_a_rule_for_several_commands_is_called_this_one(tmp_path: Path):

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.ui.approval.body import approval_lines
+from agent_tui.ui.approval.panel import approval_lines
 from agent_tui.ui.styled_lines import MAX_LINE_CHARS
-from agent_tui.ui.theme.palette import plain_palette
+from agent_tui.ui.theme.palette import Palette
 
 
 def request(
@@ -18,7 +18,7 @@ def request(
 
 
 def shown(asked: ApprovalRequest, width: int = 30) -> list[str]:
-    return [line.row.rstrip() for line in approval_lines(asked, width, plain_palette())]
+    return [line.row.rstrip() for line in approval_lines(asked, width, Palette())]
 
 
 def test_a_diff_has_its_numbers_and_no_header_that_repeats_the_title():
@@ -59,7 +59,7 @@ tricky = st.text(st.sampled_from("ab \t日\u0301[]-+@\\\x1b\r\u202e\u200b\ud800$
 @given(st.lists(tricky, max_size=8), st.integers(8, 60))
 def test_every_added_character_is_on_the_screen(lines: list[str], width: int):
     body = unified_diff("", "\n".join(lines), "a.py").text
-    rows = approval_lines(request(body), width, plain_palette())
+    rows = approval_lines(request(body), width, Palette())
     drawn = "".join(line.text for line in rows)
     for line in lines:
         assert safe_text(line, keep_newlines=False) in drawn

@@ -5,7 +5,7 @@ import pytest
 from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.key_actions import KeyMap
 from agent_tui.ui.keys import APP_BINDINGS
-from agent_tui.ui.screens.palette import CommandPalette, PaletteChoice, palette_rows, ranked_rows
+from agent_tui.ui.screens.listing import CommandPalette, PaletteChoice, palette_rows, ranked_rows
 from tests.ui.app_support import Ui, running_app
 
 ACTIONS = [entry for entry in APP_BINDINGS if entry.show]

@@ -15,9 +15,8 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.context import ContextScreen
-from agent_tui.ui.screens.preview import PreviewScreen
-from agent_tui.ui.transcript import AssistantBlock, SummaryBlock, UserBlock
+from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
+from agent_tui.ui.transcript.blocks import AssistantBlock, SummaryBlock, UserBlock
 from tests.support.compaction_ways import talk
 from tests.support.long_work import SUMMARY, long_work
 from tests.support.models import MODEL, ListedModels
@@ -131,19 +130,14 @@ async def test_a_focus_beside_a_strategy_reaches_the_model(tmp_path: Path):
         assert "the api" in str(asked)
 
 
-@pytest.mark.parametrize(
-    ("typed", "notice"),
-    [
-        ("--strategy magic", "'magic' is not a strategy. Available: tiered, hybrid, agent."),
-        ("--strategy", "--strategy needs a name. Available: tiered, hybrid, agent."),
-    ],
-)
-async def test_a_strategy_that_there_is_not_compacts_nothing(
-    tmp_path: Path, typed: str, notice: str
-):
+async def test_a_strategy_that_there_is_not_compacts_nothing(tmp_path: Path):
     async with at_work(tmp_path) as ui:
-        await ui.send(f"/compact {typed}")
-        assert ui.notices == [notice]
+        await ui.send("/compact --strategy magic")
+        await ui.send("/compact --strategy")
+        assert ui.notices == [
+            "'magic' is not a strategy. Available: tiered, hybrid, agent.",
+            "--strategy needs a name. Available: tiered, hybrid, agent.",
+        ]
         assert summaries(ui) == []
 
 
@@ -252,16 +246,18 @@ async def test_the_preview_says_why_there_would_be_no_summary(tmp_path: Path):
         await opened(ui, "/compact --preview", "Nothing to compact: less than one")
 
 
-@pytest.mark.parametrize("line", ["/compact --preview", "/context"])
 async def test_a_page_says_what_kept_the_preview_from_being_made(
-    tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     async def failing() -> CompactionPreview:
         raise AgentTuiError("The session cannot be read.", "Look at its file.")
 
     async with at_work(tmp_path) as ui:
         monkeypatch.setattr(ui.runtime, "preview_compaction", failing)
-        await opened(ui, line, "The session cannot be read. Look at its file.")
+        for line in ("/compact --preview", "/context"):
+            await opened(ui, line, "The session cannot be read. Look at its file.")
+            await ui.pilot.press("escape")
+            await ui.settle()
 
 
 async def test_the_menu_offers_the_preview(tmp_path: Path):

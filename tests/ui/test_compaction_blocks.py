@@ -13,7 +13,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.replay.changes import EditReport, report_entry, report_of, undo_mark
 from agent_tui.ui.chat.compaction_blocks import finished_block, readable_piece, readable_summary
 from agent_tui.ui.chat.history_blocks import blocks_of
-from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
+from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 
 FREED, MESSAGES = {0: 31_200, 1: 24_500}, {0: 12, 1: 1}
 

@@ -2,8 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.commands.context import PART_LABELS, Part
-from agent_tui.ui.screens.context import SIGNS, STYLES
-from agent_tui.ui.screens.context_map import bar_cells
+from agent_tui.ui.screens.context import SIGNS, STYLES, bar_cells
 
 
 @given(

@@ -24,7 +24,7 @@ from agent_tui.ui.prompt.area import PromptArea
 from tests.ui.scenes import SCENES
 
 TESTS = Path(__file__).parents[1]
-OF_A_KIND = {"FramedList", "Modal", "PickerScreen", "ReadingScreen", "LeadingScreen"}
+OF_A_KIND = {"Modal", "PickerScreen", "ReadingScreen", "LeadingScreen"}
 """Screens that are only there to be made more of."""
 
 

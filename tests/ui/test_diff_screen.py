@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
@@ -13,7 +13,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.diff import ChangeScreen, DiffScreen
 from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY, Stage
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, listed, running_app
 
 
 def edit(name: str, old: str, new: str) -> Reply:
@@ -38,8 +38,7 @@ def working(stage: Stage) -> AgentRuntime:
 
 
 def rows(ui: Ui) -> list[str]:
-    listed = ui.app.screen.query_one(OptionList).options
-    return [" ".join(str(option.prompt).split()) for option in listed]
+    return [" ".join(line.split()) for line in listed(ui.app.screen)]
 
 
 def shown(ui: Ui) -> str:

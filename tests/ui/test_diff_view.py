@@ -8,7 +8,7 @@ from textual.theme import BUILTIN_THEMES
 
 from agent_tui.ui.diff.view import diff_lines, diff_stat, parse_diff
 from agent_tui.ui.styled_lines import copied_text
-from agent_tui.ui.theme.palette import Palette, make_palette, plain_palette
+from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.transcript.code import CodePainter
 
@@ -28,7 +28,7 @@ DIFF = """--- a/x.py
 
 
 def drawn(diff: str, width: int = 24) -> list[str]:
-    return [line.row.rstrip() for line in diff_lines(parse_diff(diff), width, plain_palette())]
+    return [line.row.rstrip() for line in diff_lines(parse_diff(diff), width, Palette())]
 
 
 def test_lines_are_numbered_as_in_the_new_file_and_removed_ones_as_in_the_old():
@@ -47,7 +47,7 @@ def test_lines_are_numbered_as_in_the_new_file_and_removed_ones_as_in_the_old():
 
 
 def test_changed_lines_fill_the_width():
-    rows = diff_lines(parse_diff(DIFF), 24, plain_palette())
+    rows = diff_lines(parse_diff(DIFF), 24, Palette())
     assert {row.cells for row in rows if not row.is_decoration} - {6} == {24}
 
 
@@ -69,7 +69,7 @@ def test_a_long_line_wraps_under_its_text():
 
 
 def test_copying_leaves_numbers_and_signs_out():
-    rows = diff_lines(parse_diff(DIFF), 40, plain_palette())
+    rows = diff_lines(parse_diff(DIFF), 40, Palette())
     assert copied_text(rows) == "b/x.py\nsame\nold\nnew\n-- newer\nend\na\nb"
 
 

@@ -11,7 +11,7 @@ from agent_tui.sessions.lineage import chain
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.chat import earlier_chat
 from agent_tui.ui.screens.tree import TreeScreen
-from agent_tui.ui.transcript import NoticeBlock, SummaryBlock, UserBlock
+from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock, UserBlock
 from tests.support.runtime import Stage
 from tests.support.session_chain import MESSAGES, begun, write_chain
 from tests.ui.app_support import Ui, running_app
@@ -171,9 +171,9 @@ async def test_the_tree_shows_the_whole_chain_and_going_to_a_message_opens_its_s
         await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
         screen = ui.app.screen
         assert isinstance(screen, TreeScreen)
-        await ui.until(lambda: len(screen._list.rows) == 3 * MESSAGES + 2)
-        assert screen._list.rows[0].title == "q1-0"
-        assert [row.title for row in screen._list.rows if row.is_here] == ["q3-24"]
+        await ui.until(lambda: len(screen.tree_rows) == 3 * MESSAGES + 2)
+        assert screen.tree_rows[0].title == "q1-0"
+        assert [row.title for row in screen.tree_rows if row.is_here] == ["q3-24"]
         screen._list.move_to(5)
         await ui.pilot.press("enter")
         await ui.until(lambda: ui.text == "q1-5")

@@ -16,8 +16,9 @@ from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.model_picker import ModelPicker
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.pull import PullScreen
-from agent_tui.ui.transcript import WelcomeBlock
+from agent_tui.ui.transcript.blocks import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import LOCAL, MODEL, OTHER, ListedModels
 from tests.ui.app_support import Ui, running_app, ways_to_a_model
@@ -293,7 +294,7 @@ async def test_of_a_server_with_several_models_one_is_chosen(tmp_path: Path):
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
         await ui.settle()
-        assert len(ui.app.screen.query_one(OptionList).options) == 3
+        assert ui.app.screen.query_one(RowList).count == 3
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.app.screen is screen
@@ -449,27 +450,27 @@ async def test_with_a_model_slash_model_is_the_picker(tmp_path: Path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", [(80, 24), (40, 16), (120, 40)])
-async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path, size: tuple[int, int]):
+async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path):
     models = SlowModels(served(8, "a-model-with-quite-a-long-name-as-they-are-in-catalogues"))
     models.may_answer.set()
     local = FakeLocal(tmp_path)
     options = {"first_run": keeping({}), "models": models, "local": local}
     async with starting_app(tmp_path, size=(100, 36), **options) as ui:
         screen = await chooser(ui)
-        await ui.pilot.press("end")
-        await ui.pilot.resize_terminal(*size)
-        await ui.settle()
-        options = screen.query_one(OptionList)
-        assert options.highlighted == len(rows(screen)) - 1
-        bottom = screen.query_one("#page-keys").region
-        assert options.region.bottom <= bottom.y
-        assert bottom.bottom <= size[1]
-        assert "tour" in rows(screen)[-1]
-        assert options.scroll_offset.y == options.max_scroll_y
-        await ui.pilot.press("home")
-        await ui.settle()
-        assert options.scroll_offset.y == 0
+        for size in ((80, 24), (40, 16), (120, 40)):
+            await ui.pilot.press("end")
+            await ui.pilot.resize_terminal(*size)
+            await ui.settle()
+            options = screen.query_one(OptionList)
+            assert options.highlighted == len(rows(screen)) - 1
+            bottom = screen.query_one("#page-keys").region
+            assert options.region.bottom <= bottom.y
+            assert bottom.bottom <= size[1]
+            assert "tour" in rows(screen)[-1]
+            assert options.scroll_offset.y == options.max_scroll_y
+            await ui.pilot.press("home")
+            await ui.settle()
+            assert options.scroll_offset.y == 0
 
 
 async def test_without_colours_the_way_in_hand_is_told_apart(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.ui.status.hints import KNOWN_AFTER, Onboarding, Situation, hint_text
+from agent_tui.ui.status.status_view import KNOWN_AFTER, Onboarding, Situation, hint_text
 
 IDLE = Situation("idle", "ask")
 

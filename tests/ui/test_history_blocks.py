@@ -25,7 +25,7 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.ui.chat.history_blocks import bash_block, blocks_of, call_title
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
     NoticeBlock,

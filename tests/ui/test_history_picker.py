@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.drafts.draft import Draft
-from agent_tui.ui.screens.history_picker import HistoryPicker
+from agent_tui.ui.screens.listing import HistoryPicker
 from tests.ui.app_support import running_app
 from tests.ui.previews import marked_words, painted
 

@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import Header, LabelEntry, MessageEntry, Session
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
     Block,
@@ -196,7 +196,7 @@ async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
         log.append(LabelEntry(target_id=said.id, label=ONE_LINE))
         ui.redraw()
         await ui.send("/tree")
-        await ui.until(lambda: ui.app.screen.query("TreeList"))
+        await ui.until(lambda: ui.app.screen.query("RowList"))
         await ui.settle()
         assert_harmless(ui)
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.screens.context import PreviewScreen
 from agent_tui.ui.screens.keeping import KeepingScreen
-from agent_tui.ui.screens.picker import PickerList
-from agent_tui.ui.screens.preview import PreviewScreen
+from agent_tui.ui.screens.picker import RowList
 from tests.support.long_work import SUMMARY
-from tests.ui.app_support import Ui
+from tests.ui.app_support import Ui, listed
 from tests.ui.test_compacting import at_work, opened, summaries
 
 ANSWER = f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#2\n#3 1-4\n</keep>"
@@ -20,7 +20,7 @@ async def _asked(ui: Ui, line: str = "/compact --preview") -> KeepingScreen:
     await ui.until(lambda: isinstance(ui.app.screen, KeepingScreen))
     screen = ui.app.screen
     assert isinstance(screen, KeepingScreen)
-    await ui.until(lambda: screen.query_one(PickerList).option_count > 0)
+    await ui.until(lambda: screen.query_one(RowList).count > 0)
     await ui.settle()
     return screen
 
@@ -35,8 +35,7 @@ def _kept(ui: Ui) -> list[str]:
 
 
 def _rows(screen: KeepingScreen) -> list[str]:
-    options = screen.query_one(PickerList).options
-    return [" ".join(str(option.prompt).split()) for option in options]
+    return [" ".join(line.split()) for line in listed(screen)]
 
 
 def _message(screen: KeepingScreen) -> str:
@@ -119,7 +118,7 @@ async def test_context_leads_to_the_same_choice(tmp_path: Path):
         await opened(ui, "/context", "What a compaction would free")
         await ui.pilot.press("m")
         await ui.until(lambda: isinstance(ui.app.screen, KeepingScreen))
-        await ui.until(lambda: ui.app.screen.query_one(PickerList).option_count > 0)
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count > 0)
         await ui.pilot.press("enter")
         await ui.until(lambda: bool(summaries(ui)))
         assert len(ui.stage.model.requests) == 1

@@ -9,7 +9,7 @@ from textual.widgets import TextArea
 
 from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, written
-from agent_tui.ui.approval.answers import answers_to
+from agent_tui.ui.approval.panel import answers_to
 from agent_tui.ui.key_guide import key_guide
 from agent_tui.ui.keys import APP_BINDINGS, AREA_BINDINGS
 from agent_tui.ui.prompt.prompt import Prompt

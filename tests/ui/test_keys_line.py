@@ -1,4 +1,4 @@
-from agent_tui.ui.keys_line import KEY, WORDS, keys_line
+from agent_tui.ui.parts import KEY, WORDS, keys_line
 
 
 def test_only_the_keys_stand_out():

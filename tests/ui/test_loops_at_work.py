@@ -11,7 +11,7 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     DividerBlock,
     SummaryBlock,

@@ -5,9 +5,8 @@ from pathlib import Path
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.screens.model_picker import ModelPicker, model_row
-from agent_tui.ui.screens.picker import PickerList
 from tests.support.models import INFO, MODEL, ListedModels
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, listed, running_app
 
 
 def served(name: str, port: int, state: str = "loaded", *, is_assumed: bool = False) -> FoundModel:
@@ -41,8 +40,7 @@ class ServedModels(ListedModels):
 
 
 def lines(ui: Ui) -> list[str]:
-    options = ui.app.screen.query_one("#picker-list", PickerList).options
-    return [str(option.prompt) for option in options]
+    return listed(ui.app.screen)
 
 
 async def open_picker(ui: Ui) -> None:

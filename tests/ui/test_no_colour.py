@@ -6,10 +6,10 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.widgets import OptionList
 
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.ui.theme.no_colour import WithoutColours, colourless
+from agent_tui.ui.screens.picker import RowList
+from agent_tui.ui.theme.contrast import WithoutColours, colourless
 from tests.ui.app_support import Ui, running_app
 
 GROUND = Color.parse("#14161d")
@@ -57,7 +57,7 @@ async def test_no_colour_is_on_any_screen(tmp_path: Path):
 async def test_what_is_chosen_is_seen_all_the_same(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/theme")
-        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count)
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count)
         await ui.settle()
         chosen = [s for s in drawn(ui) if s.style and s.style.underline and s.style.bold]
         assert any("agent-dark" in segment.text for segment in chosen)

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.ui.transcript import ToolBlock
+from agent_tui.ui.transcript.blocks import ToolBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, running_app
 

@@ -191,10 +191,11 @@ async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
-async def test_the_answers_are_in_sight_in_every_size(tmp_path: Path, size: tuple[int, int]):
-    async with asked(tmp_path, FakeLocal(tmp_path), size=size) as ui:
-        await ui.until(lambda: answers(ui) == ["›y  download", "n  not now"])
+async def test_the_answers_are_in_sight_in_every_size(tmp_path: Path):
+    async with asked(tmp_path, FakeLocal(tmp_path), size=(80, 24)) as ui:
+        for size in ((80, 24), (40, 12)):
+            await ui.pilot.resize_terminal(*size)
+            await ui.until(lambda: answers(ui) == ["›y  download", "n  not now"])
 
 
 async def test_the_first_prompt_waits_for_the_model(tmp_path: Path):
@@ -218,17 +219,17 @@ async def test_leaving_the_program_stops_the_pull(tmp_path: Path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50)])
-async def test_how_far_it_is_stays_in_sight_in_every_size(tmp_path: Path, size: tuple[int, int]):
+async def test_how_far_it_is_stays_in_sight_in_every_size(tmp_path: Path):
     local = FakeLocal(tmp_path / "a" / "rather" / "long" / "way" / "to" / "the" / "models")
     async with asked(tmp_path, local, size=(100, 30)) as ui:
         await begun(ui, local)
         local.tell(46 * MB, 92 * MB)
-        await ui.pilot.resize_terminal(*size)
-        await ui.settle()
-        await ui.until(lambda: bar(ui).endswith(" 50%"))
-        status = ui.app.screen.query_one("#pull-status")
-        keys = ui.app.screen.query_one("#page-keys")
-        assert status.region.bottom <= keys.region.y
-        assert keys.region.bottom <= size[1]
-        assert len(bar(ui)) == ui.app.screen.query_one(PullBar).region.width
+        for size in ((80, 24), (40, 10), (160, 50)):
+            await ui.pilot.resize_terminal(*size)
+            await ui.settle()
+            await ui.until(lambda: bar(ui).endswith(" 50%"))
+            status = ui.app.screen.query_one("#pull-status")
+            keys = ui.app.screen.query_one("#page-keys")
+            assert status.region.bottom <= keys.region.y
+            assert keys.region.bottom <= size[1]
+            assert len(bar(ui)) == ui.app.screen.query_one(PullBar).region.width

@@ -6,11 +6,10 @@ from agent_tui.config import Settings
 from agent_tui.key_actions import KeyMap, keys_in_force
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.chat.queue_view import queue_lines
+from agent_tui.ui.chat.lines_above_prompt import queue_lines
 from agent_tui.ui.keys import APP_BINDINGS
-from agent_tui.ui.screens.history_picker import HistoryPicker
-from agent_tui.ui.screens.palette import CommandPalette, palette_rows
-from agent_tui.ui.status.hints import Situation, hint_text
+from agent_tui.ui.screens.listing import CommandPalette, HistoryPicker, palette_rows
+from agent_tui.ui.status.status_view import Situation, hint_text
 from agent_tui.ui.transcript.tool_lines import unfold_hint
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking, held, running_app

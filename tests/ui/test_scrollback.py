@@ -1,6 +1,6 @@
 from agent_tui.attachments import approving_message
 from agent_tui.ui.terminal.scrollback import last_screens
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     NoticeBlock,
     SummaryBlock,

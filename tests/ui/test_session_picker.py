@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.attachments import earlier_work_block, instructions_block
@@ -25,12 +25,13 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
-from agent_tui.ui.transcript import UserBlock
+from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, asking, running_app
+from tests.ui.app_support import Ui, asking, listed, running_app
 from tests.ui.app_support import answer as reply
 from tests.ui.previews import marked_words, painted
 
@@ -75,13 +76,12 @@ async def picking(
     async with running_app(stage.folder, stage=stage, size=size) as ui:
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
-        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == rows)
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == rows)
         yield ui
 
 
 def titles(ui: Ui) -> list[str]:
-    shown = ui.app.screen.query_one(OptionList).options
-    return [str(option.prompt).partition("  ")[0] for option in shown]
+    return [line.partition("  ")[0] for line in listed(ui.app.screen)]
 
 
 def heading(ui: Ui) -> str:
@@ -106,7 +106,7 @@ async def test_this_projects_sessions_come_first_and_chains_hang_together(tmp_pa
     put(stage, "elsewhere", day=4, cwd=tmp_path / "other")
     async with picking(stage, 4) as ui:
         assert titles(ui) == ["the long task", "└─ gone on with", "another thing", "elsewhere"]
-        assert ui.app.screen.query_one(OptionList).highlighted == 1
+        assert ui.app.screen.query_one(RowList).current == 1
 
 
 async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
@@ -194,7 +194,7 @@ async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str)
         await ui.pilot.press(key)
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         left = 1 if key == "y" else 2
-        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == left)
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == left)
         assert ("trash" in message(ui)) == (key == "y")
     assert path.exists() == (key == "n")
     assert len(list((tmp_path / "sessions" / "trash").rglob("*.jsonl"))) == (key == "y")
@@ -277,8 +277,8 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
     stage = Stage(tmp_path)
     async with picking(stage, 0) as ui:
         await ui.pilot.press("ctrl+o")
-        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 1)
-        assert "Claude Code" in str(ui.app.screen.query_one(OptionList).options[0].prompt)
+        await ui.until(lambda: ui.app.screen.query_one(RowList).count == 1)
+        assert "Claude Code" in listed(ui.app.screen)[0]
         columns = str(ui.app.screen.query_one("#picker-columns", Static).render())
         assert columns.split() == ["agent", "size", "age"]
         await ui.pilot.press("enter")

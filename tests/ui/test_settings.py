@@ -8,14 +8,12 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.ui.front import ScreenFront
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.listing import ThemePicker
 from agent_tui.ui.screens.model_picker import ModelPicker
-from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.setting_effects import acts_at_once
-from agent_tui.ui.screens.setting_input import SettingInput
-from agent_tui.ui.screens.setting_rows import about, rows_by_section
-from agent_tui.ui.screens.settings import SettingsScreen
-from agent_tui.ui.screens.theme_picker import ThemePicker
-from tests.ui.app_support import Ui, running_app
+from agent_tui.ui.screens.settings import SettingsScreen, about, rows_by_section
+from tests.ui.app_support import Ui, listed, running_app
 
 
 def editor_of(file: Path, **environ: str) -> SettingsEditor:
@@ -34,11 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 def lines(ui: Ui) -> list[str]:
     """The rows of the screen in front."""
-    shown = ui.app.screen.query_one(PickerList)
-    return [
-        " ".join(str(shown.get_option_at_index(n).prompt).split())
-        for n in range(shown.option_count)
-    ]
+    return [" ".join(line.split()) for line in listed(ui.app.screen)]
 
 
 def said(ui: Ui) -> str:
@@ -93,12 +87,12 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
 
         await search(ui, "trigger_at")
         await ui.pilot.press("enter")
-        await ui.until(lambda: isinstance(ui.app.screen, SettingInput))
+        await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
         field = ui.app.screen.query_one(Input)
         field.value = "7"
         await ui.pilot.press("enter")
         await ui.settle()
-        problem = ui.app.screen.query_one("#setting-problem", Static)
+        problem = ui.app.screen.query_one("#line-problem", Static)
         assert "compaction.trigger_at takes a number above 0, below 1" in str(problem.content)
         field.value = "0.75"
         await ui.pilot.press("enter")
@@ -150,10 +144,10 @@ async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file
         await ui.send("/settings session_dir")
         await ui.until(lambda: lines(ui) == ["session_dir default –"])
         await ui.pilot.press("enter")
-        await ui.until(lambda: isinstance(ui.app.screen, SettingInput))
+        await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
         ui.app.screen.query_one(Input).value = "nowhere"
         await ui.pilot.press("enter")
-        problem = ui.app.screen.query_one("#setting-problem", Static)
+        problem = ui.app.screen.query_one("#line-problem", Static)
         await ui.until(lambda: "no such theme" in str(problem.content))
         await ui.pilot.press("escape", "escape")
         assert not file.exists()

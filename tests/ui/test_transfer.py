@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.local_models.model import PullProgress
-from agent_tui.ui.first_run.progress import PACE_OVER_S, Pace, transfer_bar, transfer_text
+from agent_tui.ui.screens.pull import PACE_OVER_S, Pace, transfer_bar, transfer_text
 
 
 def test_a_transfer_says_what_is_known():

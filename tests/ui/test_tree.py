@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.agent.runtime import AgentRuntime
@@ -14,14 +15,14 @@ from agent_tui.messages import AssistantMessage, ImageContent, TextContent, User
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.forking import labels_of
-from agent_tui.sessions.lineage.message_tree import MessageTree
+from agent_tui.sessions.lineage.message_tree import MessageTree, TreeRow
 from agent_tui.ui.controller import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_preview import preview_lines
-from agent_tui.ui.screens.tree import TreeScreen, preview_blocks, preview_head
-from agent_tui.ui.screens.tree_list import TreeList, row_content
+from agent_tui.ui.screens.tree import TreeScreen, preview_blocks, preview_head, row_content
 from agent_tui.ui.theme.palette import make_palette
-from agent_tui.ui.transcript import SummaryBlock, UserBlock
+from agent_tui.ui.transcript.blocks import SummaryBlock, UserBlock
 from tests.support.compaction_ways import SUMMARY
 from tests.support.images import png
 from tests.support.other_program import opened_elsewhere
@@ -62,18 +63,25 @@ async def open_tree(ui: Ui) -> TreeScreen:
 
 async def shown_tree(ui: Ui) -> TreeScreen:
     await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
-    await ui.until(lambda: ui.app.screen.query_one(TreeList).rows)
+    await ui.until(lambda: tree_rows(ui.app.screen))
     await ui.settle()
     assert isinstance(ui.app.screen, TreeScreen)
     return ui.app.screen
 
 
+def tree_rows(screen: Screen[Any]) -> list[TreeRow]:
+    """What is shown."""
+    assert isinstance(screen, TreeScreen)
+    return screen.tree_rows
+
+
 def titles(screen: TreeScreen) -> list[str]:
-    return [row.title for row in screen.query_one(TreeList).rows]
+    return [row.title for row in tree_rows(screen)]
 
 
 def current(screen: TreeScreen) -> str:
-    row = screen.query_one(TreeList).current
+    rows, at = tree_rows(screen), screen.query_one(RowList).current
+    row = rows[at] if rows else None
     return row.title if row is not None else ""
 
 
@@ -239,7 +247,7 @@ async def test_l_labels_a_message_and_an_empty_label_takes_it_off(opened: Open):
         assert labels_of(ui.runtime.conversation.log.entries) == {
             ids(ui.runtime)["two"]: "the turn"
         }
-        await ui.until(lambda: any(row.label for row in screen.query_one(TreeList).rows))
+        await ui.until(lambda: any(row.label for row in tree_rows(screen)))
         assert current(screen) == "two"
         await ui.pilot.press("l")
         await ui.until(lambda: ui.app.screen.query("#line-text"))
@@ -252,7 +260,7 @@ async def test_m_keeps_a_message_or_leaves_it_out_and_takes_that_back(opened: Op
         return [item.message.text for item in ui.runtime.conversation.context().messages]
 
     def marks(screen: TreeScreen) -> list[str | None]:
-        return [row.mark for row in screen.query_one(TreeList).rows if row.mark]
+        return [row.mark for row in tree_rows(screen) if row.mark]
 
     async with opened() as ui:
         screen = await open_tree(ui)
@@ -345,7 +353,7 @@ async def test_arrows_pages_home_and_end_move(tmp_path: Path):
     runtime = spoken(stage, (f"message {number}" for number in range(40)))
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         screen = await open_tree(ui)
-        rows = screen.query_one(TreeList)
+        rows = screen.query_one(RowList)
         assert rows.scroll_offset.y + rows.size.height >= 40, "the current row is in sight"
         for key, title in (
             ("pageup", "message 31"),
@@ -364,9 +372,9 @@ async def test_arrows_pages_home_and_end_move(tmp_path: Path):
 async def test_a_click_moves_there_and_a_second_one_goes_back(opened: Open):
     async with opened() as ui:
         screen = await open_tree(ui)
-        await ui.pilot.click(TreeList, offset=(5, 0))
+        await ui.pilot.click(RowList, offset=(5, 0))
         assert current(screen) == "one"
-        await ui.pilot.click(TreeList, offset=(5, 0))
+        await ui.pilot.click(RowList, offset=(5, 0))
         await ui.until(lambda: ui.text == "one")
 
 
@@ -401,7 +409,7 @@ async def test_every_kind_of_message_has_a_preview(tmp_path: Path):
     async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
         screen = await open_tree(ui)
         await ui.pilot.press("t")
-        await ui.until(lambda: len(screen.query_one(TreeList).rows) == 3)
+        await ui.until(lambda: len(tree_rows(screen)) == 3)
         await ui.pilot.press("end")
         await ui.settle()
         assert "**empty**." in painted(ui)

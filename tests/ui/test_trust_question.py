@@ -5,7 +5,7 @@ import pytest
 from agent_tui.commands.trust import trust_question
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.transcript import WelcomeBlock
+from agent_tui.ui.transcript.blocks import WelcomeBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import held, running_app
 

@@ -13,17 +13,15 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.messages import Todo
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.approval.body import approval_lines
-from agent_tui.ui.chat.plan_view import plan_lines
-from agent_tui.ui.chat.queue_view import queue_lines
+from agent_tui.ui.approval.panel import approval_lines
+from agent_tui.ui.chat.lines_above_prompt import plan_lines, queue_lines
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.picker import column_widths, picker_line
-from agent_tui.ui.screens.session_rows import session_rows
+from agent_tui.ui.screens.session_picker import session_rows
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.ending import crash_report
-from agent_tui.ui.terminal.state import title_sequence
+from agent_tui.ui.terminal.state import crash_report, title_sequence
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, UserBlock
 from agent_tui.ui.transcript.markdown import markdown_parser

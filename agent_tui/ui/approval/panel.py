@@ -5,10 +5,12 @@ meant for something else answers it. Until then writing goes on in the prompt (s
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,16 +24,19 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest
 from agent_tui.key_actions import keys_in_force
-from agent_tui.permissions.rules import parse_rule, split_rules
+from agent_tui.permissions.rules import INSIDE_RULE, granted, parse_rule, split_rules
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.approval.answers import PanelAnswer, answers_to, first_mark
-from agent_tui.ui.approval.body import approval_lines
-from agent_tui.ui.keys_line import keys_line
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.diff.view import diff_lines, parse_diff
+from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
 from agent_tui.ui.questions import SCROLL_KEYS
-from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList
+from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
 from agent_tui.ui.questions.early_keys import EarlyKeys
-from agent_tui.ui.questions.field_row import FieldRow
+from agent_tui.ui.styled_lines import Line, prefixed, wrap
+from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.transcript.blocks import AssistantBlock
+from agent_tui.ui.transcript.code import CodePainter
+from agent_tui.ui.transcript.markdown import markdown_parser
+from agent_tui.ui.transcript.painter import BlockPainter
 
 _QUESTIONS = {
     "command": "Run this command?",
@@ -39,6 +44,105 @@ _QUESTIONS = {
     "text": "Allow this?",
     "plan": "Follow this plan?",
 }
+Choice = Literal[
+    "once", "session", "project", "parts", "project_parts", "rule", "edit", "no", "words"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelAnswer:
+    """One way to answer.
+
+    Attributes:
+        key: The letter that gives it.
+        choice: What it does.
+        label: What it says.
+        grants: What is allowed from then on, for the person; empty for nothing.
+    """
+
+    key: str
+    choice: Choice
+    label: str
+    grants: str = ""
+
+    @property
+    def row(self) -> AnswerRow:
+        """How it is shown."""
+        return AnswerRow(self.key, self.label, self.grants)
+
+
+_PLAN_ANSWERS = (
+    PanelAnswer("y", "once", "Yes, and ask before each change"),
+    PanelAnswer("a", "session", "Yes, and accept edits"),
+    PanelAnswer("g", "edit", "Edit the plan first"),
+    PanelAnswer("n", "no", "No, not yet"),
+    PanelAnswer("e", "words", "No, and say what is missing"),
+)
+
+
+def answers_to(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
+    """All ways to answer `request`; those that make a rule only where one may be made."""
+    if request.body_kind == "plan":
+        return _PLAN_ANSWERS
+    return (
+        PanelAnswer("y", "once", "Yes, once"),
+        *(_rule_answers(request) if request.session_rule else ()),
+        PanelAnswer("n", "no", "No"),
+        PanelAnswer("e", "words", "No, and say what to do instead"),
+    )
+
+
+def first_mark(request: ApprovalRequest) -> int:
+    """Which row is marked at first: the smallest yes, or No where something would be lost."""
+    choices = [answer.choice for answer in answers_to(request)]
+    return choices.index("no" if request.is_loss else "once")
+
+
+def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
+    if request.session_rule == INSIDE_RULE:
+        return (
+            PanelAnswer("a", "session", "Yes, and commands may write here for this session"),
+            PanelAnswer("p", "project", "Yes, and commands may always write in this project"),
+        )
+    whole, parts = granted([request.session_rule]), granted(request.part_rules)
+    by_parts = (
+        PanelAnswer("s", "parts", "Yes, with rules for this session", parts),
+        PanelAnswer("w", "project_parts", "Yes, with rules in this project", "the same rules"),
+    )
+    return (
+        PanelAnswer("a", "session", "Yes, for this session", whole),
+        PanelAnswer("p", "project", "Yes, always in this project", whole),
+        *(by_parts if parts else ()),
+        PanelAnswer("r", "rule", "Yes, with a rule you edit", "for this session"),
+    )
+
+
+def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> list[Line]:
+    """Rows of `width` cells with every byte of the body visible, however it tries to hide."""
+    match request.body_kind:
+        case "diff":
+            rows = parse_diff(request.body, is_whole=True)
+            heads = [row for row in rows if row.kind == "file"]
+            if len(heads) == 1 and heads[0].text in request.title:  # it would only repeat the name
+                rows = rows[1:]
+            return diff_lines(rows, width, palette, CodePainter(palette).inks)
+        case "command":
+            prompt, indent = Segment("$ ", palette.muted), Segment("  ")
+            rows = _wrapped(request.body, palette.strong, width - 2)
+            return prefixed(rows, [prompt], [indent])
+        case "text":
+            return _wrapped(request.body, palette.text, width)
+        case "plan":
+            painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
+            return painter.paint(AssistantBlock(request.body), is_expanded=True)
+
+
+def _wrapped(text: str, style: Style, width: int) -> list[Line]:
+    return [
+        row
+        for line in safe_text(text).split("\n")
+        for row in wrap([Segment(line, style)], width, words=False)
+    ]
 
 
 class ApprovalPanel(Vertical, can_focus=True):
@@ -72,15 +176,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             super().__init__()
             self.plan = plan
 
-    class UnboundLetter(Message):
-        """A letter was typed that answers nothing; it belongs to the prompt."""
-
-        def __init__(self, event: events.Key) -> None:
-            super().__init__()
-            self.event = event
-
-    class DeletionWanted(Message):
-        """A key was pressed that deletes some of the draft in the prompt."""
+    class KeyForPrompt(Message):
+        """A key was pressed that answers nothing: a letter of the draft, or a deletion in it."""
 
         def __init__(self, event: events.Key) -> None:
             super().__init__()
@@ -284,17 +381,17 @@ class ApprovalPanel(Vertical, can_focus=True):
         elif self.is_armed and event.key == "enter":
             event.stop()
             self.post_message(self.SendWanted())
-        elif event.character and event.is_printable and not self._scrolls(event.key):
+        elif self._belongs_to_prompt(event):
             # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
             self.postpone()
             if not self._early.holds(event):
-                self.post_message(self.UnboundLetter(event))
-        elif self._early.deletes(event.key):
-            event.stop()
-            self.postpone()
-            if not self._early.holds(event):
-                self.post_message(self.DeletionWanted(event))
+                self.post_message(self.KeyForPrompt(event))
+
+    def _belongs_to_prompt(self, event: events.Key) -> bool:
+        if event.character and event.is_printable:
+            return not self._scrolls(event.key)
+        return self._early.deletes(event.key)
 
     def _scrolls(self, key: str) -> bool:
         return self.is_armed and key in SCROLL_KEYS

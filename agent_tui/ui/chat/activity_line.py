@@ -12,7 +12,7 @@ from agent_tui.commands.core.short_words import short_count
 from agent_tui.durations import elapsed, rounded
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import keys_line
+from agent_tui.ui.parts import keys_line
 
 SHOWN_AFTER_S = 0.3
 """What ends sooner is not worth a line that flickers."""

@@ -8,7 +8,8 @@ from agent_tui.sessions.lineage.forking import path_to
 from agent_tui.sessions.lineage.joined import copies, left_at, unread_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.chat.history_blocks import blocks_of
-from agent_tui.ui.transcript import Block, BlockId, NoticeBlock, Transcript
+from agent_tui.ui.transcript.blocks import Block, BlockId, NoticeBlock
+from agent_tui.ui.transcript.view import Transcript
 
 _MOST_BLOCKS = 3_000
 """More of what was put above is let go of when the person is at the end again."""

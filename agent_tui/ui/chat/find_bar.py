@@ -12,18 +12,14 @@ from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.widgets import ChatWidgets
-from agent_tui.ui.keys_line import keys_line
-from agent_tui.ui.transcript import Transcript
+from agent_tui.ui.parts import any_app, keys_line
 from agent_tui.ui.transcript.finder import FindState
+from agent_tui.ui.transcript.view import Transcript
 
 ReturnT = TypeVar("ReturnT")
 
 _NARROW_COLUMNS = 100
 """On a narrower screen the keys are named in few words."""
-
-
-def _any_app() -> type[App[object]]:
-    return App
 
 
 class FindBar(Horizontal):
@@ -35,7 +31,7 @@ class FindBar(Horizontal):
         closed: Called when the search is over.
     """
 
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
 
     DEFAULT_CSS = """
     FindBar {

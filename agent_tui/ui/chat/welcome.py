@@ -14,7 +14,7 @@ from agent_tui.commands.sessions import age, session_title
 from agent_tui.key_actions import keys_in_force
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.transcript import Block, SpokenBlock, StartRow, WelcomeBlock
+from agent_tui.ui.transcript.blocks import Block, SpokenBlock, StartRow, WelcomeBlock
 
 _MOST_SESSIONS = 3
 

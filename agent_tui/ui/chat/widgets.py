@@ -6,13 +6,10 @@ from textual.widget import Widget
 
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
-from agent_tui.ui.chat.cold_line import ColdLine
-from agent_tui.ui.chat.plan_view import PlanView
-from agent_tui.ui.chat.queue_view import QueueView
-from agent_tui.ui.first_run.tour_view import TourView
+from agent_tui.ui.chat.lines_above_prompt import ColdLine, PlanView, QueueView, TourView
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
-from agent_tui.ui.transcript import Transcript
+from agent_tui.ui.transcript.view import Transcript
 
 
 @dataclass(frozen=True, slots=True)

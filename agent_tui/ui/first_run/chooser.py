@@ -31,10 +31,9 @@ from agent_tui.ui.first_run.model_options import (
     first_run_options,
     option_lines,
 )
-from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
+from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import QUIET_S
-from agent_tui.ui.questions.field_row import FieldRow
 from agent_tui.ui.screens.modal import Modal
 
 _LOOKING = "No model is available yet. Looking for model servers on this machine…"

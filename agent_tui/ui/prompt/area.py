@@ -1,12 +1,14 @@
 """The text field of the prompt: which keys write, which make a new line, which are offered."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, getters
 from textual.app import App
 from textual.binding import BindingsMap, BindingType
+from textual.events import Key
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -15,28 +17,87 @@ from textual.widgets import TextArea
 from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bound
-from agent_tui.ui.prompt.paste_detector import PasteDetector
-from agent_tui.ui.prompt.repeated_key import RepeatedKey
-from agent_tui.ui.prompt.vim_keys import VimKeys
+
+if TYPE_CHECKING:
+    from agent_tui.ui.approval.panel import ApprovalPanel
+    from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005
 """How long keys that are there already may take to get here from the terminal."""
+_PASTE_GAP_S = 0.02
+"""Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
+
+
+class RepeatedKey:
+    """Holds repetitions of a key for a moment.
+
+    They are dropped unless something else is typed within that moment: then they were writing.
+
+    Args:
+        write: Writes a letter.
+
+    Attributes:
+        within_s: How long that moment is, in seconds.
+    """
+
+    def __init__(self, write: Callable[[Key], None]) -> None:
+        self.within_s = 1.0
+        self._write = write
+        self._key = ""
+        self._until = 0.0
+        self._held: list[Key] = []
+
+    def begin(self, key: str) -> None:
+        """`key` answered a question; empty: none did."""
+        self._key, self._held = key, []
+        self._until = time.monotonic() + self.within_s
+
+    def holds(self, event: Key) -> bool:
+        """Whether `event` is used up; if not, what was held stands in the prompt before it."""
+        if self._key and event.key == self._key and event.time <= self._until:
+            self._held.append(event)
+            return True
+        self.write_held()
+        return False
+
+    def write_held(self) -> None:
+        """Something else comes: what is held was writing, unless that was a while ago."""
+        held, self._held, self._key = self._held, [], ""
+        for event in held if time.monotonic() <= self._until else ():
+            self._write(event)
+
+
+class PasteDetector:
+    """Follows the keys as they come.
+
+    Enter belongs to a paste if the keys around it came at once: some just before it and some
+    waiting behind it, or lines of the same burst before it. The last Enter of one line alone
+    sends, as that is also how scripts write into a terminal.
+
+    Args:
+        has_more: Whether further keys are waiting already; asked only within a burst.
+    """
+
+    def __init__(self, has_more: Callable[[], Awaitable[bool]]) -> None:
+        self._has_more = has_more
+        self._last_at = float("-inf")
+        self._has_lines = False
+
+    async def is_pasted(self, key: str, at: float) -> bool:
+        """Whether `key`, which came at `at` (seconds), is text of a paste and no command."""
+        is_burst = at - self._last_at <= _PASTE_GAP_S
+        self._last_at = at
+        if not is_burst:
+            self._has_lines = False
+        if not is_burst or key not in ("enter", "tab"):
+            return False
+        is_pasted = self._has_lines or await self._has_more()
+        self._has_lines = self._has_lines or (is_pasted and key == "enter")
+        return is_pasted
 
 
 def _any_app() -> type[App[object]]:
     return App
-
-
-class HoldsKeys(Protocol):
-    """Holds back keys that may be the answer to a question."""
-
-    def holds(self, event: events.Key) -> bool:
-        """Whether `event` is used up."""
-        ...
-
-    def write_held(self) -> None:
-        """What is held is writing: something that is none of the answers comes behind it."""
-        ...
 
 
 class PromptArea(TextArea):
@@ -73,7 +134,7 @@ class PromptArea(TextArea):
         self._take_key = take_key
         self._take_paste = take_paste
         self.vim: VimKeys | None = None
-        self.early: HoldsKeys | None = None
+        self.early: ApprovalPanel | None = None
         self.repeated = RepeatedKey(self.write)
         self._keys_waiting = 0
         self._burst = PasteDetector(self._has_keys_waiting)
@@ -157,19 +218,18 @@ class PromptArea(TextArea):
         """`key` answered a question: pressed once more, it is neither writing nor a command."""
         self.repeated.begin(key)
 
-    def take_letter(self, event: events.Key) -> None:
-        """Write a letter that was typed elsewhere."""
-        if not self._is_held(event):
-            self.write(event)
-
     def deletes(self, key: str) -> bool:
         """Whether `key` takes away something of what is written."""
         bindings = self._bindings.key_to_bindings.get(key, ())
         return any(binding.action.startswith("delete_") for binding in bindings)
 
-    async def take_deletion(self, event: events.Key) -> None:
-        """Delete by a key that was pressed elsewhere."""
-        if not self._is_held(event) and not (self.vim and self.vim.take(event)):
+    async def take(self, event: events.Key) -> None:
+        """Do what a key does that was pressed elsewhere: write a letter, or delete."""
+        if self._is_held(event):
+            return
+        if event.is_printable:
+            self.write(event)
+        elif not (self.vim and self.vim.take(event)):
             await self._edits(event.key)
 
     def write(self, event: events.Key) -> None:

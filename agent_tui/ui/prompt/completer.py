@@ -1,12 +1,18 @@
-"""What the menu offers for what is being written: at once where it is known, else awaited."""
+"""Finds what the menu offers for what is being written: at once where it is known, else later."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from agent_tui.commands.core.command import Completions
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.prompt.completion import (
     MAX_ITEMS,
@@ -19,15 +25,78 @@ from agent_tui.ui.prompt.completion import (
     command_items,
     mention_item,
     path_items,
+    query_at,
     resource_items,
     split_last_word,
 )
-from agent_tui.ui.prompt.paths_outside import entries_outside, leads_outside
-from agent_tui.ui.prompt.sources import PromptSources
+from agent_tui.ui.prompt.file_index import FileIndex
+from agent_tui.ui.prompt.ranking import fuzzy_match, is_writable
 
 Items: TypeAlias = tuple[MenuItem, ...]
 Answer: TypeAlias = Items | Callable[[], AsyncGenerator[Items, None]]
 """The items, or what yields them again and again as more is known."""
+_MOST_ENTRIES = 20_000
+
+
+def _always_sees() -> str:
+    return ""
+
+
+async def _no_news() -> bool:
+    return False
+
+
+async def no_resources(_typed: str) -> Mapping[str, str]:
+    """Where there are no MCP servers."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSources:
+    """Given to the prompt once they are there.
+
+    Attributes:
+        completions: The arguments of a command by name; what takes time is awaited.
+        resources: What of MCP servers a mention may be, with what it is.
+        look_for_commands: Brings the registry up to date; true where that changed it.
+        image_refusal: Why the present model can be given no images; empty if it can.
+    """
+
+    registry: CommandRegistry
+    completions: Callable[[str], Completions | Awaitable[Completions]]
+    files: FileIndex
+    history: PromptHistory
+    image_refusal: Callable[[], str] = _always_sees
+    resources: Callable[[str], Awaitable[Mapping[str, str]]] = no_resources
+    look_for_commands: Callable[[], Awaitable[bool]] = _no_news
+
+
+def leads_outside(typed: str) -> bool:
+    """Whether `typed` begins a path that no list of the project's files has."""
+    return typed.startswith(("/", "~/", "../")) or typed in ("~", "..")
+
+
+def entries_outside(typed: str, cwd: Path, limit: int) -> tuple[str, ...]:
+    """What is in the folder that `typed` names and fits its last part; folders end with a slash.
+
+    Blocking. Nothing where the folder cannot be read. Names with a dot first are there only when
+    the last part begins with one.
+    """
+    if typed in ("~", ".."):
+        return (typed + "/",)
+    folder, _, last = typed.rpartition("/")
+    try:
+        with os.scandir(cwd / Path(f"{folder}/").expanduser()) as entries:
+            names = [
+                entry.name + ("/" if entry.is_dir() else "")
+                for entry in islice(entries, _MOST_ENTRIES)
+                if is_writable(entry.name) and entry.name.startswith(".") <= last.startswith(".")
+            ]
+    except (OSError, RuntimeError, ValueError):  # not there, ~ of nobody known, NUL
+        return ()
+    matches = [(match, name) for name in names if (match := fuzzy_match(last, name)) is not None]
+    matches.sort(key=lambda found: (-found[0].score, found[1]))
+    return tuple(f"{folder}/{name}" for _, name in matches[:limit])
 
 
 class Completer:
@@ -38,6 +107,10 @@ class Completer:
         self._name = ""
         self._offer: Completions | None = None
         self._asking: asyncio.Future[Completions] | None = None
+
+    def query_at(self, text_before_cursor: str, *, is_first_line: bool) -> Query | None:
+        """What is being written at the cursor, None if nothing that has a menu."""
+        return query_at(text_before_cursor, is_first_line=is_first_line)
 
     def answer(self, query: Query) -> Answer:
         """What is offered for `query`, or what finds it out in a task of its own."""

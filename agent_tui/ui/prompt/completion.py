@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from agent_tui.commands.core.command import Command, Completion, Completions
-from agent_tui.ui.prompt.fuzzy import FuzzyMatch, fuzzy_match
+from agent_tui.ui.prompt.ranking import FuzzyMatch, fuzzy_match
 
 MAX_ITEMS = 50
 
@@ -17,6 +17,7 @@ class NameQuery:
 
     typed: str
     start: int = 0
+    kind: Literal["name"] = "name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class ArgumentQuery:
     name: str
     typed: str
     start: int
+    kind: Literal["argument"] = "argument"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class MentionQuery:
 
     typed: str
     start: int
+    kind: Literal["mention"] = "mention"
 
 
 Query: TypeAlias = NameQuery | ArgumentQuery | MentionQuery

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from pathlib import Path
 
-from agent_tui.ui.prompt.path_ranking import PathCatalog, fold_path, rank_paths
+from agent_tui.ui.prompt.ranking import PathCatalog, fold_path, rank_paths
 
 MAX_FILES = 250_000
 _MAX_AGE_S = 3.0

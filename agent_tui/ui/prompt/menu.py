@@ -1,6 +1,7 @@
 """The list of completions, laid over the chat just above the prompt."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.geometry import Offset
@@ -9,7 +10,9 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.prompt.completion import MenuItem
+
+if TYPE_CHECKING:  # the menu is part of the first paint, what completes is not
+    from agent_tui.ui.prompt.completion import MenuItem
 
 _MAX_ROWS = 8
 _BORDER_ROWS = 2
@@ -22,7 +25,7 @@ class CompletionMenu(OptionList, can_focus=False):
     class Chosen(Message):
         """An item was clicked."""
 
-        def __init__(self, item: MenuItem) -> None:
+        def __init__(self, item: "MenuItem") -> None:
             super().__init__()
             self.item = item
 
@@ -39,18 +42,18 @@ class CompletionMenu(OptionList, can_focus=False):
         return bool(self.display)
 
     @property
-    def items(self) -> tuple[MenuItem, ...]:
+    def items(self) -> "tuple[MenuItem, ...]":
         """What is offered, best first."""
         return self._items
 
     @property
-    def current(self) -> MenuItem | None:
+    def current(self) -> "MenuItem | None":
         """The highlighted item of an open menu."""
         if not self.is_open or self.highlighted is None:
             return None
         return self._items[self.highlighted] if self.highlighted < len(self._items) else None
 
-    def open(self, items: Sequence[MenuItem], above: int, width: int) -> None:
+    def open(self, items: "Sequence[MenuItem]", above: int, width: int) -> None:
         """Show `items` with the last row just above screen row `above`."""
         if tuple(items) != self._items or not self.is_open:
             self._items = tuple(items)
@@ -80,7 +83,7 @@ class CompletionMenu(OptionList, can_focus=False):
         self.post_message(self.Chosen(self._items[event.option_index]))
 
 
-def _rows(items: Sequence[MenuItem], width: int) -> list[Content]:
+def _rows(items: "Sequence[MenuItem]", width: int) -> list[Content]:
     """Two aligned columns; hints give way to descriptions, and these on a narrow screen."""
     heads = [_head(item) for item in items]
     longest = max((head.cell_length for head in heads), default=0)
@@ -99,7 +102,7 @@ def _rows(items: Sequence[MenuItem], width: int) -> list[Content]:
     return rows
 
 
-def _head(item: MenuItem) -> Content:
+def _head(item: "MenuItem") -> Content:
     label = Content(safe_text(item.label))
     for offset in item.matched:
         label = label.stylize("bold $match", offset, offset + 1)

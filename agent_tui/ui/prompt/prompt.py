@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,26 +15,17 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from agent_tui.drafts.draft import Draft, Mark, joined
-from agent_tui.drafts.history import HistoryWalk
-from agent_tui.drafts.vim_editor import Wish
 from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea
-from agent_tui.ui.prompt.attachments import DraftAttachments
-from agent_tui.ui.prompt.completer import Completer, Items
-from agent_tui.ui.prompt.completion import (
-    ArgumentQuery,
-    MentionQuery,
-    MenuItem,
-    NameQuery,
-    Query,
-    query_at,
-)
-from agent_tui.ui.prompt.leaked_reports import report_length
+from agent_tui.ui.prompt.attachments import DraftAttachments, is_image_name, report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
-from agent_tui.ui.prompt.pasted_images import is_image_name
-from agent_tui.ui.prompt.sources import PromptSources
-from agent_tui.ui.prompt.vim_keys import VimKeys
+
+if TYPE_CHECKING:  # these come after the first paint, see `attach` and `use_vim`
+    from agent_tui.drafts.history import HistoryWalk
+    from agent_tui.drafts.vim_editor import Wish
+    from agent_tui.ui.prompt.completer import Completer, Items, PromptSources
+    from agent_tui.ui.prompt.completion import MenuItem, Query
 
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
@@ -78,10 +70,10 @@ class Prompt(Vertical):
     class Typed(Message):
         """What stands in the prompt changed."""
 
-    def __init__(self, sources: PromptSources | None = None) -> None:
+    def __init__(self, sources: "PromptSources | None" = None) -> None:
         super().__init__(id="prompt")
-        self._sources = sources
-        self._completer = Completer(sources) if sources is not None else None
+        self._sources: PromptSources | None = None
+        self._completer: Completer | None = None
         self._attachments = DraftAttachments(self._refuse)
         self._shown_mark: Mark | None = None
         self._walk: HistoryWalk | None = None
@@ -95,6 +87,8 @@ class Prompt(Vertical):
         self.changed_at = float("-inf")
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, _PLACEHOLDER)
+        if sources is not None:
+            self.attach(sources)
 
     def compose(self) -> ComposeResult:
         """A sign and the text field in a frame, the menu over it."""
@@ -103,8 +97,10 @@ class Prompt(Vertical):
             yield Static("›", id="prompt-sign", markup=False)
             yield self.area
 
-    def attach(self, sources: PromptSources) -> None:
+    def attach(self, sources: "PromptSources") -> None:
         """Complete and remember from now on; before, the prompt only takes text."""
+        from agent_tui.ui.prompt.completer import Completer
+
         self._sources = sources
         self._completer = Completer(sources)
         self._update_menu()
@@ -149,10 +145,12 @@ class Prompt(Vertical):
     def use_vim(self, *, on: bool) -> None:
         """Have the keys of vi in the text field, or no longer."""
         if on != (self.area.vim is not None):
+            from agent_tui.ui.prompt.vim_keys import VimKeys
+
             self.area.vim = VimKeys(self.area, self._vim_told) if on else None
             self._show_mode()
 
-    def _vim_told(self, wish: Wish) -> None:
+    def _vim_told(self, wish: "Wish") -> None:
         """A key was used: the mode may be another, an earlier or later draft may be wanted."""
         if wish:
             self._walk_history(older=wish == "older")
@@ -196,10 +194,9 @@ class Prompt(Vertical):
 
     def go_back_to(self, draft: Draft | None) -> None:
         """Write on an earlier draft, if any; Down brings back what stands here now."""
-        if draft is None:
-            return
-        self._walk = HistoryWalk((draft,), self.draft)
-        self._walk_history(older=True)
+        if draft is not None:
+            self._begin_walk((draft,))
+            self._walk_history(older=True)
 
     def focus(self, scroll_visible: bool = True) -> "Prompt":
         """Focus the text field."""
@@ -290,9 +287,11 @@ class Prompt(Vertical):
         """Whether the menu does not answer yet what stands at the cursor."""
         return self._query_now() != self._answered
 
-    def _query_now(self) -> Query | None:
+    def _query_now(self) -> "Query | None":
+        if self._completer is None:
+            return None
         row, _ = self.area.cursor_location
-        return query_at(self.area.text_before_cursor, is_first_line=row == 0)
+        return self._completer.query_at(self.area.text_before_cursor, is_first_line=row == 0)
 
     @property
     def _enter_chooses(self) -> bool:
@@ -304,13 +303,12 @@ class Prompt(Vertical):
         item = self.menu.current
         if item is None or self.menu.was_moved:
             return item is not None
-        match self._query:
-            case NameQuery(typed=typed):
-                return item.label.startswith(f"/{typed.lower()}")
-            case ArgumentQuery(typed=typed):
-                return item.stands_for and bool(typed.strip())
-            case _:
-                return True
+        query = self._query
+        if query is None or query.kind == "mention":
+            return True
+        if query.kind == "name":
+            return item.label.startswith(f"/{query.typed.lower()}")
+        return item.stands_for and bool(query.typed.strip())
 
     def send(self) -> None:
         """Enter: send what is written, or what is suggested; begin a new line behind ``\\``."""
@@ -343,21 +341,26 @@ class Prompt(Vertical):
     def _walk_history(self, *, older: bool) -> None:
         if self._sources is None:
             return
-        if self._walk is None:
-            self._walk = HistoryWalk(self._sources.history.drafts, self.draft)
-        step = self._walk.older(self.draft) if older else self._walk.newer(self.draft)
+        walk = self._walk or self._begin_walk(self._sources.history.drafts)
+        step = walk.older(self.draft) if older else walk.newer(self.draft)
         if step is None:
             return
-        walk = self._walk
         self.load(step, cursor_at_start=older and "\n" in step.text)
         self._walk = walk
+
+    def _begin_walk(self, drafts: Sequence[Draft]) -> "HistoryWalk":
+        """Walk through `drafts` from now on, away from what is written."""
+        from agent_tui.drafts.history import HistoryWalk
+
+        self._walk = HistoryWalk(drafts, self.draft)
+        return self._walk
 
     async def _take_paste(self, text: str) -> str:
         return await self._attachments.take_paste(text, self._sources)
 
-    async def _paste_clipboard(self, sources: PromptSources) -> None:
+    async def _paste_clipboard(self, sources: "PromptSources") -> None:
         """Ctrl+V: the clipboard's image, else what was copied here."""
-        from agent_tui.ui.prompt.clipboard_image import clipboard_image
+        from agent_tui.ui.terminal.clipboard import clipboard_image
 
         folder = user_cache_dir() / "clipboard"
         try:
@@ -461,7 +464,8 @@ class Prompt(Vertical):
         if query == self._query and (self._answered != query or self.menu.is_open):
             self._show_again()  # the cursor moved, or the screen: what is asked for is the same
             return
-        is_name_begun = isinstance(query, NameQuery) and not isinstance(self._query, NameQuery)
+        was_name = self._query is not None and self._query.kind == "name"
+        is_name_begun = query.kind == "name" and not was_name
         self._query = query
         if is_name_begun:
             self.run_worker(self._look_for_commands(), group="commands", exclusive=True)
@@ -473,7 +477,7 @@ class Prompt(Vertical):
             self._show(answer)
 
     async def _show_later(
-        self, query: Query, find: Callable[[], AsyncGenerator[Items, None]]
+        self, query: "Query", find: "Callable[[], AsyncGenerator[Items, None]]"
     ) -> None:
         async with aclosing(find()) as answers:
             async for items in answers:
@@ -486,14 +490,15 @@ class Prompt(Vertical):
         if sources is None or completer is None or not await sources.look_for_commands():
             return
         is_wanted = not self._menu_dismissed and self.area.text != self._loaded_text
-        if isinstance(query := self._query, NameQuery) and is_wanted:
+        query = self._query
+        if query is not None and query.kind == "name" and is_wanted:
             self._show(completer.names(query))
 
     def _show_again(self) -> None:
         if self.menu.is_open:
             self.menu.open(self.menu.items, above=self.region.y, width=self.size.width)
 
-    def _show(self, items: Sequence[MenuItem]) -> None:
+    def _show(self, items: "Sequence[MenuItem]") -> None:
         self._answered = self._query
         if not items:
             self._close_menu()
@@ -508,12 +513,12 @@ class Prompt(Vertical):
         if (item := self.menu.current) is not None:
             self._insert(item)
 
-    def _insert(self, item: MenuItem) -> None:
+    def _insert(self, item: "MenuItem") -> None:
         if self._query is None:
             return
         self._close_menu()
         length = len(self.area.text_before_cursor) - self._query.start
         self.area.replace_before_cursor(length, item.insert)
-        if isinstance(self._query, MentionQuery) and is_image_name(item.label):
+        if self._query.kind == "mention" and is_image_name(item.label):
             attach = partial(self._attach_mentioned, item.label, item.insert.rstrip())
             self.run_worker(attach, group="images")

@@ -42,15 +42,10 @@ class EarlyKeys:
         """Whether the prompt holds something that was written while the question stood."""
         return self._has_written and bool(self._prompt.area.text)
 
-    def take_letter(self, event: Key) -> None:
-        """Hold or write a letter that was typed while the prompt did not have the keys."""
+    async def take(self, event: Key) -> None:
+        """Hold a letter or write it, or delete, while the prompt does not have the keys."""
         if not self.holds(event):
-            self._prompt.area.take_letter(event)
-
-    async def take_deletion(self, event: Key) -> None:
-        """Delete from what is held, or from the draft, while the prompt did not have the keys."""
-        if not self.holds(event):
-            await self._prompt.area.take_deletion(event)
+            await self._prompt.area.take(event)
 
     def deletes(self, key: str) -> bool:
         """Whether `key` takes away something of what was written or is held."""

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from agent_tui.commands.core.front import Question
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.questions import QUIET_S, SCROLL_KEYS
 from agent_tui.ui.questions.answer_list import AnswerLine, AnswerList, AnswerRow
 from agent_tui.ui.questions.early_keys import EarlyKeys
@@ -127,10 +127,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         event.stop()
         event.prevent_default()
         self._quiet_since_s = self._clock()
-        if event.is_printable:
-            early.take_letter(event)
-        else:
-            await early.take_deletion(event)
+        await early.take(event)
         self._stay_above_prompt()
 
     def on_paste(self, event: Paste) -> None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.text import Text
 from textual import getters
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.types import CSSPathType
@@ -15,19 +15,15 @@ from textual.widgets import Static
 from agent_tui.commands.diff import Change, DiffPage
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
-from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.parts import KeysLine, any_app
+from agent_tui.ui.screens.modal import ReadingScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
-from agent_tui.ui.screens.reading import ReadingScreen
 from agent_tui.ui.styled_lines import Line, wrap
 from agent_tui.ui.theme.palette import Palette, palette_of
 from agent_tui.ui.transcript.code import CodePainter
 
 _MOST_ROWS = 5_000
 """Drawn of one diff; the rest is counted."""
-
-
-def _any_app() -> type[App[object]]:
-    return App
 
 
 def change_text(change: Change, width: int, palette: Palette) -> Text:
@@ -66,7 +62,7 @@ class DiffScreen(PickerScreen[Change]):
         Binding("ctrl+u", "scroll(-10)", "Scroll the diff", show=False, priority=True),
     ]
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "diff.tcss"]
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
     heading = "What changed"
     placeholder = "Type to search files and changes"
     nothing = "No changes."
@@ -122,7 +118,7 @@ class ChangeScreen(ReadingScreen):
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "diff.tcss"]
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
 
     def __init__(self, change: Change) -> None:
         super().__init__()

@@ -124,19 +124,7 @@ class KeepingScreen(PickerScreen[Decision | int]):
         self.show_rows(self._all_rows())
         self.say(self._told())
 
-    def action_search(self) -> None:
-        """Type what to look for."""
-        self._field.focus()
-
     def action_compact(self) -> None:
         """Close with the decision."""
         if self._proposal is not None:
             self.dismiss(self._proposal.decided(self._marks))
-
-    def action_leave(self) -> None:
-        """End the search, else close; a model that is asked is stopped."""
-        if self._field.has_focus:
-            self._field.value = ""
-            self.set_focus(None)
-        else:
-            self.dismiss(None)

@@ -1,22 +1,213 @@
-"""A `Listing` as a screen: what has no picker of its own."""
+"""Small pickers: of a `Listing`, of themes, of earlier drafts, of commands and actions."""
 
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
 
+from textual import getters
+from textual.binding import Binding
+from textual.fuzzy import FuzzySearch
+
+from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Listing
-from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+from agent_tui.drafts.draft import Draft
+from agent_tui.key_actions import KeyMap
+from agent_tui.ui.parts import PaintedLines, any_app
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
+from agent_tui.ui.screens.session_preview import preview_lines
+from agent_tui.ui.theme.themes import theme_kind
+from agent_tui.ui.transcript.blocks import UserBlock
 
 ValueT = TypeVar("ValueT")
+_MOST_ROWS = 1_000
+"""A longer draft is cut in the preview."""
+PaletteChoice: TypeAlias = Command | Binding
+
+_BEGINS, _IN_NAME, _WHOLE_WORDS, _IN_WORDS = 5.0, 4.0, 3.0, 2.0
+_LEAST_LETTERS = 3
+"""Fewer are a part of almost every description."""
+
+
+class CommandPalette(PickerScreen[PaletteChoice]):
+    """Returns the command or the binding that was chosen.
+
+    Args:
+        commands: All slash commands.
+        actions: What keys do; named by their descriptions.
+        keys: Which keys do it.
+    """
+
+    heading = "What do you want to do?"
+    placeholder = "Type to search"
+    nothing = "No commands."
+
+    def __init__(
+        self, commands: Iterable[Command], actions: Iterable[Binding], keys: KeyMap
+    ) -> None:
+        super().__init__()
+        self._choices = (*commands, *actions)
+        self._keys = keys
+
+    async def load_rows(self) -> Sequence[PickerRow[PaletteChoice]]:
+        """The commands in their order, then the actions."""
+        return palette_rows(self._choices, self._keys)
+
+    def matching(self, wanted: str) -> Sequence[PickerRow[PaletteChoice]]:
+        """The best first."""
+        return ranked_rows(palette_rows(self._choices, self._keys), wanted)
+
+    def row_highlighted(self, row: PickerRow[PaletteChoice]) -> None:
+        """Say how to do it without the palette."""
+        match row.value:
+            case Command() as command:
+                also = "  (goes to the prompt)" if command.needs_argument else ""
+                self.say(f"{command.usage}{also}")
+            case Binding() as binding:
+                self.say(self._keys.hint(binding.id or "", "does this in the chat"))
+
+
+def palette_rows(choices: Iterable[PaletteChoice], keys: KeyMap) -> list[PickerRow[PaletteChoice]]:
+    """One row a choice: what it does, and how it is called at the right."""
+    return [
+        PickerRow(choice, choice.description, (_name(choice, keys),), search=_also(choice, keys))
+        for choice in choices
+    ]
+
+
+def _name(choice: PaletteChoice, keys: KeyMap) -> str:
+    return f"/{choice.name}" if isinstance(choice, Command) else keys.shown(choice.id or "")
+
+
+def _also(choice: PaletteChoice, keys: KeyMap) -> str:
+    if isinstance(choice, Command):
+        return " ".join(choice.aliases)
+    return keys.all_shown(choice.id or "")
+
+
+def ranked_rows(
+    rows: Sequence[PickerRow[PaletteChoice]], wanted: str
+) -> list[PickerRow[PaletteChoice]]:
+    """The rows that match `wanted`, best first: by their names, then by what they do.
+
+    Where nothing does, those whose words are like it.
+    """
+    typed = wanted.strip().lower().lstrip("/")
+    if not typed:
+        return list(rows)
+    search = FuzzySearch()
+    ranked = [(_score(search, row, typed), row) for row in rows]
+    found = [row for score, row in sorted(ranked, key=lambda pair: -pair[0]) if score > 0]
+    return found or search_rows(rows, typed)
+
+
+def _score(search: FuzzySearch, row: PickerRow[PaletteChoice], typed: str) -> float:
+    """How well a row matches; 0 for not at all. Below 1 only letters of a name."""
+    names = [name.lstrip("/").lower() for name in (*row.columns, *row.search.split())]
+    if any(name.startswith(typed) for name in names):
+        return _BEGINS
+    if any(typed in name for name in names):
+        return _IN_NAME
+    words = f"{row.title} {' '.join(names)}".lower()
+    if set(typed.split()) <= set(words.split()):
+        return _WHOLE_WORDS
+    if len(typed) >= _LEAST_LETTERS and all(word in words for word in typed.split()):
+        return _IN_WORDS
+    best = max(search.match(typed, name)[0] for name in names)
+    return best / (best + 1.0)
+
+
+class HistoryPicker(PickerScreen[Draft]):
+    """Returns a draft to write on.
+
+    Args:
+        drafts: Oldest first.
+    """
+
+    heading = "Earlier prompts"
+    nothing = "No prompts in this project yet."
+    has_preview = True
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        super().__init__()
+        self._drafts = tuple(drafts)
+
+    async def load_rows(self) -> Sequence[PickerRow[Draft]]:
+        """Newest first."""
+        return [_row(draft) for draft in reversed(self._drafts)]
+
+    def row_highlighted(self, row: PickerRow[Draft]) -> None:
+        """Show the whole draft as the chat shows it."""
+        blocks = (UserBlock(row.value.text),)
+        paint = partial(preview_lines, blocks, self.wanted, most_rows=_MOST_ROWS)
+        self._end.show(paint)
+
+    def nothing_highlighted(self) -> None:
+        """Nothing is left to show."""
+        self._end.show()
+
+    @property
+    def _end(self) -> PaintedLines:
+        return self.query_one("#picker-preview-end", PaintedLines)
+
+
+def _row(draft: Draft) -> PickerRow[Draft]:
+    first_line, _, rest = draft.text.strip().partition("\n")
+    return PickerRow(draft, first_line, search=rest)
+
+
+class ThemePicker(PickerScreen[str]):
+    """Returns the chosen theme's name; closing it brings the first theme back.
+
+    Args:
+        names: All themes.
+        present: The one in use.
+        try_on: Uses a theme.
+    """
+
+    app = getters.app(any_app)
+    heading = "Choose a theme"
+    nothing = "No themes."
+
+    def __init__(self, names: Sequence[str], present: str, try_on: Callable[[str], None]) -> None:
+        super().__init__()
+        self._names = tuple(names)
+        self._before = present
+        self._try_on = try_on
+
+    async def load_rows(self) -> Sequence[PickerRow[str]]:
+        """The themes, the one in use first."""
+        ordered = sorted(self._names, key=lambda name: name != self._before)
+        known = self.app.available_themes
+        return [PickerRow(name, name, (theme_kind(known[name]),)) for name in ordered]
+
+    def row_highlighted(self, row: PickerRow[str]) -> None:
+        """Try the theme on."""
+        self._try_on(row.value)
+
+    def action_leave(self) -> None:
+        """Close and undo the trying."""
+        self._try_on(self._before)
+        super().action_leave()
 
 
 class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
-    """Returns the value of the chosen row."""
+    """Returns the value of the chosen row.
 
-    def __init__(self, listing: Listing[ValueT]) -> None:
+    Args:
+        listing: What there is.
+        note: Said below the rows.
+        present: The value that is highlighted at first.
+    """
+
+    def __init__(
+        self, listing: Listing[ValueT], *, note: str = "", present: ValueT | None = None
+    ) -> None:
         super().__init__()
         self.heading = listing.title
         self.nothing = listing.empty
         self._listing = listing
+        self.standing_note = note
+        self._present = present
 
     async def load_rows(self) -> Sequence[PickerRow[ValueT]]:
         """What there is, with its details at the right."""
@@ -24,3 +215,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
             PickerRow(choice.value, choice.label, (choice.details,))
             for choice in self._listing.choices
         ]
+
+    def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
+        """The present value."""
+        return next((n for n, row in enumerate(rows) if row.value == self._present), 0)

@@ -10,9 +10,8 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import Page, PageSection
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.questions.field_row import FieldRow
-from agent_tui.ui.screens.reading import ReadingScreen
+from agent_tui.ui.parts import FieldRow, KeysLine
+from agent_tui.ui.screens.modal import ReadingScreen
 
 _MAX_FIRST_COLUMN = 28
 

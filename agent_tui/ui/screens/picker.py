@@ -1,35 +1,129 @@
 """The base of all pickers: one frame, type to search, arrows to move, a preview at the side."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
-from textual import on
+from rich.cells import cell_len
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.types import CSSPathType
-from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.visual import Visual
+from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.painted_lines import PaintedLines
-from agent_tui.ui.questions.field_row import FieldRow
+from agent_tui.ui.parts import FieldRow, KeysLine, PaintedLines
 from agent_tui.ui.screens.modal import Modal
 
 ValueT = TypeVar("ValueT")
 
-MAX_SHOWN = 500
-"""Rows drawn at once; searching looks at all of them."""
-_QUICK_ROWS = 100
-"""So many are drawn anew between two keys; with more, only when the typing pauses."""
-TYPING_PAUSE_S = 0.04
 _GAP = "  "
+
+
+class RowList(ScrollView, can_focus=False):
+    """Rows of one line, one of them current; only those in sight are drawn."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"row-list--current", "row-list--hovered"}
+
+    class Moved(Message):
+        """Another row is the current one."""
+
+    class Resized(Message):
+        """The rows have another width."""
+
+    @dataclass
+    class Clicked(Message):
+        """A row was clicked."""
+
+        index: int
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._draw: Callable[[int, int], Content] = lambda _index, _width: Content()
+        self._hovered = -1
+        self.count = 0
+        """How many rows there are."""
+        self.current = -1
+        """The index of the current row; -1 where there are none."""
+
+    def show(self, count: int, draw: Callable[[int, int], Content], current: int) -> None:
+        """Show other rows.
+
+        Args:
+            count: How many.
+            draw: The content of a row by its index, in so many cells.
+            current: The row that is current, and in sight.
+        """
+        self.count, self._draw, self.current = count, draw, -1
+        self.virtual_size = Size(0, count)
+        self.move_to(current)
+        self.refresh()
+
+    def move_to(self, index: int) -> None:
+        """Make the row at `index` the current one, or the nearest there is."""
+        index = min(max(index, 0), self.count - 1)
+        if index != self.current:
+            self.current = index
+            self._scroll_to_current()
+            self.refresh()
+            self.post_message(self.Moved())
+
+    def line(self, index: int) -> Content:
+        """A row at the present width."""
+        return self._draw(index, self.scrollable_content_region.width)
+
+    def on_resize(self) -> None:
+        """Keep the current row in sight."""
+        self._scroll_to_current()
+        self.post_message(self.Resized())
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """The bar takes a cell of the rows, or gives it back."""
+        self.post_message(self.Resized())
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which row it was."""
+        if (index := round(self.scroll_offset.y) + event.y) < self.count:
+            self.post_message(self.Clicked(index))
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Show which row a click would take."""
+        self._hover(round(self.scroll_offset.y) + event.y)
+
+    def on_leave(self) -> None:
+        """The mouse is elsewhere."""
+        self._hover(-1)
+
+    def _hover(self, index: int) -> None:
+        if index != self._hovered:
+            self._hovered = index
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The row at `y` of the screen."""
+        index = round(self.scroll_offset.y) + y
+        width = self.scrollable_content_region.width
+        if not 0 <= index < self.count or width <= 0:
+            return Strip.blank(width, self.rich_style)
+        style = self.visual_style
+        if index == self.current:
+            style = self.get_visual_style("row-list--current")
+        elif index == self._hovered:
+            style = self.get_visual_style("row-list--hovered")
+        (strip,) = Visual.to_strips(self, self.line(index), width, 1, style, pad=True)
+        return strip
+
+    def _scroll_to_current(self) -> None:
+        if self.scrollable_content_region.height > 0:
+            region = Region(0, self.current, 1, 1)
+            self.scroll_to_region(region, animate=False, force=True, immediate=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +138,7 @@ class PickerRow(Generic[ValueT]):
         preview: Shown at the side.
         is_dim: Drawn less bright (it cannot be used now, or belongs elsewhere).
         guide: Drawn before the title while nothing is searched for: how rows hang together.
+        line: Draws the row in so many cells, in place of title and columns.
         is_heading: Only names the rows below it; cannot be picked.
     """
 
@@ -55,43 +150,51 @@ class PickerRow(Generic[ValueT]):
     is_dim: bool = False
     guide: str = ""
     is_heading: bool = False
+    line: Callable[[int], Content] | None = None
 
 
-class PickerList(OptionList, can_focus=False):
-    """The rows; says when there is another width to fill."""
+class PickerScreen(Modal[ValueT], Generic[ValueT]):
+    """Returns the value of the picked row, or None.
 
-    class Resized(Message):
-        """The list has another size."""
-
-    def on_resize(self) -> None:
-        """Tell the screen."""
-        self.post_message(self.Resized())
-
-    def watch_show_vertical_scrollbar(self) -> None:
-        """Tell the screen: the bar takes a cell of the rows, or gives it back."""
-        self.post_message(self.Resized())
-
-
-class FramedList(Modal[ValueT], Generic[ValueT]):
-    """A heading, a search field, a list with a preview beside it where wide, and the keys."""
+    A heading, a search field, the rows with a preview beside them where it is wide, and the keys.
+    """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close"),
+        Binding("up", "move(-1)", "Up", priority=True),
+        Binding("down", "move(1)", "Down", priority=True),
+        Binding("pageup", "move(-8)", "Page up", priority=True),
+        Binding("pagedown", "move(8)", "Page down", priority=True),
+    ]
     heading = "Pick"
     placeholder = "Type to search"
     has_preview = False
+    nothing = "Nothing found."
+    column_titles: tuple[str, ...] = ()
+    searches_at_once = True
+    """Whether letters go to the search field from the beginning."""
+    keeps_place = False
+    """Whether another search leaves the highlight on its row, if that is still there."""
+    title_width = 16
+    """Cells the titles keep; columns give way to them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._field = Input(placeholder=self.placeholder, id="picker-search", compact=True)
+        self._rows: list[PickerRow[ValueT]] = []
+        self._shown: list[PickerRow[ValueT]] = []
+        self._shown_for = ""
+        self._widths: list[int] = []
+        self._is_loading = True
+        self._note = ""
+        self.standing_note = ""
+        """Shown below the rows whatever is searched for."""
 
     @property
     def keys_hint(self) -> str:
         """The line at the bottom."""
         return "↑↓ move · enter choose · esc close"
-
-    def make_list(self) -> Widget:
-        """The rows, found as ``#picker-list``."""
-        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         """All of it in one frame."""
@@ -102,44 +205,13 @@ class FramedList(Modal[ValueT], Generic[ValueT]):
             columns.display = False
             yield columns
             with Horizontal(id="picker-body"):
-                yield self.make_list()
+                yield RowList(id="picker-list")
                 if self.has_preview:
                     with VerticalScroll(id="picker-preview", can_focus=False):
                         yield Static(id="picker-preview-text", markup=False)
                         yield PaintedLines(id="picker-preview-end")
             yield Static("Loading…", id="picker-message", markup=False)
             yield KeysLine(self.keys_hint, id="picker-keys")
-
-
-class PickerScreen(FramedList[ValueT], Generic[ValueT]):
-    """Returns the value of the picked row, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Close"),
-        Binding("up", "move(-1)", "Up", priority=True),
-        Binding("down", "move(1)", "Down", priority=True),
-        Binding("pageup", "move(-8)", "Page up", priority=True),
-        Binding("pagedown", "move(8)", "Page down", priority=True),
-    ]
-    nothing = "Nothing found."
-    column_titles: tuple[str, ...] = ()
-    searches_at_once = True
-    """Whether letters go to the search field from the beginning."""
-    title_width = 16
-    """Cells the titles keep; columns give way to them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rows: list[PickerRow[ValueT]] = []
-        self._shown: list[PickerRow[ValueT]] = []
-        self._shown_for = ""
-        self._match_count = 0
-        self._is_loading = True
-        self._note = ""
-
-    def make_list(self) -> Widget:
-        """Options that leave the keys to the search field."""
-        return PickerList(id="picker-list", markup=False, compact=True)
 
     async def load_rows(self) -> Sequence[PickerRow[ValueT]]:
         """Everything there is to pick, best first. Runs in a worker."""
@@ -165,7 +237,7 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
         return search_rows(self._rows, wanted)
 
     def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
-        """Where the highlight is at first, while nothing is searched for."""
+        """Where the highlight is at first."""
         return 0
 
     @property
@@ -176,13 +248,7 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
     @property
     def present_row(self) -> PickerRow[ValueT] | None:
         """The row with the highlight."""
-        self._catch_up()
-        return self._highlighted_row
-
-    @property
-    def _highlighted_row(self) -> PickerRow[ValueT] | None:
-        index = self._list.highlighted
-        return self._shown[index] if index is not None and index < len(self._shown) else None
+        return self._shown[self._list.current] if self._shown else None
 
     def say(self, text: str) -> None:
         """Show a line below the rows until something else is searched for."""
@@ -190,51 +256,49 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
         self._show_message()
 
     @property
-    def _list(self) -> OptionList:
-        return self.query_one("#picker-list", OptionList)
+    def _list(self) -> RowList:
+        return self.query_one("#picker-list", RowList)
 
     @on(Input.Changed, "#picker-search")
     def _search_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._note = ""
-        if self._is_loading:
-            return
-        if len(self._rows) <= _QUICK_ROWS:
-            self.refill()
-        else:
-            self.run_worker(self._refill_in_a_pause, group="refill", exclusive=True)
+        if not self._is_loading:
+            self.search()
 
-    async def _refill_in_a_pause(self) -> None:
-        """The next key begins the wait anew."""
-        await asyncio.sleep(TYPING_PAUSE_S)
-        self._catch_up()
-
-    def _catch_up(self) -> None:
-        """Show the rows for what stands in the search field, if they are not there yet."""
-        if not self._is_loading and self.wanted != self._shown_for:
-            self.refill()
+    def search(self) -> None:
+        """Show what there is for the text in the search field."""
+        self.refill()
 
     @on(Input.Submitted, "#picker-search")
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._catch_up()
-        self._pick(self._list.highlighted)
+        self._pick_current()
 
-    @on(OptionList.OptionSelected)
-    def _clicked(self, event: OptionList.OptionSelected) -> None:
+    @on(RowList.Clicked)
+    def _clicked(self, event: RowList.Clicked) -> None:
         event.stop()
-        self._pick(event.option_index)
+        if not self._shown[event.index].is_heading:
+            self.clicked(event.index)
 
-    @on(OptionList.OptionHighlighted)
-    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
+    def clicked(self, index: int) -> None:
+        """A row was clicked: pick it."""
+        self._list.move_to(index)
+        self._pick_current()
+
+    def _pick_current(self) -> None:
+        if (row := self.present_row) is not None:
+            self.picked(row)
+
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
         event.stop()
-        if self.has_preview and event.option_index < len(self._shown):
-            row = self._shown[event.option_index]
+        if (row := self.present_row) is None:
+            return
+        if self.has_preview:
             self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
             self.query_one("#picker-preview").scroll_home(animate=False)
-            self.row_highlighted(row)
-        elif event.option_index < len(self._shown):
-            self.row_highlighted(self._shown[event.option_index])
+        self.row_highlighted(row)
 
     def preview_of(self, row: PickerRow[ValueT]) -> Content:
         """What is shown of a row at the side, known without reading anything."""
@@ -246,80 +310,77 @@ class PickerScreen(FramedList[ValueT], Generic[ValueT]):
     def nothing_highlighted(self) -> None:
         """No row is left; for pickers that show more of one than its preview."""
 
-    @on(PickerList.Resized)
-    def _fit(self, event: PickerList.Resized) -> None:
+    @on(RowList.Resized)
+    def _fit(self, event: RowList.Resized) -> None:
         event.stop()
-        if not self._is_loading:
-            self.refill()
+        self._show_column_titles()
 
     def action_move(self, step: int) -> None:
-        """Move the highlight without leaving the search field."""
-        self._catch_up()
+        """Move the highlight without leaving the search field; headings are passed over."""
         if self._shown:
-            present = self._list.highlighted or 0
-            place = min(max(present + step, 0), len(self._shown) - 1)
-            way = (*range(place, len(self._shown)), *range(place, -1, -1))
-            back = (*range(place, -1, -1), *range(place, len(self._shown)))
-            ahead = way if step > 0 else back
-            pickable = (n for n in ahead if not self._shown[n].is_heading)
-            self._list.highlighted = next(pickable, present)
+            place = min(max(self._list.current + step, 0), len(self._shown) - 1)
+            after, before = range(place, len(self._shown)), range(place, -1, -1)
+            ways = (*after, *before) if step > 0 else (*before, *after)
+            self._list.move_to(next(n for n in ways if not self._shown[n].is_heading))
+
+    def action_search(self) -> None:
+        """Give the keys to the search field, where they do something else at first."""
+        self._field.focus()
 
     def action_leave(self) -> None:
-        """Close without a result."""
-        self.dismiss(None)
-
-    def _pick(self, index: int | None) -> None:
-        if index is not None and index < len(self._shown):
-            self.picked(self._shown[index])
+        """End a search that was begun with a key, else close without a result."""
+        if self._field.has_focus and not self.searches_at_once:
+            self._field.value = ""
+            self.set_focus(None)
+        else:
+            self.dismiss(None)
 
     def picked(self, row: PickerRow[ValueT]) -> None:
         """A row was chosen: close with its value."""
         self.dismiss(row.value)
 
     def refill(self) -> None:
-        """Search again; a new search begins at its first row."""
-        wanted, before = self.wanted, self._highlighted_row
-        matching = self.matching(wanted)
-        found = list(matching[:MAX_SHOWN])
-        self._match_count = len(matching)
-        stays = before is not None and wanted == self._shown_for
-        values = [row.value for row in found] if stays else []
-        begin = 0 if wanted or not found else self.first_row(found)
-        place = values.index(before.value) if before and before.value in values else begin
+        """Search again; a new search begins at its first row unless it `keeps_place`."""
+        wanted, before = self.wanted, self.present_row
+        found = list(self.matching(wanted))
+        stays = self.keeps_place or wanted == self._shown_for
+        place = next((n for n, row in enumerate(found) if before and row.value == before.value), -1)
+        if place < 0 or not stays:
+            is_first = found and (self.keeps_place or not wanted)
+            place = self.first_row(found) if is_first else 0
         self._shown, self._shown_for = found, wanted
-        if wanted:
-            found = [replace(row, guide="") for row in found]
-        width = max(self._list.scrollable_content_region.width, 20)
-        widths = column_widths([self.column_titles, *(row.columns for row in found)])
-        lines = (picker_line(row, widths, width, self.title_width) for row in found)
-        self._list.set_options(
-            Option(line, disabled=row.is_heading) for line, row in zip(lines, found, strict=True)
-        )
-        if found:
-            self._list.highlighted = place
-        elif self.has_preview:
+        self._widths = column_widths([self.column_titles, *(row.columns for row in found)])
+        self._list.show(len(found), self._line, place)
+        if not found and self.has_preview:
             self.query_one("#picker-preview-text", Static).update("")
             self.nothing_highlighted()
-        self._show_headings(widths, width)
+        self._show_column_titles()
         self._show_message()
+
+    def _line(self, index: int, width: int) -> Content:
+        row = self._shown[index]
+        if row.line is not None:
+            return row.line(width)
+        if self._shown_for:
+            row = replace(row, guide="")
+        return picker_line(row, self._widths, width, self.title_width)
 
     def _show_message(self) -> None:
         wanted = self._shown_for
-        nothing = f"Nothing matches {wanted!r}." if wanted else self.nothing
-        further = self._match_count - len(self._shown)
-        if self._shown or self._is_loading:
-            nothing = f"{further:,} more. Type to narrow the list." if further else ""
-        text = self._note or nothing
+        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else self.nothing
+        text = self._note or ("" if self._shown or self._is_loading else nothing)
+        texts = (safe_text(one, keep_newlines=False) for one in (text, self.standing_note) if one)
         message = self.query_one("#picker-message", Static)
-        message.display = bool(text)
-        message.update(safe_text(text, keep_newlines=False))
+        message.update("\n".join(texts))
+        message.display = bool(text or self.standing_note)
 
-    def _show_headings(self, widths: Sequence[int], width: int) -> None:
+    def _show_column_titles(self) -> None:
         titles = self.query_one("#picker-columns", Static)
-        titles.display = bool(self.column_titles)
-        if self.column_titles:
+        titles.display = bool(self.column_titles) and not self._is_loading
+        if titles.display:
             heading = PickerRow(None, "", self.column_titles)
-            titles.update(picker_line(heading, widths, width, self.title_width))
+            width = self._list.scrollable_content_region.width
+            titles.update(picker_line(heading, self._widths, width, self.title_width))
 
 
 def search_rows(
@@ -350,7 +411,7 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """The cells each column needs."""
     count = max((len(row) for row in rows), default=0)
     return [
-        max((Content(row[column]).cell_length for row in rows if column < len(row)), default=0)
+        max((cell_len(row[column]) for row in rows if column < len(row)), default=0)
         for column in range(count)
     ]
 
@@ -369,6 +430,6 @@ def picker_line(
     cells: list[Content | str] = [title.truncate(room, ellipsis=True, pad=True)]
     for i in kept:
         text = safe_text(row.columns[i], keep_newlines=False)
-        cells.append(_GAP + " " * max(widths[i] - Content(text).cell_length, 0))
+        cells.append(_GAP + " " * max(widths[i] - cell_len(text), 0))
         cells.append(Content.assemble((text, "$foreground-muted")))
     return Content.assemble(*cells)

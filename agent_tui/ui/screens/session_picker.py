@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,9 +19,15 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import loss_question
-from agent_tui.commands.sessions import PickedSession, session_title
+from agent_tui.commands.core.short_words import short_count, short_path
+from agent_tui.commands.sessions import (
+    NO_MESSAGE,
+    PickedSession,
+    age,
+    session_title,
+)
 from agent_tui.errors import SessionError
-from agent_tui.safe_text import printable_line
+from agent_tui.safe_text import printable_line, safe_text
 from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
@@ -29,29 +35,23 @@ from agent_tui.sessions.importers.discovery import (
     foreign_sessions,
 )
 from agent_tui.sessions.importers.formats import read_foreign
+from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.parts import KeysLine, PaintedLines
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
-    TYPING_PAUSE_S,
-    PickerList,
     PickerRow,
     PickerScreen,
+    RowList,
     search_rows,
 )
 from agent_tui.ui.screens.session_preview import last_blocks, preview_lines
-from agent_tui.ui.screens.session_rows import (
-    foreign_facts,
-    foreign_rows,
-    session_facts,
-    session_rows,
-)
 from agent_tui.ui.transcript.blocks import Block, NoticeBlock
 
+_TYPING_PAUSE_S = 0.04
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
 
@@ -60,6 +60,96 @@ _COLUMNS_OF_OTHERS = ("agent", "size", "age")
 
 
 AnswerT = TypeVar("AnswerT")
+
+
+def session_rows(
+    sessions: Sequence[SessionSummary], cwd: Path, now: datetime
+) -> list[PickerRow[PickedSession]]:
+    """This project's sessions first; in each part by chain, the one last worked in first."""
+    here = [summary for summary in sessions if _is_here(summary, cwd)]
+    elsewhere = [summary for summary in sessions if not _is_here(summary, cwd)]
+    return [
+        _row(placed.summary, placed.guides, now, is_here=part is here)
+        for part in (here, elsewhere)
+        for placed in lineage_rows(part)
+    ]
+
+
+def foreign_rows(
+    files: Iterable[ForeignFile], cwd: Path, now: datetime
+) -> list[PickerRow[PickedSession]]:
+    """Sessions of other agents, this project's first."""
+    ordered = sorted(files, key=lambda file: file.cwd != cwd)
+    return [_foreign_row(file, now, is_here=file.cwd == cwd) for file in ordered]
+
+
+def session_facts(summary: SessionSummary, now: datetime) -> Content:
+    """What is known of a session without reading it."""
+    tokens = f" · {short_count(summary.context_tokens)} tokens" if summary.context_tokens else ""
+    facts = [
+        short_path(summary.cwd, Path.home()),
+        f"{summary.model or 'model unknown'} · {summary.message_count:,} messages{tokens}",
+        f"{age(summary.modified, now)} · {summary.id[:8]}",
+    ]
+    if summary.parent_session:
+        facts.append("continues an earlier session")
+    return _titled(session_title(summary), facts)
+
+
+def _foreign_title(file: ForeignFile) -> str:
+    """Its name, or the beginning of its first prompt."""
+    return file.title or NO_MESSAGE
+
+
+def foreign_facts(file: ForeignFile, now: datetime) -> Content:
+    """What is known of another agent's session without reading it whole."""
+    where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
+    size = f"{file.agent_label} · {_kilobytes(file)}"
+    return _titled(_foreign_title(file), [where, size, age(file.modified, now)])
+
+
+def _is_here(summary: SessionSummary, cwd: Path) -> bool:
+    return cwd in (summary.cwd, summary.launch_cwd)
+
+
+def _row(
+    summary: SessionSummary, guide: str, now: datetime, *, is_here: bool
+) -> PickerRow[PickedSession]:
+    title = session_title(summary)
+    return PickerRow(
+        value=PickedSession(summary.path),
+        title=title if is_here else f"{title}  ({summary.cwd.name})",
+        columns=(
+            summary.model.rpartition("/")[2],
+            f"{summary.message_count:,}",
+            short_count(summary.context_tokens) if summary.context_tokens else "–",
+            age(summary.modified, now),
+        ),
+        search=f"{summary.id}\n{summary.first_prompt}\n{summary.cwd}",
+        is_dim=not is_here,
+        guide=guide,
+    )
+
+
+def _foreign_row(file: ForeignFile, now: datetime, *, is_here: bool) -> PickerRow[PickedSession]:
+    title = _foreign_title(file)
+    return PickerRow(
+        value=PickedSession(file.path, file.agent),
+        title=title if is_here or not file.cwd.name else f"{title}  ({file.cwd.name})",
+        columns=(file.agent_label, _kilobytes(file), age(file.modified, now)),
+        search=f"{file.path.stem}\n{file.cwd}",
+        is_dim=not is_here,
+    )
+
+
+def _kilobytes(file: ForeignFile) -> str:
+    return f"{file.size_bytes / 1_000:,.0f} kB"
+
+
+def _titled(title: str, facts: Iterable[str]) -> Content:
+    lines = "\n".join(safe_text(fact, keep_newlines=False) for fact in facts)
+    name = safe_text(title, keep_newlines=False)
+    return Content.assemble((name, "bold"), "\n", (lines, "$foreground-muted"))
 
 
 class Ask(Protocol):
@@ -137,7 +227,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     @property
     def _is_open(self) -> bool:
         """Whether the list is still there; it goes before the screen does."""
-        return not self._is_left.is_set() and bool(self.query(PickerList))
+        return not self._is_left.is_set() and bool(self.query(RowList))
 
     async def _load(self) -> None:
         if self._agents:
@@ -208,7 +298,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         wanted = self.wanted
         if not wanted.strip() or self._agents:
             return
-        await asyncio.sleep(TYPING_PAUSE_S)  # the next key ends this search before it begins
+        await asyncio.sleep(_TYPING_PAUSE_S)  # the next key ends this search before it begins
         hits = await asyncio.to_thread(self._store.search, wanted)
         if wanted == self.wanted and self._is_open:
             self._hits_for, self._hits = wanted, {hit.path: hit for hit in hits}

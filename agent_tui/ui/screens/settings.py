@@ -2,24 +2,97 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.commands.core.front import Choice, Listing
+from agent_tui.commands.settings import short_origin, shown_value
 from agent_tui.config import LoadedSettings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.config.specs import SettingSpec, value_at
+from agent_tui.config.keys import dotted
+from agent_tui.config.specs import SettingSpec, setting_specs, value_at
 from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
-from agent_tui.ui.screens.setting_effects import SettingsFront, act_on, acts_at_once, in_use
-from agent_tui.ui.screens.setting_input import SettingInput
-from agent_tui.ui.screens.setting_rows import about, rows_by_name, rows_by_section
+from agent_tui.ui.screens.setting_effects import act_on, acts_at_once, in_use
+
+if TYPE_CHECKING:
+    from agent_tui.ui.front import ScreenFront
+
+
+_VALUE_CHARS = 24
+_GENERAL = "general"
+
+
+def rows_by_section(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
+    """All settings below the names of their sections."""
+    rows: list[PickerRow[SettingSpec]] = []
+    for section, group in groupby(setting_specs(loaded.settings), key=lambda spec: spec.section):
+        specs = list(group)
+        heading = dotted(section) if section else _GENERAL
+        named = replace(specs[0], key=section)  # no setting has this key
+        rows.append(PickerRow(named, heading, is_heading=True, is_dim=True))
+        rows += [_row(loaded, spec, f"  {dotted(spec.key[-1:])}") for spec in specs]
+    return rows
+
+
+def rows_by_name(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
+    """All settings by their whole names, to be searched."""
+    return [_row(loaded, spec, spec.name) for spec in setting_specs(loaded.settings)]
+
+
+def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[SettingSpec]:
+    origins = loaded.origins_of(spec.key)
+    origin = short_origin(origins[-1])
+    if len(origins) > 1 and spec.kind == "list":
+        origin = f"{len(origins)} files"
+    value = shown_value(loaded.settings, spec)
+    if len(value) > _VALUE_CHARS:
+        value = f"{value[: _VALUE_CHARS - 1]}…"
+    return PickerRow(spec, title, (origin, value), search=f"{spec.name} {spec.description}")
+
+
+def about(
+    spec: SettingSpec,
+    editor: SettingsEditor,
+    loaded: LoadedSettings,
+    *,
+    acts_at_once: bool,
+    in_use: str = "",
+) -> str:
+    """What a setting is, and what a change of it would do.
+
+    Args:
+        spec: The setting.
+        editor: Where the person's own file is.
+        loaded: What is in force by the settings.
+        acts_at_once: Whether a change needs no new start.
+        in_use: What is in use just now, which may be another value; empty where it is the same.
+    """
+    lines = [f"{spec.description}."]
+    if why := editor.stronger_than_own(loaded, spec):
+        own = editor.load_own()
+        is_said = own.origin(spec.key).layer != "default"
+        said = shown_value(own.settings, spec) if is_said else "nothing"
+        lines.append(f"Your file has {said}. A change has no effect now: {why}.")
+    elif spec.kind == "table":
+        lines.append("Set it in the file: ctrl+g opens it.")
+    else:
+        when = "at once" if acts_at_once else "at the next start"
+        lines.append(f"Allowed: {spec.allowed}. Takes effect {when}.")
+    if in_use and in_use != shown_value(loaded.settings, spec):
+        lines.append(f"In use now: {safe_text(in_use, keep_newlines=False)}.")
+    return "\n".join(lines)
 
 
 class SettingsScreen(PickerScreen[SettingSpec]):
@@ -40,7 +113,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     column_titles = ("from", "value")
     title_width = 26
 
-    def __init__(self, editor: SettingsEditor, front: SettingsFront, *, wanted: str = "") -> None:
+    def __init__(self, editor: SettingsEditor, front: "ScreenFront", *, wanted: str = "") -> None:
         super().__init__()
         self._editor = editor
         self._front = front
@@ -168,12 +241,13 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if spec.key[-1] == "model" and spec.section in ((), ("compaction",)):
             return await self._ask_model(str(present))
         if spec.kind == "choice":
-            picked = await self._front.show_screen(ValuePicker(spec, str(present)))
+            picked = await self._front.show_screen(_values(spec, str(present)))
             return None if picked is None else [picked]
         text = present if isinstance(present, str) else toml_text(present)
         written = await self._front.show_screen(
-            SettingInput(
-                spec,
+            LineInputScreen(
+                spec.name,
+                f"{spec.description}. Allowed: {spec.allowed}.",
                 "" if has_password_in_address(text) else text,
                 problem_of=lambda text: _problem(spec, text, self._editor.file.checked),
                 last_look=lambda text: _problem(spec, text, self._editor.checked),
@@ -221,36 +295,13 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         return self._loaded
 
 
-class ValuePicker(PickerScreen[str]):
-    """Returns one of the values that a setting may have.
-
-    Args:
-        spec: The setting.
-        present: What it is now.
-    """
-
-    nothing = "No such value."
-
-    def __init__(self, spec: SettingSpec, present: str) -> None:
-        super().__init__()
-        self.heading = spec.name
-        self._spec = spec
-        self._present = present
-
-    async def load_rows(self) -> Sequence[PickerRow[str]]:
-        """All values, a dot before the present one."""
-        return [
-            PickerRow(choice, f"{'●' if choice == self._present else ' '} {choice}")
-            for choice in self._spec.choices
-        ]
-
-    def row_highlighted(self, row: PickerRow[str]) -> None:
-        """Say what the setting is."""
-        self.say(f"{self._spec.description}.")
-
-    def first_row(self, rows: Sequence[PickerRow[str]]) -> int:
-        """The present one."""
-        return next((n for n, row in enumerate(rows) if row.value == self._present), 0)
+def _values(spec: SettingSpec, present: str) -> ListingScreen[str]:
+    """Lets the person pick one of the values a setting may have, a dot before the present one."""
+    choices = tuple(
+        Choice(value, f"{'●' if value == present else ' '} {value}") for value in spec.choices
+    )
+    listing = Listing(spec.name, choices, "No such value.")
+    return ListingScreen(listing, note=f"{spec.description}.", present=present)
 
 
 def _words(spec: SettingSpec, text: str) -> Sequence[str]:

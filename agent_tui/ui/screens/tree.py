@@ -7,11 +7,10 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from textual import getters, on
-from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.types import CSSPathType
-from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from agent_tui.agent.session.branches import Branches
 from agent_tui.commands.core.front import Choice, Question
@@ -22,13 +21,11 @@ from agent_tui.sessions.lineage.joined import JoinedTree
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.replay.marks import Mark
 from agent_tui.ui.chat.history_blocks import blocks_of
-from agent_tui.ui.keys_line import KeysLine
-from agent_tui.ui.painted_lines import PaintedLines
+from agent_tui.ui.parts import KeysLine, PaintedLines, any_app
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.picker import FramedList
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 from agent_tui.ui.screens.session_preview import preview_lines
-from agent_tui.ui.screens.tree_list import MARK_NAMES, TreeList
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock
 
 _PREVIEW_ROWS = 60
@@ -52,28 +49,41 @@ _KIND_NAMES: dict[RowKind, str] = {
     "branch summary": "a branch you left",
     "note": "a note",
 }
+_ROW_SIGNS: dict[RowKind, tuple[str, str]] = {
+    "person": ("›", "$primary"),
+    "command": ("!", "$text-warning"),
+    "reply": (" ", ""),
+    "result": ("↳", "$foreground-disabled"),
+    "compaction": ("≡", "$text-accent"),
+    "branch summary": ("≡", "$text-accent"),
+    "note": ("i", "$text-accent"),
+}
+"""What stands before the text, and its colour."""
+
+MARK_NAMES: dict[Mark, str] = {"keep": "kept", "pin": "always kept", "drop": "left out"}
+_HERE = "  here"
 
 
-def _any_app() -> type[App[object]]:
-    return App
-
-
-class TreeScreen(FramedList[TreeChoice]):
+class TreeScreen(PickerScreen[TreeChoice]):
     """Returns what is to be done, or nothing.
 
     Args:
         branches: The session, with those it was compacted from.
+
+    Attributes:
+        tree_rows: The messages that are shown.
     """
 
-    app = getters.app(_any_app)
-
+    app = getters.app(any_app)
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "tree.tcss"]
-    AUTO_FOCUS: ClassVar[str | None] = ""
     heading = "Go back to an earlier message"
     placeholder = "/ searches messages"
+    nothing = "No messages yet."
     has_preview = True
+    searches_at_once = False
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    keeps_place = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Close"),
         Binding("enter", "choose('go back')", "Go back"),
         Binding("s", "choose('summarise')", "Go back with a summary"),
         Binding("f", "choose('fork')", "Fork"),
@@ -81,10 +91,6 @@ class TreeScreen(FramedList[TreeChoice]):
         Binding("m", "mark", "Keep or leave out"),
         Binding("t", "toggle_filter", "Everything"),
         Binding("slash", "search", "Search"),
-        Binding("up", "move(-1)", "Up", priority=True),
-        Binding("down", "move(1)", "Down", priority=True),
-        Binding("pageup", "move(-8)", "Page up", priority=True),
-        Binding("pagedown", "move(8)", "Page down", priority=True),
         Binding("home", "move(-1000000)", "First", show=False),
         Binding("end", "move(1000000)", "Last", show=False),
     ]
@@ -93,19 +99,17 @@ class TreeScreen(FramedList[TreeChoice]):
         super().__init__()
         self._branches = branches
         self._tree: MessageTree | None = None
-        self._unread = ""
+        self.tree_rows: list[TreeRow] = []
         self._shows_everything = False
 
-    def make_list(self) -> Widget:
-        """The tree."""
-        return TreeList(id="picker-list")
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        if self._field.has_focus:
+            return _SEARCH_KEYS
+        return _KEYS.format(filter="less" if self._shows_everything else "all")
 
-    def on_mount(self) -> None:
-        """Load behind the first paint."""
-        self._show_keys()
-        self.run_worker(self._load_tree, group="tree", exclusive=True)
-
-    async def _load_tree(self) -> None:
+    async def _load(self) -> None:
         """Show the present session at once, and what was before compactions when it is read."""
         trees = self._branches.trees()
         await self._show_tree(next(trees))
@@ -114,93 +118,65 @@ class TreeScreen(FramedList[TreeChoice]):
 
     async def _show_tree(self, tree: JoinedTree) -> None:
         self._tree = await asyncio.to_thread(MessageTree, tree.entries, tree.leaf_id)
-        self._unread = tree.unread
+        self.standing_note = tree.unread
         await self._fill()
 
     async def _fill(self) -> None:
-        """Show the rows that are wanted now; the current one stays if it is among them."""
-        tree = self._tree
-        assert tree is not None
-        wanted = self._search.value
-        before = self._list.current
+        """Show the rows that are wanted now."""
+        assert self._tree is not None
         everything = self._shows_everything
-        rows = await asyncio.to_thread(tree.rows, everything=everything, wanted=wanted)
-        self._list.show(rows, _start(rows, before))
-        message = self.query_one("#picker-message", Static)
-        message.display = not rows or bool(self._unread)
-        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "No messages yet."
-        shown = (nothing if not rows else "", self._unread)
-        message.update("\n".join(filter(None, shown)))
-        self._show_preview()
+        self.tree_rows = await asyncio.to_thread(
+            self._tree.rows, everything=everything, wanted=self.wanted
+        )
+        self.show_rows([_row(row) for row in self.tree_rows])
+
+    def search(self) -> None:
+        """Look for the text in a thread: there may be a great many messages."""
+        if self._tree is not None:  # else what loads it fills in the rows
+            self.run_worker(self._fill, group="tree", exclusive=True)
+
+    def matching(self, wanted: str) -> Sequence[PickerRow[TreeChoice]]:
+        """The rows as they are: they were searched when they were made."""
+        return self._rows
+
+    def first_row(self, rows: Sequence[PickerRow[TreeChoice]]) -> int:
+        """Where the conversation is."""
+        return next((i for i, row in enumerate(self.tree_rows) if row.is_here), len(rows) - 1)
+
+    def clicked(self, index: int) -> None:
+        """Move to a row; a click on the current one goes back to it."""
+        if index == self._list.current:
+            self.action_choose("go back")
+        else:
+            self._list.move_to(index)
 
     @property
-    def _list(self) -> TreeList:
-        return self.query_one("#picker-list", TreeList)
-
-    @property
-    def _search(self) -> Input:
-        return self.query_one("#picker-search", Input)
-
-    def _refill(self) -> None:
-        if self._tree is None:
-            return  # what loads it fills in the rows
-        self.run_worker(self._fill, group="tree", exclusive=True)
-
-    @on(Input.Changed, "#picker-search")
-    def _search_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self._refill()
-
-    @on(Input.Submitted, "#picker-search")
-    def _search_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_choose("go back")
+    def _current(self) -> TreeRow | None:
+        return self.tree_rows[self._list.current] if self.present_row is not None else None
 
     @on(Input.Blurred, "#picker-search")
     def _search_left(self) -> None:
         self._show_keys()
 
-    @on(TreeList.Moved)
-    def _moved(self, event: TreeList.Moved) -> None:
-        event.stop()
-        self._show_preview()
-
-    @on(TreeList.Clicked)
-    def _clicked(self, event: TreeList.Clicked) -> None:
-        event.stop()
-        self.action_choose("go back")
-
-    def action_move(self, step: int) -> None:
-        """Move to another row, also while the search field has the keys."""
-        self._list.move(step)
+    def action_search(self) -> None:
+        """Type into the search field."""
+        super().action_search()
+        self.call_after_refresh(self._show_keys)
 
     def action_choose(self, action: TreeAction) -> None:
         """Close with the current row."""
-        if (row := self._list.current) is not None:
+        if (row := self._current) is not None:
             self.dismiss(TreeChoice(row.entry.id, action))
-
-    def action_search(self) -> None:
-        """Type into the search field."""
-        self._search.focus()
-        self._show_keys(is_searching=True)
-
-    def action_leave(self) -> None:
-        """End the search, else close."""
-        if self._search.has_focus:
-            self._search.value = ""
-            self.set_focus(None)
-        else:
-            self.dismiss(None)
 
     def action_toggle_filter(self) -> None:
         """Show everything, or only what one goes back to."""
         self._shows_everything = not self._shows_everything
         self._show_keys()
-        self._refill()
+        self.search()
 
     def action_label(self) -> None:
         """Ask for the label of the current row."""
-        if (row := self._list.current) is not None:
+        if (row := self._current) is not None:
             screen = LineInputScreen(
                 "Label this message", row.title, row.label, empty_means="removes it"
             )
@@ -215,11 +191,11 @@ class TreeScreen(FramedList[TreeChoice]):
             await self._branches.label(entry_id, text)
         except AgentTuiError as error:
             self.notify(str(error), severity="error", markup=False)
-        await self._load_tree()
+        await self._load()
 
     def action_mark(self) -> None:
         """Ask what is to become of the current message."""
-        if (row := self._list.current) is not None:
+        if (row := self._current) is not None:
             marked = next((i for i, one in enumerate(_MARKS) if one.value == row.mark), 0)
             title, facts = "What becomes of this message?", (row.title,)
             screen = ChoiceScreen(Question(title, facts, _MARKS, marked=marked))
@@ -235,31 +211,28 @@ class TreeScreen(FramedList[TreeChoice]):
             await self._branches.mark(entry_id, mark)
         except AgentTuiError as error:
             self.notify(str(error), severity="error", markup=False)
-        await self._load_tree()
+        await self._load()
 
-    def _show_keys(self, *, is_searching: bool = False) -> None:
-        keys = _KEYS.format(filter="less" if self._shows_everything else "all")
-        hint = self.query_one("#picker-keys", KeysLine)
-        hint.update(_SEARCH_KEYS if is_searching else keys)
+    def _show_keys(self) -> None:
+        self.query_one("#picker-keys", KeysLine).update(self.keys_hint)
 
-    def _show_preview(self) -> None:
-        row, tree = self._list.current, self._tree
-        head: str = ""
-        blocks: Sequence[Block] = ()
-        if row is not None and tree is not None:
-            head, blocks = preview_head(row), preview_blocks(row, tree)
-        paint = partial(preview_lines, blocks, self._search.value, most_rows=_PREVIEW_ROWS)
-        self.query_one("#picker-preview-text", Static).update(head)
+    def row_highlighted(self, row: PickerRow[TreeChoice]) -> None:
+        """Show the message beside the tree, and its answer."""
+        if (shown := self._current) is not None and self._tree is not None:
+            self._show_preview(preview_blocks(shown, self._tree))
+
+    def nothing_highlighted(self) -> None:
+        """Nothing is left to show."""
+        self._show_preview(())
+
+    def _show_preview(self, blocks: Sequence[Block]) -> None:
+        paint = partial(preview_lines, blocks, self.wanted, most_rows=_PREVIEW_ROWS)
         self.query_one("#picker-preview-end", PaintedLines).show(paint)
-        self.query_one("#picker-preview").scroll_home(animate=False)
 
 
-def _start(rows: list[TreeRow], before: TreeRow | None) -> int:
-    """The row to begin at: the one that was current, else where the conversation is."""
-    ids = [row.entry.id for row in rows]
-    if before is not None and before.entry.id in ids:
-        return ids.index(before.entry.id)
-    return next((i for i, row in enumerate(rows) if row.is_here), len(rows) - 1)
+def _row(row: TreeRow) -> PickerRow[TreeChoice]:
+    choice = TreeChoice(row.entry.id, "go back")
+    return PickerRow(choice, "", preview=Content(preview_head(row)), line=partial(row_content, row))
 
 
 def preview_head(row: TreeRow) -> str:
@@ -286,3 +259,24 @@ def preview_blocks(row: TreeRow, tree: MessageTree) -> Sequence[Block]:
 def _last(trees: Iterator[JoinedTree]) -> JoinedTree | None:
     """The last of `trees`; None where there are no more. Reads files."""
     return next(iter(deque(trees, maxlen=1)), None)
+
+
+def row_content(row: TreeRow, width: int) -> Content:
+    """One row, exactly `width` cells wide."""
+    mark, mark_style = ("•", "$primary") if row.is_on_path else (" ", "")
+    sign, sign_style = _ROW_SIGNS[row.kind]
+    text_style = "$foreground" if row.is_on_path else "$foreground-muted"
+    if row.kind not in ("person", "command"):
+        text_style = "$foreground-muted"
+    label = safe_text(row.label, keep_newlines=False)
+    left = Content.assemble(
+        (f"{mark} ", mark_style),
+        (row.guide, "$foreground-disabled"),
+        (f"{sign} ", sign_style),
+        (f"[{label}] " if label else "", "bold $text-success"),
+        (f"({MARK_NAMES[row.mark]}) " if row.mark else "", "$text-warning"),
+        (safe_text(row.title, keep_newlines=False), text_style),
+    )
+    end = Content.assemble((_HERE, "$foreground-muted")) if row.is_here else Content("")
+    room = max(width - end.cell_length, 1)
+    return Content.assemble(left.truncate(room, ellipsis=True, pad=True), end)

@@ -1,4 +1,4 @@
-"""Running the app so that the terminal is left as it was found, on every way out."""
+"""Runs the app, says how it was left, and leaves the terminal as it was found."""
 
 import os
 import shlex
@@ -8,11 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.terminal.outcome import UiOutcome
 
 if TYPE_CHECKING:
     from agent_tui.ui.options import UiOptions
     from agent_tui.ui.window import Window
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class UiOutcome:
+    """How the screen was left.
+
+    Args:
+        exit_code: For the shell.
+        wants: ``demo`` if the person chose the scripted tour.
+        error: Why the program could not start; for whoever ran it.
+    """
+
+    exit_code: int = 0
+    wants: Literal["", "demo"] = ""
+    error: Exception | None = None
 
 
 def run_ui(

@@ -1,7 +1,7 @@
 """The colours of the chat as Rich styles, all derived from the theme in force."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 
 from rich.color import Color as RichColor
 from rich.style import Style
@@ -12,68 +12,120 @@ from agent_tui.ui.theme.contrast import LINE_CONTRAST, SIGN_CONTRAST, TEXT_CONTR
 
 _PLAIN = Style()
 _BOLD = Style(bold=True)
+_DIM = Style(dim=True)
 _ITALIC = Style(italic=True)
 _UNDERLINE = Style(underline=True)
 _STRIKE = Style(strike=True)
+_FADED = 0.5
+"""How much of the background is in the colours of what is past."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """How one style is mixed from the colour variables of a theme.
+
+    Attributes:
+        ink: The variable for the text; empty for none.
+        share: How much of `ink` is blended with the background.
+        on: The variable for the surface, and its share; empty for none.
+        look: Bold and the like.
+        hue: The variable for the text where colours are the terminal's own; empty for none.
+        ansi: `look` in such themes.
+        least: The contrast it must have.
+    """
+
+    ink: str
+    share: float
+    on: tuple[str, float]
+    look: Style
+    hue: str
+    ansi: Style
+    least: float
+
+
+def _style(
+    ink: str = "",
+    share: float = 1.0,
+    *,
+    on: tuple[str, float] = ("", 0.0),
+    look: Style = _PLAIN,
+    hue: str | None = None,
+    ansi: Style | None = None,
+    least: float = TEXT_CONTRAST,
+) -> Style:
+    """A field of `Palette` with its `_Recipe`; without `hue` and `ansi` those follow the others."""
+    if hue is None:
+        hue = "" if ink in ("foreground", "background") else ink.removeprefix("text-")
+    recipe = _Recipe(ink, share, on, look, hue, look if ansi is None else ansi, least)
+    return field(default=_PLAIN, metadata={"recipe": recipe})
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Styles by what they are for. Themes with terminal colours get no backgrounds."""
+    """Styles by what they are for, each with how it is mixed; without arguments all are plain.
 
-    ground: Style
-    text: Style
-    muted: Style
-    faint: Style
-    accent: Style
-    strong: Style
-    emphasis: Style
-    strike: Style
-    heading_1: Style
-    heading_2: Style
-    heading_3: Style
-    link: Style
-    inline_code: Style
-    code: Style
-    code_edge: Style
-    quote_bar: Style
-    user: Style
-    user_bar: Style
-    thinking: Style
-    running: Style
-    success: Style
-    warning: Style
-    error: Style
-    added: Style
-    added_word: Style
-    added_gutter: Style
-    removed: Style
-    removed_word: Style
-    removed_gutter: Style
-    unchanged: Style
-    unchanged_gutter: Style
-    hunk: Style
-    found: Style
-    found_current: Style
-    keyword: Style
-    string: Style
-    number: Style
-    comment: Style
-    name: Style
-    type_name: Style
+    Themes with the terminal's own colours get no surfaces: those cannot be blended.
+    """
+
+    ground: Style = _style(on=("background", 1.0))
+    text: Style = _style("foreground")
+    muted: Style = _style("foreground", 0.62, ansi=_DIM)
+    faint: Style = _style("foreground", 0.32, ansi=_DIM, least=LINE_CONTRAST)
+    accent: Style = _style("text-primary")
+    strong: Style = _style("foreground", look=_BOLD)
+    emphasis: Style = _style("foreground", look=_ITALIC)
+    strike: Style = _style("foreground", 0.62, look=_STRIKE, ansi=_STRIKE + _DIM)
+    heading_1: Style = _style("text-primary", look=_BOLD + _UNDERLINE)
+    heading_2: Style = _style("text-primary", look=_BOLD)
+    heading_3: Style = _style("foreground", look=_BOLD)
+    link: Style = _style("text-primary", look=_UNDERLINE)
+    inline_code: Style = _style("text-accent", on=("foreground", 0.07), hue="secondary")
+    code: Style = _style("foreground", on=("foreground", 0.05))
+    code_edge: Style = _style(
+        "foreground", 0.25, on=("foreground", 0.05), ansi=_DIM, least=LINE_CONTRAST
+    )
+    quote_bar: Style = _style("foreground", 0.32, ansi=_DIM, least=LINE_CONTRAST)
+    user: Style = _style("foreground", on=("primary", 0.13), ansi=_BOLD)
+    user_bar: Style = _style("primary", on=("primary", 0.13), least=SIGN_CONTRAST)
+    thinking: Style = _style("foreground", 0.55, look=_ITALIC, ansi=_DIM + _ITALIC)
+    running: Style = _style("text-warning")
+    success: Style = _style("text-success")
+    warning: Style = _style("text-warning")
+    error: Style = _style("text-error")
+    added: Style = _style("foreground", on=("success", 0.16), hue="success")
+    added_word: Style = _style("foreground", on=("success", 0.36), ansi=_BOLD + _UNDERLINE)
+    added_gutter: Style = _style("text-success", 0.85, on=("success", 0.25))
+    removed: Style = _style("foreground", on=("error", 0.18), hue="error")
+    removed_word: Style = _style("foreground", on=("error", 0.4), ansi=_BOLD + _UNDERLINE)
+    removed_gutter: Style = _style("text-error", 0.85, on=("error", 0.28))
+    unchanged: Style = _style("foreground", 0.7)
+    unchanged_gutter: Style = _style("foreground", 0.35, ansi=_DIM, least=SIGN_CONTRAST)
+    hunk: Style = _style("text-secondary", 0.7)
+    found: Style = _style("foreground", on=("warning", 0.4), look=_UNDERLINE)
+    found_current: Style = _style(
+        "background", on=("warning", 1.0), look=_BOLD, ansi=_BOLD + Style(reverse=True)
+    )
+    keyword: Style = _style("text-primary")
+    string: Style = _style("text-success")
+    number: Style = _style("text-warning")
+    comment: Style = _style("foreground", 0.5, look=_ITALIC, ansi=_DIM + _ITALIC)
+    name: Style = _style("text-accent", hue="secondary")
+    type_name: Style = _style("text-secondary")
+
+    def changed(self, change: Callable[[Style], Style]) -> "Palette":
+        """The palette with every style as `change` returns it."""
+        return Palette(*(change(getattr(self, name)) for name in _RECIPES))
 
 
-def plain_palette() -> Palette:
-    """No colours and no attributes: for what is laid out before a theme is known."""
-    return Palette(**{field.name: Style() for field in fields(Palette)})
+_RECIPES: Mapping[str, _Recipe] = {
+    style.name: style.metadata["recipe"] for style in fields(Palette)
+}
 
 
 def palette_of(app: App[object]) -> Palette:
     """The styles for the app's present theme and terminal."""
     if app.no_color:
-        palette = _ansi_palette(app.theme_variables)
-        styles = {field.name: getattr(palette, field.name) for field in fields(Palette)}
-        return Palette(**{name: style.without_color for name, style in styles.items()})
+        return make_palette(app.theme_variables, ansi=True).changed(lambda s: s.without_color)
     return make_palette(app.theme_variables, ansi=app.native_ansi_color)
 
 
@@ -84,19 +136,15 @@ def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:
         variables: The theme's colour variables (`App.theme_variables`).
         ansi: Whether the theme uses the terminal's own colours, which cannot be blended.
     """
-    if ansi:
-        return _ansi_palette(variables)
-    return _legible(_blended_palette(variables), _parse(variables["background"]))
+    mix = _in_terminal_colours if ansi else _blended
+    return Palette(*(mix(recipe, variables) for recipe in _RECIPES.values()))
 
 
 def dimmed(palette: Palette) -> Palette:
     """`palette` for what is past: every ink nearer to the background, and no bright grounds."""
-    styles: dict[str, Style] = {
-        field.name: getattr(palette, field.name) for field in fields(Palette)
-    }
     ground = palette.ground.bgcolor
     if ground is None:
-        return Palette(**{name: style + Style(dim=True) for name, style in styles.items()})
+        return palette.changed(lambda style: style + _DIM)
     background = Color.from_rich_color(ground)
 
     def nearer(colour: RichColor | None) -> RichColor | None:
@@ -107,151 +155,24 @@ def dimmed(palette: Palette) -> Palette:
         ink = Style(color=nearer(style.color), bgcolor=nearer(style.bgcolor))
         return legible_style(style + ink, background, LINE_CONTRAST)
 
-    return Palette(**{name: faded(style) for name, style in styles.items()})
+    return palette.changed(faded)
 
 
-def _legible(palette: Palette, background: Color) -> Palette:
-    """`palette` with every style readable on its ground, whatever theme it was mixed from."""
-    styles: dict[str, Style] = {
-        field.name: getattr(palette, field.name) for field in fields(Palette)
-    }
-    for name, style in styles.items():
-        least = _LEAST_CONTRAST.get(name, TEXT_CONTRAST)
-        styles[name] = legible_style(style, background, least)
-    return Palette(**styles)
+def _blended(recipe: _Recipe, variables: Mapping[str, str]) -> Style:
+    """A style of a true-colour theme, readable on its ground whatever the theme."""
+    background = _parse(variables["background"])
+
+    def mixed(name: str, share: float) -> RichColor | None:
+        return background.blend(_parse(variables[name]), share).rich_color if name else None
+
+    style = Style(color=mixed(recipe.ink, recipe.share), bgcolor=mixed(*recipe.on)) + recipe.look
+    return legible_style(style, background, recipe.least)
 
 
-_FADED = 0.5
-"""How much of the background is in the colours of what is past."""
-
-_LEAST_CONTRAST = {
-    **dict.fromkeys(("faint", "code_edge", "quote_bar"), LINE_CONTRAST),
-    **dict.fromkeys(("user_bar", "unchanged_gutter"), SIGN_CONTRAST),
-}
-
-
-def _blended_palette(variables: Mapping[str, str]) -> Palette:
-    """Styles of a true-colour theme: few hues, quiet surfaces mixed from them."""
-    colours = {name: _parse(variables[name]) for name in _NAMES}
-    background, foreground = colours["background"], colours["foreground"]
-
-    def ink(colour: str, share: float = 1.0, look: Style = _PLAIN) -> Style:
-        return Style(color=background.blend(colours[colour], share).rich_color) + look
-
-    def on(colour: str, share: float) -> Style:
-        return Style(bgcolor=background.blend(colours[colour], share).rich_color)
-
-    code = Style(color=foreground.rich_color, bgcolor=background.blend(foreground, 0.05).rich_color)
-    return Palette(
-        ground=Style(bgcolor=background.rich_color),
-        text=ink("foreground"),
-        muted=ink("foreground", 0.62),
-        faint=ink("foreground", 0.32),
-        accent=ink("text-primary"),
-        strong=ink("foreground", look=_BOLD),
-        emphasis=ink("foreground", look=_ITALIC),
-        strike=ink("foreground", 0.62, look=_STRIKE),
-        heading_1=ink("text-primary", look=_BOLD + _UNDERLINE),
-        heading_2=ink("text-primary", look=_BOLD),
-        heading_3=ink("foreground", look=_BOLD),
-        link=ink("text-primary", look=_UNDERLINE),
-        inline_code=ink("text-accent") + on("foreground", 0.07),
-        code=code,
-        code_edge=ink("foreground", 0.25) + on("foreground", 0.05),
-        quote_bar=ink("foreground", 0.32),
-        user=ink("foreground") + on("primary", 0.13),
-        user_bar=ink("primary") + on("primary", 0.13),
-        thinking=ink("foreground", 0.55, look=_ITALIC),
-        running=ink("text-warning"),
-        success=ink("text-success"),
-        warning=ink("text-warning"),
-        error=ink("text-error"),
-        added=ink("foreground") + on("success", 0.16),
-        added_word=ink("foreground") + on("success", 0.36),
-        added_gutter=ink("text-success", 0.85) + on("success", 0.25),
-        removed=ink("foreground") + on("error", 0.18),
-        removed_word=ink("foreground") + on("error", 0.4),
-        removed_gutter=ink("text-error", 0.85) + on("error", 0.28),
-        unchanged=ink("foreground", 0.7),
-        unchanged_gutter=ink("foreground", 0.35),
-        hunk=ink("text-secondary", 0.7),
-        found=ink("foreground") + on("warning", 0.4) + _UNDERLINE,
-        found_current=Style(color=background.rich_color, bgcolor=colours["warning"].rich_color)
-        + _BOLD,
-        keyword=ink("text-primary"),
-        string=ink("text-success"),
-        number=ink("text-warning"),
-        comment=ink("foreground", 0.5, look=_ITALIC),
-        name=ink("text-accent"),
-        type_name=ink("text-secondary"),
-    )
-
-
-def _ansi_palette(variables: Mapping[str, str]) -> Palette:
-    """Styles of a theme with terminal colours: hues and attributes, no backgrounds."""
-
-    def ink(colour: str, look: Style = _PLAIN) -> Style:
-        return Style(color=_parse(variables[colour]).rich_color) + look
-
-    plain, dim = _PLAIN, Style(dim=True)
-    return Palette(
-        ground=plain,
-        text=plain,
-        muted=dim,
-        faint=dim,
-        accent=ink("primary"),
-        strong=_BOLD,
-        emphasis=_ITALIC,
-        strike=Style(strike=True, dim=True),
-        heading_1=ink("primary", look=_BOLD + _UNDERLINE),
-        heading_2=ink("primary", look=_BOLD),
-        heading_3=_BOLD,
-        link=ink("primary", look=_UNDERLINE),
-        inline_code=ink("secondary"),
-        code=plain,
-        code_edge=dim,
-        quote_bar=dim,
-        user=_BOLD,
-        user_bar=ink("primary"),
-        thinking=Style(dim=True, italic=True),
-        running=ink("warning"),
-        success=ink("success"),
-        warning=ink("warning"),
-        error=ink("error"),
-        added=ink("success"),
-        added_word=_BOLD + _UNDERLINE,
-        added_gutter=ink("success"),
-        removed=ink("error"),
-        removed_word=_BOLD + _UNDERLINE,
-        removed_gutter=ink("error"),
-        unchanged=plain,
-        unchanged_gutter=dim,
-        hunk=ink("secondary"),
-        found=_UNDERLINE,
-        found_current=Style(reverse=True, bold=True),
-        keyword=ink("primary"),
-        string=ink("success"),
-        number=ink("warning"),
-        comment=Style(dim=True, italic=True),
-        name=ink("secondary"),
-        type_name=ink("secondary"),
-    )
-
-
-_NAMES = (
-    "background",
-    "foreground",
-    "primary",
-    "success",
-    "warning",
-    "error",
-    "text-primary",
-    "text-secondary",
-    "text-accent",
-    "text-success",
-    "text-warning",
-    "text-error",
-)
+def _in_terminal_colours(recipe: _Recipe, variables: Mapping[str, str]) -> Style:
+    """A style of a theme with terminal colours: hue and attributes, no surface."""
+    ink = _parse(variables[recipe.hue]).rich_color if recipe.hue else None
+    return Style(color=ink) + recipe.ansi
 
 
 def _parse(value: str) -> Color:

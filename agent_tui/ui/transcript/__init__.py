@@ -1,10 +1,9 @@
 """The chat as one line-API view over blocks of data.
 
-For the app, `Transcript` is all there is (all methods are synchronous):
+For the app, `Transcript` (in `view`) is all there is; all methods are synchronous:
 
 - ``append(block) -> BlockId``, ``tell(notice)``, ``replace(id, block)``, ``remove_block(id)``,
-  ``clear()``, ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
-  ``call_block_id(call_id)``, ``blocks``;
+  ``load(blocks)`` (another conversation, its last screen at once), ``blocks``;
 - ``start_reply() -> BlockId``, ``stream_text(delta)``, ``stream_thinking(delta)``,
   ``finish_reply(mark, note)``, ``discard_reply()``; deltas may come as fast as they like;
 - ``append_tool_output(call_id, text, skipped_lines)`` for a running `ToolBlock` or `BashBlock`; a
@@ -19,43 +18,3 @@ For the app, `Transcript` is all there is (all methods are synchronous):
   stands still from the first to the last of them, and ``tell`` gets each `FindState`;
 - ``to_text()``, ``last_reply_text``.
 """
-
-from agent_tui.ui.transcript.blocks import (
-    AssistantBlock,
-    BashBlock,
-    Block,
-    BlockId,
-    DividerBlock,
-    NoticeBlock,
-    ReplyMark,
-    SpokenBlock,
-    StartRow,
-    SummaryBlock,
-    ThinkingBlock,
-    ToolBlock,
-    ToolStatus,
-    TurnBlock,
-    UserBlock,
-    WelcomeBlock,
-)
-from agent_tui.ui.transcript.view import Transcript
-
-__all__ = [
-    "AssistantBlock",
-    "BashBlock",
-    "Block",
-    "BlockId",
-    "DividerBlock",
-    "NoticeBlock",
-    "ReplyMark",
-    "SpokenBlock",
-    "StartRow",
-    "SummaryBlock",
-    "ThinkingBlock",
-    "ToolBlock",
-    "ToolStatus",
-    "Transcript",
-    "TurnBlock",
-    "UserBlock",
-    "WelcomeBlock",
-]

@@ -31,7 +31,6 @@ class FindingView(StackView):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._finder: Finder | None = None
         self._tell: Callable[[FindState], None] = lambda _state: None
         self._before: _Before | None = None
         self._counting: Iterator[None] | None = None
@@ -43,7 +42,7 @@ class FindingView(StackView):
         """Stand still from now on, and `tell` where the search stands whenever that changes."""
         width = self._stack.painter.width
         self._tell = tell
-        self._finder = self._marks = Finder(self._stack, self._palette)
+        self._finder = Finder(self._stack, self._palette)
         self._before = _Before(self._place, width, self._is_following)
         self._set_following(False)
         self._count_timer = self.set_interval(_COUNT_INTERVAL_S, self._count_on)
@@ -71,7 +70,7 @@ class FindingView(StackView):
         stays = stays and finder.current is not None
         if not stays:
             self._fold_again()
-        self._finder = self._marks = self._before = self._counting = self._unfolded = None
+        self._finder = self._before = self._counting = self._unfolded = None
         if self._count_timer is not None:
             self._count_timer.stop()
         if stays:

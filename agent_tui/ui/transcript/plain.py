@@ -8,7 +8,7 @@ from agent_tui.commands.command_output import excerpt, excerpt_lines
 from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.ui.styled_lines import clip
-from agent_tui.ui.theme.palette import plain_palette
+from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -31,9 +31,7 @@ _APPROVAL = "I approve this plan."
 
 def plain_texts(blocks: Sequence[Block], columns: int, *, newest_first: bool) -> Iterator[str]:
     """The blocks with text as plain text, `columns` cells wide; a plan stands there once."""
-    painter = BlockPainter(
-        plain_palette(), markdown_parser(), columns + MARGIN, show_thinking=False
-    )
+    painter = BlockPainter(Palette(), markdown_parser(), columns + MARGIN, show_thinking=False)
     said = [block.markdown for block in blocks if isinstance(block, AssistantBlock)]
     for block in reversed(blocks) if newest_first else blocks:
         plan = approved_plan(block.text).strip() if isinstance(block, UserBlock) else ""

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Protocol, cast
+from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import getters
-from textual.app import App
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -19,9 +18,11 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widget import Widget
 
+from agent_tui.ui.parts import any_app
 from agent_tui.ui.styled_lines import BLANK, Line
-from agent_tui.ui.theme.breakpoints import CONTENT_WIDTH
-from agent_tui.ui.theme.palette import palette_of, plain_palette
+from agent_tui.ui.theme.palette import Palette, palette_of
+from agent_tui.ui.theme.themes import CONTENT_WIDTH
+from agent_tui.ui.transcript.finder import Finder
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import address, highlighted, selected_text
@@ -43,18 +44,6 @@ _EARLIER_SCREENS = 2
 """What was said earlier is asked for when so many screens are left above."""
 
 
-class RowMarks(Protocol):
-    """What is to stand out on the rows, whatever their blocks are."""
-
-    def marked(self, index: int, row: int, line: Line) -> Line:
-        """`line`, the row `row` of the block at `index`, with its marks, or itself."""
-        ...
-
-
-def _any_app() -> type[App[object]]:
-    return App
-
-
 class StackView(ScrollView, can_focus=False):
     """Shows the rows of a `BlockStack`; what the blocks are about is left to a subclass.
 
@@ -63,7 +52,7 @@ class StackView(ScrollView, can_focus=False):
 
     ALLOW_SELECT = True
 
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
 
     DEFAULT_CSS = """
     StackView {
@@ -103,9 +92,9 @@ class StackView(ScrollView, can_focus=False):
         super().__init__(id=id, classes=classes)
         self._has_earlier = False
         self._parser = markdown_parser()
-        self._palette = plain_palette()
+        self._palette = Palette()
         self._stack = BlockStack(self._painter(80))
-        self._marks: RowMarks | None = None
+        self._finder: Finder | None = None
         self._base_style: Style | None = None
         self._strips: dict[tuple[int, int], tuple[Line, Strip]] = {}
         self._place: Place | None = None
@@ -133,7 +122,7 @@ class StackView(ScrollView, can_focus=False):
 
     def _ask_for_earlier(self) -> None:
         height = self.scrollable_content_region.height
-        is_near = self.scroll_offset.y < _EARLIER_SCREENS * height and self._marks is None
+        is_near = self.scroll_offset.y < _EARLIER_SCREENS * height and self._finder is None
         if self._has_earlier and is_near and self._place is not None:
             self._has_earlier = False
             self.post_message(self.EarlierWanted())
@@ -181,8 +170,8 @@ class StackView(ScrollView, can_focus=False):
         row -= gap
         item_id = self._stack[index].id
         drawn = line = rows[row] if 0 <= row < len(rows) else BLANK
-        if self._marks is not None:
-            line = self._marks.marked(index, row, line)
+        if self._finder is not None:
+            line = self._finder.marked(index, row, line)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(address(item_id, max(0, row)))):
             style = self.screen.get_component_rich_style("screen--selection")
@@ -426,22 +415,6 @@ class StackView(ScrollView, can_focus=False):
     def action_page_down(self) -> None:
         """One screen down, at once."""
         self.scroll_page_down(animate=False)
-
-    def action_scroll_up(self) -> None:
-        """One row up, at once."""
-        self.scroll_up(animate=False)
-
-    def action_scroll_down(self) -> None:
-        """One row down, at once."""
-        self.scroll_down(animate=False)
-
-    def action_scroll_home(self) -> None:
-        """To the beginning, at once."""
-        self.scroll_home(animate=False)
-
-    def action_scroll_end(self) -> None:
-        """To the end, and follow it from there."""
-        self.follow_end()
 
 
 def _strip(line: Line, block_id: int, row: int, width: int, base: Style) -> Strip:

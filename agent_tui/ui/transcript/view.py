@@ -106,11 +106,6 @@ class Transcript(FindingView):
             self._stack.remove(index)
             self._settle_changed()
 
-    def clear(self) -> None:
-        """Empty the chat."""
-        self._forget()
-        self._settle_changed()
-
     def load(self, blocks: Sequence[Block]) -> None:
         """Show another conversation: its last screen at once, the rest when there is time."""
         self._forget()
@@ -146,15 +141,6 @@ class Transcript(FindingView):
     def first_id(self) -> BlockId | None:
         """The block at the top."""
         return self._stack.first_id
-
-    def block(self, block_id: BlockId) -> Block | None:
-        """The data of a block, or None when it is gone."""
-        index = self._stack.index(block_id)
-        return None if index is None else self._stack[index].block
-
-    def call_block_id(self, call_id: str) -> BlockId | None:
-        """The block of a tool call or of a command of the person's."""
-        return self._by_call.get(call_id)
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -9,9 +9,9 @@ from textual.widgets import Static
 from agent_tui.commands.core.registry import built_in_commands
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
+from agent_tui.ui.prompt.completer import PromptSources
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.prompt.sources import PromptSources
 
 FILES = ["README.md", "src/app.py", "src/main.py", "notes/a plan.md"]
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.ui.prompt import clipboard_image as module
-from agent_tui.ui.prompt.clipboard_image import clipboard_image, image_commands
+from agent_tui.ui.terminal import clipboard as module
+from agent_tui.ui.terminal.clipboard import clipboard_image, image_commands
 from tests.support.images import png
 from tests.ui.app_support import running_app
 

@@ -1,4 +1,4 @@
-from agent_tui.ui.prompt.fuzzy import fuzzy_match
+from agent_tui.ui.prompt.ranking import fuzzy_match
 
 
 def score(typed: str, name: str) -> float:

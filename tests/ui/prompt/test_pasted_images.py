@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import UsageError
-from agent_tui.ui.prompt.pasted_images import may_be_images, pasted_paths, read_pasted
+from agent_tui.ui.prompt.attachments import may_be_images, pasted_paths, read_pasted
 from tests.support.images import jpeg, png
 
 

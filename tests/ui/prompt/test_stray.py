@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.ui.prompt.leaked_reports import clean_paste, report_length
+from agent_tui.ui.prompt.attachments import clean_paste, report_length
 
 
 @pytest.mark.parametrize("report", ["[<35;67;12M", "[<0;1;1m", "\x1b[<64;200;60M"])

@@ -4,14 +4,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agent_tui.ui.chat.find_bar import FindBar
-from agent_tui.ui.transcript import (
-    AssistantBlock,
-    Block,
-    NoticeBlock,
-    ToolBlock,
-    Transcript,
-    UserBlock,
-)
+from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock, ToolBlock, UserBlock
+from agent_tui.ui.transcript.view import Transcript
 
 
 class FindApp(App[None]):

@@ -15,8 +15,7 @@ from agent_tui.ui.transcript.blocks import (
     ToolBlock,
     UserBlock,
 )
-from agent_tui.ui.transcript.finder import Finder
-from agent_tui.ui.transcript.found_text import count_found, readable_text, spans_on_rows
+from agent_tui.ui.transcript.finder import Finder, count_found, readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.stack import BlockStack

@@ -6,9 +6,8 @@ from textual.theme import BUILTIN_THEMES
 from agent_tui.ui.styled_lines import Line, copied_text
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.markdown import MarkdownPainter, markdown_parser
+from agent_tui.ui.transcript.markdown import MarkdownPainter, fit_columns, markdown_parser
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
-from agent_tui.ui.transcript.table import fit_columns
 
 DARK = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()

@@ -10,8 +10,13 @@ import pytest
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.ui.theme.palette import make_palette
-from agent_tui.ui.transcript.sharp_pictures import SharpPictures, can_show_pictures
-from agent_tui.ui.transcript.thumbnail import draw_sharply, picture_lines, thumbnail_lines
+from agent_tui.ui.transcript.thumbnail import (
+    SharpPictures,
+    can_show_pictures,
+    draw_sharply,
+    picture_lines,
+    thumbnail_lines,
+)
 from tests.support.images import png
 from tests.support.pty_program import PtyProgram
 
@@ -19,7 +24,7 @@ PICTURE = b64encode(png(400, 200)).decode()
 PALETTE = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 DRAWS = f"""
 import sys
-from agent_tui.ui.transcript.sharp_pictures import SharpPictures
+from agent_tui.ui.transcript.thumbnail import SharpPictures
 rows = SharpPictures(sys.stdout.write).rows({PICTURE!r}, 20, 5)
 print(len(rows), "rows; typed:", input())
 """

@@ -5,7 +5,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
-from agent_tui.ui.transcript import (
+from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
     Block,
@@ -13,9 +13,9 @@ from agent_tui.ui.transcript import (
     SummaryBlock,
     ThinkingBlock,
     ToolBlock,
-    Transcript,
     UserBlock,
 )
+from agent_tui.ui.transcript.view import Transcript
 
 DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+3\n"
 
@@ -126,7 +126,7 @@ async def test_following_ends_with_any_scroll_up_and_begins_again_at_the_end(pil
     app = app_of(pilot)
     app.chat.load(turns(20))
     await idle(pilot)
-    app.chat.action_scroll_up()
+    app.chat.scroll_up(animate=False)
     await idle(pilot)
     assert not app.chat.is_following
     before = app.screen_rows()
@@ -134,7 +134,7 @@ async def test_following_ends_with_any_scroll_up_and_begins_again_at_the_end(pil
     app.chat.append(NoticeBlock("info", "more news"))
     await pilot.pause()
     assert app.screen_rows() == before
-    app.chat.action_scroll_end()
+    app.chat.follow_end()
     await pilot.pause()
     assert app.chat.is_following
     assert app.screen_rows()[-2] == " • more news"
@@ -186,10 +186,10 @@ async def test_home_and_end_reach_both_ends(pilot: Pilot[None]):
     app = app_of(pilot)
     app.chat.load(turns(100))
     await pilot.pause()
-    app.chat.action_scroll_home()
+    app.chat.scroll_home(animate=False)
     await pilot.pause()
     assert app.screen_rows()[1] == " ▌ question 0"
-    app.chat.action_scroll_end()
+    app.chat.follow_end()
     await pilot.pause()
     assert "file99.py" in app.screen_rows()[-2]
 
@@ -298,7 +298,7 @@ async def test_a_running_command_shows_its_last_lines(pilot: Pilot[None]):
     ]
     app.chat.replace(block_id, ToolBlock("c", "bash", "bash make", "ok", "all", summary="exit 0"))
     assert app.screen_rows()[1:3] == [" ● bash make  exit 0", ""]
-    assert app.chat.call_block_id("c") == block_id
+    assert app.chat._by_call["c"] == block_id
 
 
 async def test_live_output_is_bounded(pilot: Pilot[None]):
@@ -307,7 +307,7 @@ async def test_live_output_is_bounded(pilot: Pilot[None]):
     for _ in range(50):
         chat.append_tool_output("c", "y\n" * 10_000)
         chat._flush()
-    block = chat.block(block_id)
+    block = next(item.block for item in chat._stack if item.id == block_id)
     assert isinstance(block, BashBlock)
     assert len(block.output) <= 32_000
     assert block.lines_before + block.output.count("\n") == 500_000
@@ -329,8 +329,7 @@ async def test_unfolding_keeps_the_row_at_the_top(pilot: Pilot[None]):
     await idle(pilot)
     app.chat.action_page_up()
     before = app.screen_rows()
-    block_id = app.chat.call_block_id("c0")
-    assert block_id is not None
+    block_id = app.chat._by_call["c0"]
     app.chat.toggle(block_id)
     await pilot.pause()
     assert app.screen_rows() == before
@@ -524,7 +523,7 @@ async def test_removing_replacing_and_clearing(pilot: Pilot[None]):
     app.chat.replace(first, NoticeBlock("info", "gone"))
     app.chat.remove_block(first)
     assert app.chat.blocks == (NoticeBlock("error", "three"),)
-    app.chat.clear()
+    app.chat.load(())
     assert app.screen_rows()[1] == ""
     assert app.chat.append(NoticeBlock("info", "x")) > second
 

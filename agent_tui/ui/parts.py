@@ -1,23 +1,42 @@
-"""Rows of styled text that are painted anew for each width and theme."""
+"""Small widgets that several screens share: a line of keys, a field, rows of styled text."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from rich.segment import Segment
 from textual import getters
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
+from textual.visual import VisualType
 from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.theme.palette import Palette, palette_of
 
+KEY, WORDS = "$foreground", "$foreground-muted"
 Paint: TypeAlias = Callable[[int, Palette], Sequence[Line]]
 """Rows of so many cells, in these colours."""
 
 
-def _any_app() -> type[App[object]]:
+class FieldRow(Horizontal):
+    """A field of one line behind the sign that the prompt has."""
+
+    def __init__(self, field: Input) -> None:
+        super().__init__()
+        self._field = field
+
+    def compose(self) -> ComposeResult:
+        """The sign and the field."""
+        yield Static("›", markup=False)
+        yield self._field
+
+
+def any_app() -> type[App[object]]:
+    """The type of the app, for `textual.getters.app`: a widget's own attribute is not typed."""
     return App
 
 
@@ -28,7 +47,7 @@ def _nothing(_width: int, _palette: Palette) -> Sequence[Line]:
 class PaintedLines(Widget):
     """As high as its rows; those in sight are drawn."""
 
-    app = getters.app(_any_app)
+    app = getters.app(any_app)
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -61,3 +80,29 @@ class PaintedLines(Widget):
             self._drawn_for = (width, palette)
             self._lines = self._paint(width, palette)
         return self._lines
+
+
+def keys_line(text: str, key: str = KEY) -> Content:
+    """``esc stops · enter answers`` with the first word of each part in the style `key`."""
+    parts: list[Content] = []
+    for part in text.split(" · "):
+        name, space, words = part.partition(" ")
+        parts.append(Content.assemble((name, key), (space + words, WORDS)))
+    return Content.styled(" · ", WORDS).join(parts)
+
+
+class KeysLine(Static):
+    """Such a line as a widget.
+
+    Args:
+        text: The keys and what they do, ``esc stops · enter answers``.
+        id: What the widget is found by.
+    """
+
+    def __init__(self, text: str = "", *, id: str) -> None:
+        super().__init__(keys_line(text) if text else "", id=id, markup=False)
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        """Show another text."""
+        styled = keys_line(content) if isinstance(content, str) and content else content
+        super().update(styled, layout=layout)

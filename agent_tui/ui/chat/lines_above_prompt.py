@@ -1,0 +1,204 @@
+"""Lines between the chat and the prompt: the plan, queued messages, a cold cache, the tour."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from agent_tui.agent.compaction.cache_clock import ColdPrice
+from agent_tui.commands.tour import TOUR, step_after
+from agent_tui.events import AgentEvent
+from agent_tui.key_actions import keys_in_force
+from agent_tui.messages import Todo
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.prompt.prompt import Prompt
+
+MAX_SHOWN = 5
+
+_SIGNS = {
+    "completed": ("✓", "$text-success", "$foreground-muted"),
+    "in_progress": ("▸", "$text-primary", "bold"),
+    "pending": ("·", "$foreground-disabled", "$foreground-muted"),
+}
+
+
+PlanRoom: TypeAlias = Literal["none", "line", "steps"]
+"""How much of the plan is shown: nothing, the present step, or the steps around it."""
+MAX_QUEUED = 4
+_LOOKS_EVERY_S = 10.0
+
+
+class TourView(Static):
+    """Says what to do next, and has the prompt suggest it.
+
+    Args:
+        prompt: Suggests what a step sends.
+        is_tour: Whether there is a tour; it is hidden else.
+    """
+
+    def __init__(self, prompt: Prompt, *, is_tour: bool) -> None:
+        super().__init__(id="tour", markup=False)
+        self._prompt = prompt
+        self._is_tour = is_tour
+        self._step = 0
+        self.display = False
+
+    def on_mount(self) -> None:
+        """Show the first step, if this is a tour."""
+        self.turn(self._is_tour)
+
+    def turn(self, is_shown: bool | None = None) -> bool:
+        """Show it or hide it (None: turn it over); false where there is no tour."""
+        if self._is_tour:
+            self.display = not self.display if is_shown is None else is_shown
+            self.show_step()
+        return self._is_tour
+
+    def follow(self, event: AgentEvent) -> None:
+        """Go on to the next step once what the present one asks for has happened."""
+        step = step_after(self._step, event)
+        if step != self._step:
+            self._step = step
+            self.show_step()
+
+    def show_step(self) -> None:
+        """Show the step that is due, with the keys that are in force; nothing once it is over."""
+        if self._step >= len(TOUR):
+            self.display = False
+        if not self.display:
+            self._prompt.suggest("")
+            return
+        step = TOUR[self._step]
+        self._prompt.suggest(step.draft)
+        self.update(
+            Content.assemble(
+                (f"Tour {self._step + 1}/{len(TOUR)}", "$text-accent"),
+                (f"  {step.title}", "bold"),
+                ("  /tour hides this", "$foreground-muted"),
+                "\n",
+                (step.shown, "$foreground"),
+            )
+        )
+
+
+class ColdLine(Static):
+    """Hidden unless the next message is dear; looks again every few seconds.
+
+    Args:
+        price: What it costs now; None where that is not worth a word.
+    """
+
+    def __init__(self, price: Callable[[], ColdPrice | None]) -> None:
+        super().__init__(id="cold", markup=False)
+        self._price = price
+        self.display = False
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self.set_interval(_LOOKS_EVERY_S, self.look)
+
+    def look(self) -> None:
+        """Bring the line up to date."""
+        price = self._price()
+        self.display = price is not None
+        if price is not None:
+            self.update(price.sentence)
+
+
+class QueueView(Static):
+    """One line a message; hidden while there is none."""
+
+    def __init__(self) -> None:
+        super().__init__(id="queue", markup=False)
+        self.display = False
+
+    def show(self, texts: tuple[str, ...]) -> None:
+        """Show the waiting messages, oldest first."""
+        self.display = bool(texts)
+        self.update(queue_lines(texts))
+
+
+def queue_lines(texts: tuple[str, ...]) -> Content:
+    """The waiting messages as lines, and how to take them back."""
+    lines = [
+        Content.assemble(
+            ("↳ ", "$text-warning"), (safe_text(text, keep_newlines=False), "$foreground-muted")
+        )
+        for text in texts[:MAX_QUEUED]
+    ]
+    more = len(texts) - MAX_QUEUED
+    count = f"and {more} more" if more > 0 else ""
+    hint = " · ".join(
+        filter(None, (count, keys_in_force().hint("take_back_queue", "takes them back")))
+    )
+    lines.append(Content.assemble((f"  {hint}", "$foreground-disabled")))
+    return Content("\n").join(lines)
+
+
+class PlanView(Widget):
+    """One line a step, or the present step alone where there is little room.
+
+    Hidden without a plan and when all of it is done.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="plan")
+        self._todos: tuple[Todo, ...] = ()
+        self._room: PlanRoom = "none"
+        self.display = False
+
+    def show(self, todos: tuple[Todo, ...]) -> None:
+        """Show the plan as it stands."""
+        self._todos = todos
+        self._changed()
+
+    def make_room(self, room: PlanRoom) -> None:
+        """Say how much room there is: none while nothing runs, a line beside a question."""
+        self._room = room
+        self._changed()
+
+    def render(self) -> Content:
+        """The plan; a screen of few rows has room for a line."""
+        if not self.display:
+            return Content()
+        is_line = self._room == "line" or self.screen.has_class("-short")
+        return plan_line(self._todos) if is_line else plan_lines(self._todos)
+
+    def _changed(self) -> None:
+        is_open = any(todo.status != "completed" for todo in self._todos)
+        self.display = is_open and self._room != "none"
+        self.refresh(layout=True)
+
+
+def plan_line(todos: tuple[Todo, ...]) -> Content:
+    """How far the plan is, and its present step."""
+    present = todos[_present(todos)]
+    done = sum(todo.status == "completed" for todo in todos)
+    text = safe_text(present.text, keep_newlines=False)
+    return Content.assemble(
+        (f"Plan {done}/{len(todos)} ", "$foreground-muted"), _step(present.status, text)
+    )
+
+
+def _present(todos: tuple[Todo, ...]) -> int:
+    """Where the plan stands: at what is being done, else at the first open step."""
+    doing = (i for i, todo in enumerate(todos) if todo.status == "in_progress")
+    still_open = (i for i, todo in enumerate(todos) if todo.status != "completed")
+    return next(doing, next(still_open, 0))
+
+
+def plan_lines(todos: tuple[Todo, ...]) -> Content:
+    """The steps around the present one, and how many there are beside them."""
+    first = max(min(_present(todos) - 1, len(todos) - MAX_SHOWN), 0)
+    shown = todos[first : first + MAX_SHOWN]
+    done = sum(todo.status == "completed" for todo in todos)
+    lines = [Content.assemble((f"Plan {done}/{len(todos)}", "$foreground-muted"))]
+    lines += [_step(todo.status, safe_text(todo.text, keep_newlines=False)) for todo in shown]
+    return Content("\n").join(lines)
+
+
+def _step(status: str, text: str) -> Content:
+    sign, sign_style, text_style = _SIGNS[status]
+    return Content.assemble((f"{sign} ", sign_style), (text, text_style))
