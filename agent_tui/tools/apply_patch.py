@@ -32,6 +32,14 @@ class ApplyPatchTool:
     """Adds, updates, moves and deletes text files, for models trained on this form."""
 
     name: str = "apply_patch"
+    description: str = (
+        "Change files with a patch: *** Begin Patch, then for each file *** Add File: PATH "
+        "with +lines, *** Delete File: PATH, or *** Update File: PATH (*** Move to: PATH) "
+        "with hunks, then *** End Patch.\n"
+        "A hunk begins with @@, or @@ and the line of its function or class; its lines begin "
+        "with a space (unchanged), - or +. Give three lines around each change. All of it "
+        "applies, or none."
+    )
     arguments_type: type[ApplyPatchArguments] = ApplyPatchArguments
 
     def intent(self, arguments: ApplyPatchArguments, context: ToolContext) -> Intent:

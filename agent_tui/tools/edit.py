@@ -58,6 +58,11 @@ class EditTool:
     """Changes text files, keeping encoding, byte order mark and line endings."""
 
     name: str = "edit"
+    description: str = (
+        "Replace exact text in a file you have read.\n"
+        "Give several edits at once; each is matched against the original file, and all apply"
+        " or none."
+    )
     arguments_type: type[EditArguments] = EditArguments
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:

@@ -1,9 +1,8 @@
-"""The tools a conversation offers. A new tool is its two files and one line here."""
+"""The tools a conversation offers. A new tool is its module and one line here."""
 
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -111,28 +110,16 @@ class OfferedTool:
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
 
 
-def offered(tool: Tool[ArgumentsT], description_text: str = "") -> OfferedTool:
-    """`tool` with its description and argument checks.
-
-    Args:
-        tool: The tool.
-        description_text: Empty for ``<name>.md`` beside the code. Where space is short, the model
-            sees only the first line.
-    """
-
-    def description() -> str:
-        if description_text:
-            return description_text
-        text = resources.files("agent_tui.tools").joinpath(f"{tool.name}.md").read_text("utf-8")
-        return text.strip()
+def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
+    """`tool` with its description and argument checks."""
 
     def describe() -> ToolSpec:
         parameters = compact_schema(tool.arguments_type)
-        return ToolSpec(name=tool.name, description=description(), parameters=parameters)
+        return ToolSpec(name=tool.name, description=tool.description, parameters=parameters)
 
     def describe_shortly() -> ToolSpec:
         parameters = bare_schema(compact_schema(tool.arguments_type))
-        first_line = description().partition("\n")[0]
+        first_line = tool.description.partition("\n")[0]
         return ToolSpec(name=tool.name, description=first_line, parameters=parameters)
 
     def check(arguments: JsonObject) -> ArgumentsT:
@@ -157,7 +144,7 @@ def offered(tool: Tool[ArgumentsT], description_text: str = "") -> OfferedTool:
 
 
 class ToolRegistry:
-    """A `Toolbox` over a fixed set of tools. Descriptions are read when first asked for.
+    """A `Toolbox` over a fixed set of tools. Schemas are made when first needed.
 
     Args:
         tools: In the order they are offered.

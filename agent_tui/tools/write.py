@@ -31,6 +31,9 @@ class WriteTool:
     """Creates or replaces files; one that exists must have been read as it is now."""
 
     name: str = "write"
+    description: str = (
+        "Create a file, or replace all of one you have read.\nPrefer edit for changes."
+    )
     arguments_type: type[WriteArguments] = WriteArguments
 
     def intent(self, arguments: WriteArguments, context: ToolContext) -> Intent:
