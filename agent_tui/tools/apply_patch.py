@@ -15,10 +15,9 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, combined_intent
+from agent_tui.tools.files.file_change import FileChange, check_whole, combined_intent
 from agent_tui.tools.files.patch import FilePatch, hunk_places, read_patch
 from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes, why_unseen
-from agent_tui.tools.files.whole_text import check_whole
 
 
 class ApplyPatchArguments(ToolArguments):

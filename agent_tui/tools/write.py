@@ -14,9 +14,8 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange
+from agent_tui.tools.files.file_change import FileChange, check_whole
 from agent_tui.tools.files.text_files import decode, read_bytes, why_unseen
-from agent_tui.tools.files.whole_text import check_whole
 
 
 class WriteArguments(ToolArguments):
