@@ -37,6 +37,12 @@ def is_link(path: Path) -> bool:
     return _holds(path.is_symlink)
 
 
+def git_entry(folder: Path) -> Path | None:
+    """The ``.git`` in `folder` or nearest above it, whatever it is; None where there is none."""
+    places = (place / ".git" for place in (folder, *folder.parents))
+    return next(filter(os.path.lexists, places), None)
+
+
 def resolve_path(written: str | Path, folder: Path) -> Path:
     """What `written` names for somebody in `folder`: absolute, ``~`` expanded, links followed.
 

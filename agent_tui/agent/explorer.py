@@ -40,8 +40,8 @@ from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.shorten import keep_ends
-from agent_tui.tools.subset import ToolSubset
 
 MOST_REPLIES = 40
 """Of one helper. Questions about a project take 5 to 20."""

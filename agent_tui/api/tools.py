@@ -52,7 +52,7 @@ class FunctionTool(Generic[ParametersT, ResultT]):
         Args:
             access: What a call of it counts as; for ``none``, nobody is asked.
         """
-        return offered(_Run(self, access), self.description)
+        return offered(_Run(self, access))
 
 
 def tool(function: Callable[ParametersT, ResultT]) -> FunctionTool[ParametersT, ResultT]:
@@ -79,6 +79,10 @@ class _Run:
     @property
     def name(self) -> str:
         return self.of.name
+
+    @property
+    def description(self) -> str:
+        return self.of.description
 
     @property
     def arguments_type(self) -> type[ToolArguments]:

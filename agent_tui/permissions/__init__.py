@@ -8,8 +8,8 @@ through the files.
 * `shell/` takes the text apart: `parts` (the commands of a script), `words` (what each word is
   known to be), `wrappers` (``env``, ``xargs``, ``bash -c``), `scripts` (``sed``, ``find``) and
   `checks` (text that is refused, because bash could read it otherwise).
-* `programs/` knows single programs: which only look (`read_only`, `git`, `search_options`), which
-  lose work or change the machine (`destruction`, `machine`, `dangers`).
+* `programs/` knows single programs: which only look (`read_only`, `git`), which lose work or change
+  the machine (`destruction`, `dangers`).
 * `rules` reads and matches rules, and keeps those of a project in a file.
 * `protected_paths` knows the files that always ask, `named_paths` the files a word may mean.
 * `trust` and `trust_file`: which folders may give instructions, `project_files` what those are,

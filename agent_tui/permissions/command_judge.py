@@ -7,7 +7,10 @@ from typing import Literal
 
 from agent_tui.permissions.named_paths import (
     PathResolver,
+    follows_links,
     held_below,
+    searched_words,
+    searches_hidden_files,
     secret_a_pattern_takes_in,
     secret_below,
 )
@@ -17,11 +20,6 @@ from agent_tui.permissions.programs.read_only import (
     TOOLCHAIN_FILES,
     is_read_only,
     prints_names_only,
-)
-from agent_tui.permissions.programs.search_options import (
-    follows_links,
-    searched_words,
-    searches_hidden_files,
 )
 from agent_tui.permissions.programs.work_losses import WorkLoss, work_loss
 from agent_tui.permissions.protected_paths import ProtectedPaths

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -231,11 +231,13 @@ class PermissionEngine:
 
     def may_show(self, path: Path) -> bool:
         """Whether a rule allows reading `path` by its name, so that commands may see it, too."""
-        best: Rule | None = None
-        for rule in self.book.rules:
-            is_meant = rule.pattern != "*" and rule.is_for("read", "read")
-            if is_meant and rule.matches_path(path, self._guard.workspace):
-                best = rule if best is None or _is_stronger(rule, best) else best
+        best = _strongest(
+            rule
+            for rule in self.book.rules
+            if rule.pattern != "*"
+            and rule.is_for("read", "read")
+            and rule.matches_path(path, self._guard.workspace)
+        )
         denying = path_deniers(self.book.rules, "read", self._guard.workspace)
         is_denied = any(denies(path) for _, denies in denying)
         return best is not None and best.decision == "allow" and not is_denied
@@ -427,7 +429,7 @@ class PermissionEngine:
 
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What the rules say of a call by its paths: deny first, then the most specific."""
-        best: Rule | None = None
+        holding: list[Rule] = []
         for rule in self.book.rules:
             if not rule.is_for(tool_name, intent.access):
                 continue
@@ -436,9 +438,9 @@ class PermissionEngine:
                 if any(matched) or rule.pattern == "*":
                     return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
                 continue
-            holds = any(matched) if rule.decision == "ask" else all(matched)
-            if holds and (best is None or _is_stronger(rule, best)):
-                best = rule
+            if any(matched) if rule.decision == "ask" else all(matched):
+                holding.append(rule)
+        best = _strongest(holding)
         if best is None:
             return None
         if best.decision == "allow":
@@ -712,11 +714,8 @@ class PermissionEngine:
         return ""
 
     def _allows_write(self, path: Path) -> bool:
-        matching = [r for r in self._write_rules() if r.matches_path(path, self._guard.workspace)]
-        best: Rule | None = None
-        for rule in matching:
-            if best is None or _is_stronger(rule, best):
-                best = rule
+        workspace = self._guard.workspace
+        best = _strongest(r for r in self._write_rules() if r.matches_path(path, workspace))
         return best is not None and best.decision == "allow"
 
 
@@ -756,8 +755,6 @@ def _home_folder() -> Path | None:
         return None
 
 
-def _is_stronger(rule: Rule, other: Rule) -> bool:
-    """The more specific rule; of two alike the more careful one."""
-    if rule.specificity != other.specificity:
-        return rule.specificity > other.specificity
-    return rule.decision == "ask"
+def _strongest(rules: Iterable[Rule]) -> Rule | None:
+    """The most specific rule; of several alike a careful one. None where there is no rule."""
+    return max(rules, key=lambda rule: (rule.specificity, rule.decision == "ask"), default=None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent_tui.safe_paths import is_folder
+from agent_tui.safe_paths import git_entry, is_folder
 
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first of these that is there."""
@@ -46,7 +46,8 @@ AGENTS_FOLDERS = (Path(".agent-tui", "agents"), Path(".claude", "agents"))
 
 def repository_root(cwd: Path) -> Path | None:
     """The nearest folder from `cwd` upward with ``.git``. Git itself is not run."""
-    return next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
+    entry = git_entry(cwd)
+    return entry.parent if entry is not None else None
 
 
 def project_folders(cwd: Path) -> tuple[Path, ...]:
@@ -116,11 +117,3 @@ def _has_text(path: Path) -> bool:
         return path.is_file() and path.stat().st_size > 0
     except OSError:
         return False
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except OSError:
-        return False
-    return True

@@ -15,10 +15,9 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange, combined_intent
+from agent_tui.tools.files.file_change import FileChange, check_whole, combined_intent
 from agent_tui.tools.files.patch import FilePatch, hunk_places, read_patch
 from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes, why_unseen
-from agent_tui.tools.files.whole_text import check_whole
 
 
 class ApplyPatchArguments(ToolArguments):
@@ -32,6 +31,14 @@ class ApplyPatchTool:
     """Adds, updates, moves and deletes text files, for models trained on this form."""
 
     name: str = "apply_patch"
+    description: str = (
+        "Change files with a patch: *** Begin Patch, then for each file *** Add File: PATH "
+        "with +lines, *** Delete File: PATH, or *** Update File: PATH (*** Move to: PATH) "
+        "with hunks, then *** End Patch.\n"
+        "A hunk begins with @@, or @@ and the line of its function or class; its lines begin "
+        "with a space (unchanged), - or +. Give three lines around each change. All of it "
+        "applies, or none."
+    )
     arguments_type: type[ApplyPatchArguments] = ApplyPatchArguments
 
     def intent(self, arguments: ApplyPatchArguments, context: ToolContext) -> Intent:

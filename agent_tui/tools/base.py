@@ -270,6 +270,11 @@ class Tool(Protocol[ArgumentsT]):
         ...
 
     @property
+    def description(self) -> str:
+        """What the model reads about the tool; in a small window only the first line."""
+        ...
+
+    @property
     def arguments_type(self) -> type[ArgumentsT]:
         """The pydantic model of the arguments; its JSON schema goes to the model."""
         ...

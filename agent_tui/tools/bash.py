@@ -62,6 +62,10 @@ class BashTool:
     changes: GitChanges
     sandbox: Sandbox | None = None
     name: str = "bash"
+    description: str = (
+        "Run a command with bash in the workspace.\n"
+        "No terminal, no input. For files prefer read, edit, write, grep and find."
+    )
     arguments_type: type[BashArguments] = BashArguments
 
     def intent(self, arguments: BashArguments, context: ToolContext) -> Intent:

@@ -18,6 +18,12 @@ class CompactTool:
     """Asks the conversation to compact itself; whether it does is the conversation's matter."""
 
     name: str = "compact"
+    description: str = (
+        "Summarise older messages to free context; recall finds them.\n"
+        "When: a new task area begins, a milestone is done, you repeat steps or reread files,"
+        " or old output fills the context.\n"
+        "Not while you edit or debug, need exact text from above, or just compacted."
+    )
     arguments_type: type[CompactArguments] = CompactArguments
 
     def intent(self, arguments: CompactArguments, context: ToolContext) -> Intent:

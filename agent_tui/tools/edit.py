@@ -15,16 +15,14 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange
-from agent_tui.tools.files.matching import Place, find_places
-from agent_tui.tools.files.nearest import describe_miss
+from agent_tui.tools.files.file_change import FileChange, check_whole
+from agent_tui.tools.files.matching import Place, describe_miss, find_places
 from agent_tui.tools.files.text_files import (
     decode,
     missing_file_error,
     read_bytes,
     why_unseen,
 )
-from agent_tui.tools.files.whole_text import check_whole
 
 _MOST_LINES_NAMED = 10
 
@@ -58,6 +56,11 @@ class EditTool:
     """Changes text files, keeping encoding, byte order mark and line endings."""
 
     name: str = "edit"
+    description: str = (
+        "Replace exact text in a file you have read.\n"
+        "Give several edits at once; each is matched against the original file, and all apply"
+        " or none."
+    )
     arguments_type: type[EditArguments] = EditArguments
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:

@@ -19,6 +19,11 @@ class ExploreTool:
     """Hands a question on; who looks into it is the conversation's matter."""
 
     name: str = "explore"
+    description: str = (
+        "Let a helper search and read the project; it answers once.\n"
+        "For questions across many files you need not see yourself; several in one reply run "
+        "in parallel. It sees only `task`."
+    )
     arguments_type: type[ExploreArguments] = ExploreArguments
 
     def intent(self, arguments: ExploreArguments, context: ToolContext) -> Intent:

@@ -52,6 +52,7 @@ class FetchTool:
     sandbox: Sandbox | None = None
     may_be_private: bool = False
     name: str = "fetch"
+    description: str = "Read a URL: a web page as Markdown, text or PDF."
     arguments_type: type[FetchArguments] = FetchArguments
 
     def intent(self, arguments: FetchArguments, context: ToolContext) -> Intent:

@@ -42,6 +42,7 @@ class FindTool:
 
     keeper: ProcessKeeper
     name: str = "find"
+    description: str = "Find files by glob, newest first.\nRespects .gitignore."
     arguments_type: type[FindArguments] = FindArguments
 
     def intent(self, arguments: FindArguments, context: ToolContext) -> Intent:

@@ -54,6 +54,7 @@ class GrepTool:
 
     keeper: ProcessKeeper
     name: str = "grep"
+    description: str = "Search file contents.\nRespects .gitignore."
     arguments_type: type[GrepArguments] = GrepArguments
 
     def intent(self, arguments: GrepArguments, context: ToolContext) -> Intent:

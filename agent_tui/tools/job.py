@@ -27,6 +27,10 @@ class JobTool:
     """Looks at the background commands of the conversation."""
 
     name: str = "job"
+    description: str = (
+        "Get new output from a background job.\n"
+        "Without id: all jobs. You are told when one ends; all end with the session."
+    )
     arguments_type: type[JobArguments] = JobArguments
 
     def intent(self, arguments: JobArguments, context: ToolContext) -> Intent:

@@ -33,6 +33,7 @@ class LsTool:
     """Lists one folder, hidden files included, folders first."""
 
     name: str = "ls"
+    description: str = "List a folder."
     arguments_type: type[LsArguments] = LsArguments
 
     def intent(self, arguments: LsArguments, context: ToolContext) -> Intent:

@@ -25,6 +25,12 @@ class PlanTool:
     """Has the person decide on a plan; what comes of it is the conversation's matter."""
 
     name: str = "plan"
+    description: str = (
+        "Plan mode: submit a plan for approval.\n"
+        "You can only read now. Look at what the task needs, ask what you must know, then "
+        "submit the plan in Markdown: goal, steps as a numbered list (files, changes), how to"
+        " check it. Nothing changes before the user approves."
+    )
     arguments_type: type[PlanArguments] = PlanArguments
 
     def intent(self, arguments: PlanArguments, context: ToolContext) -> Intent:

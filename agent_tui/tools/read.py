@@ -60,6 +60,11 @@ class ReadTool:
     """Gives the model a file and remembers which version of it was given."""
 
     name: str = "read"
+    description: str = (
+        "Read a text file (lines numbered), PDF, notebook or image.\n"
+        "Long files come in parts: continue with offset, or pass a larger limit if the "
+        "context has room."
+    )
     arguments_type: type[ReadArguments] = ReadArguments
 
     def intent(self, arguments: ReadArguments, context: ToolContext) -> Intent:

@@ -65,6 +65,12 @@ class RecallTool:
     """Looks through everything that was said, in this session and those it goes on from."""
 
     name: str = "recall"
+    description: str = (
+        "Get an earlier message or output in full, by id or search words.\n"
+        "For a line ending with [recall ID], a detail the summary lacks, or exact words said "
+        "or printed before. For a file's current content use read.\n"
+        "A query also searches other sessions of this project; their ids are SESSION:ENTRY."
+    )
     arguments_type: type[RecallArguments] = RecallArguments
 
     def intent(self, arguments: RecallArguments, context: ToolContext) -> Intent:

@@ -1,14 +1,13 @@
-"""The tools a conversation offers. A new tool is its two files and one line here."""
+"""The tools a conversation offers, all or some. A new tool is its module and one line here."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.messages import FileTouches, JsonObject, ToolSpec
 from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import (
     ArgumentsT,
@@ -17,6 +16,7 @@ from agent_tui.tools.base import (
     Toolbox,
     ToolContext,
     ToolError,
+    ToolOutput,
 )
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
@@ -35,12 +35,16 @@ from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.sandbox.scratch import Scratch
-from agent_tui.tools.sandbox.scratch_calls import named_for_commands
 from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
+
+_KEPT_UNTIL = (
+    "/tmp is the sandbox's own: commands see this file, the user does not, and it is deleted when "
+    "the conversation ends"
+)
 
 
 def default_toolbox(
@@ -111,28 +115,16 @@ class OfferedTool:
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
 
 
-def offered(tool: Tool[ArgumentsT], description_text: str = "") -> OfferedTool:
-    """`tool` with its description and argument checks.
-
-    Args:
-        tool: The tool.
-        description_text: Empty for ``<name>.md`` beside the code. Where space is short, the model
-            sees only the first line.
-    """
-
-    def description() -> str:
-        if description_text:
-            return description_text
-        text = resources.files("agent_tui.tools").joinpath(f"{tool.name}.md").read_text("utf-8")
-        return text.strip()
+def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
+    """`tool` with its description and argument checks."""
 
     def describe() -> ToolSpec:
         parameters = compact_schema(tool.arguments_type)
-        return ToolSpec(name=tool.name, description=description(), parameters=parameters)
+        return ToolSpec(name=tool.name, description=tool.description, parameters=parameters)
 
     def describe_shortly() -> ToolSpec:
         parameters = bare_schema(compact_schema(tool.arguments_type))
-        first_line = description().partition("\n")[0]
+        first_line = tool.description.partition("\n")[0]
         return ToolSpec(name=tool.name, description=first_line, parameters=parameters)
 
     def check(arguments: JsonObject) -> ArgumentsT:
@@ -157,7 +149,7 @@ def offered(tool: Tool[ArgumentsT], description_text: str = "") -> OfferedTool:
 
 
 class ToolRegistry:
-    """A `Toolbox` over a fixed set of tools. Descriptions are read when first asked for.
+    """A `Toolbox` over a fixed set of tools. Schemas are made when first needed.
 
     Args:
         tools: In the order they are offered.
@@ -224,3 +216,81 @@ class ToolRegistry:
             hint = f" Did you mean {near[0]}?" if near else ""
             raise ToolError(f"There is no tool {name!r}.{hint} Tools: {', '.join(self._tools)}.")
         return tool
+
+
+def named_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
+    """Name the files of `call`, and those that its output reports, as commands see them.
+
+    Args:
+        call: A call whose paths are resolved.
+        scratch: What commands have in the place of ``/tmp``.
+    """
+    if not any(map(scratch.holds, call.intent.paths)):
+        return call
+    paths = tuple(map(scratch.named, call.intent.paths))
+    title = f"{call.intent.title} (the sandbox's)"
+
+    async def run() -> ToolOutput:
+        output = await call.run()
+        files = output.for_person.files
+        named = FileTouches(
+            read=_names(files.read, scratch),
+            written=_names(files.written, scratch),
+            edited=_names(files.edited, scratch),
+        )
+        text = output.for_model
+        if named.written or named.edited:
+            text = f"{text}\n[{_KEPT_UNTIL}]"
+        details = output.for_person.model_copy(update={"files": named})
+        return replace(output, for_model=text, for_person=details)
+
+    return PreparedCall(replace(call.intent, paths=paths, title=title), run)
+
+
+def _names(paths: tuple[str, ...], scratch: Scratch) -> tuple[str, ...]:
+    return tuple(str(scratch.named(Path(path))) for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSubset:
+    """A `Toolbox`: the tools of `whole` that are called one of `names`."""
+
+    whole: Toolbox
+    names: Collection[str]
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, in order of use."""
+        return tuple(spec for spec in self.whole.specs if spec.name in self.names)
+
+    @property
+    def short_specs(self) -> tuple[ToolSpec, ...]:
+        """The same in fewer words."""
+        return tuple(spec for spec in self.whole.short_specs if spec.name in self.names)
+
+    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+        """A call in the terms of these tools, also where it is made in those of other agents."""
+        return understood(name, arguments, self.specs, cwd)
+
+    def check(self, name: str, arguments: JsonObject) -> None:
+        """Validate a call without looking at any file.
+
+        Raises:
+            ToolError: unknown tool or wrong arguments.
+        """
+        self._require(name)
+        self.whole.check(name, arguments)
+
+    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
+        """Validate and look ahead.
+
+        Raises:
+            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+        """
+        self._require(name)
+        return self.whole.prepare(name, arguments, context)
+
+    def _require(self, name: str) -> None:
+        offered = [spec.name for spec in self.specs]
+        if name not in offered:
+            raise ToolError(f"There is no tool {name!r} here. Tools: {', '.join(offered)}.")

@@ -29,6 +29,11 @@ class ScopeTool:
     """Opens and closes scopes; what becomes of them is the conversation's matter."""
 
     name: str = "scope"
+    description: str = (
+        "Mark a stretch of work to be summarised at its end.\n"
+        "enter before a side task with much output (searches, experiments), exit after it. "
+        "Scopes nest. break ends a /loop of the user."
+    )
     arguments_type: type[ScopeArguments] = ScopeArguments
 
     def intent(self, arguments: ScopeArguments, context: ToolContext) -> Intent:

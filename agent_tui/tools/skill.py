@@ -18,6 +18,11 @@ class SkillTool:
     """Has a skill pinned; see `agent_tui.agent.turn.pins`."""
 
     name: str = "skill"
+    description: str = (
+        "Load a skill from <skills>: instructions for a kind of work. Its text stays in the "
+        "conversation.\n"
+        "Load it once, before such work begins. Paths in it are relative to its folder."
+    )
     arguments_type: type[SkillArguments] = SkillArguments
 
     def intent(self, arguments: SkillArguments, context: ToolContext) -> Intent:

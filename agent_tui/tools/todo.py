@@ -27,6 +27,10 @@ class TodoTool:
     """Keeps the plan of the present work."""
 
     name: str = "todo"
+    description: str = (
+        "Keep a plan; give the whole list each time.\n"
+        "For work of three or more steps. One step in_progress at a time."
+    )
     arguments_type: type[TodoArguments] = TodoArguments
 
     def intent(self, arguments: TodoArguments, context: ToolContext) -> Intent:

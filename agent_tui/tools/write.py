@@ -14,9 +14,8 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.files.diffs import unified_diff
-from agent_tui.tools.files.file_change import FileChange
+from agent_tui.tools.files.file_change import FileChange, check_whole
 from agent_tui.tools.files.text_files import decode, read_bytes, why_unseen
-from agent_tui.tools.files.whole_text import check_whole
 
 
 class WriteArguments(ToolArguments):
@@ -31,6 +30,9 @@ class WriteTool:
     """Creates or replaces files; one that exists must have been read as it is now."""
 
     name: str = "write"
+    description: str = (
+        "Create a file, or replace all of one you have read.\nPrefer edit for changes."
+    )
     arguments_type: type[WriteArguments] = WriteArguments
 
     def intent(self, arguments: WriteArguments, context: ToolContext) -> Intent:

@@ -1,4 +1,4 @@
-"""New tool: its file, its text for the model, and one line in ``tools/registry.py``."""
+"""New tool: its module and one line in ``tools/registry.py``."""
 
 from collections.abc import Iterator
 
@@ -27,6 +27,9 @@ class StampTool:
     """Puts a mark at the end of a file, or looks whether one is there."""
 
     name: str = "stamp"
+    description: str = (
+        "Put a mark at the end of a file.\\nWith only_look the file stays as it is."
+    )
     arguments_type: type[StampArguments] = StampArguments
 
     def intent(self, arguments: StampArguments, context: ToolContext) -> Intent:
@@ -47,7 +50,7 @@ def _stamp(arguments: StampArguments, context: ToolContext) -> ToolOutput:
     path.write_text(path.read_text() + "[seen]\\n")
     return ToolOutput("Stamped.")
 '''
-TEXT = "Put a mark at the end of a file.\nWith only_look the file stays as it is.\n"
+TEXT = "Put a mark at the end of a file.\nWith only_look the file stays as it is."
 REGISTRY = "agent_tui/tools/registry.py"
 IMPORT = "from agent_tui.tools.stamp import StampTool\n"
 LINE = "        offered(StampTool()),\n"
@@ -59,7 +62,6 @@ STAMP = Call("stamp", {"path": "letter.txt"})
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New tool")
     made.add_file("agent_tui/tools/stamp.py", MODULE)
-    made.add_file("agent_tui/tools/stamp.md", TEXT)
     made.insert_before(REGISTRY, "from agent_tui.tools.todo import", IMPORT)
     made.insert_before(REGISTRY, "        offered(TodoTool())", LINE)
     (made.work / "letter.txt").write_text("Dear Ada\n", encoding="utf-8")
@@ -96,7 +98,7 @@ def test_a_script_runs_it_and_what_it_may_not_do_is_refused(copy, server):
     assert stamped != "Stamped."
     assert letter(copy) == "Dear Ada\n"
     offered = {tool["function"]["name"]: tool["function"] for tool in server.chats[0].body["tools"]}
-    assert offered["stamp"]["description"] == TEXT.strip()
+    assert offered["stamp"]["description"] == TEXT
     assert set(offered["stamp"]["parameters"]["properties"]) == {"path", "only_look"}
 
 

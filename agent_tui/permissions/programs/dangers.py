@@ -1,4 +1,4 @@
-"""Commands that destroy more than a project: these ask in every mode."""
+"""Commands that destroy more than a project or change the machine: these ask in every mode."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,28 @@ from itertools import pairwise
 from pathlib import Path
 
 from agent_tui.permissions.programs.destruction import destruction_of
-from agent_tui.permissions.programs.machine import OURSELVES, machine_danger_of
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.safe_paths import follow_links
+
+_ALWAYS_NAMES = """
+    mkfs mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted shred blkdiscard cryptsetup
+    lvremove vgremove pvremove dmsetup losetup zpool zfs diskutil srm wipe
+    shutdown reboot halt poweroff init telinit kexec sudo doas su pkexec run0
+    mount umount swapoff chroot nsenter unshare systemctl systemd-run launchctl crontab at batch
+    useradd userdel usermod passwd chpasswd visudo iptables ip6tables nft ufw sysctl modprobe insmod
+    rmmod chattr setcap killall5
+"""
+_ALWAYS = frozenset(_ALWAYS_NAMES.split())
+"""Programs that need an administrator, or act when the command has ended."""
+_SETS_USER = re.compile(r"[ugoa]*[+=][rwxX]*s\w*|0?[2-7]\d{3}")
+_OWN_LOOSENING = re.compile(r"full|accept-edits|--permission-mode=.*|--trust|--sandbox=?(?:off)?")
+_OWN_RULES = frozenset({"config", "trust", "permissions", "mcp"})
+_LOOKING_VERBS = frozenset({"path", "show", "list", "check", "-h", "--help"})
+
+OURSELVES = frozenset({"agent-tui", "agent_tui"})
 
 _RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl"})
 """Programs that take whole folders, where an option says so."""
@@ -280,3 +296,40 @@ def _find_roots(part: CommandPart) -> list[Word]:
 def _is_recursive(part: CommandPart) -> bool:
     """Whether an option says so; what only the run will tell counts as the name of a file."""
     return any(_RECURSIVE_OPTION.fullmatch(word.value or "") for word in part.arguments)
+
+
+def machine_danger_of(name: str, part: CommandPart) -> str:
+    """Why the program `name` with the words of `part` changes the machine; empty if it does not."""
+    values = [word.value or "" for word in part.arguments]
+    if name in _ALWAYS or name.startswith("mkfs."):
+        is_looking = values in (["--version"], ["--help"]) or (name == "mount" and not values)
+        return "" if is_looking else f"{name} changes the system"
+    if name in ("kill", "pkill", "killall") and _ends_too_much(name, part):
+        return f"{name} ends every process, or agent-tui"
+    if name == "dd" and any(value.startswith("of=/dev/") for value in values):
+        return "dd writes to a device"
+    if name == "chmod" and any(map(_SETS_USER.fullmatch, values)):
+        return "chmod lets others run a file as its owner"
+    if name in OURSELVES and _is_told_otherwise(values):
+        return "changes what the model may do without asking"
+    return ""
+
+
+def _ends_too_much(name: str, part: CommandPart) -> bool:
+    """Whether a signal goes to every process, or to what started the command."""
+    values = [word.value or "" for word in part.arguments]
+    if name == "kill":
+        is_all = bool({"-1", "1"} & set(values[1:])) or values == ["1"]
+        return is_all or any("PPID" in word.source for word in part.arguments)
+    patterns = [value for value in values if not value.startswith("-")]
+    takes_user = any(re.match(r"-[uUG]|--(?:user|uid|group|euid)", value) for value in values)
+    return takes_user or any(not re.search(r"\w\w", pattern) for pattern in patterns)
+
+
+def _is_told_otherwise(values: Sequence[str]) -> bool:
+    """Whether ``agent-tui WORDS`` changes settings, trust or rules, or works under others."""
+    if not values or not values[0]:
+        return bool(values)
+    if any(map(_OWN_LOOSENING.fullmatch, values)):
+        return True
+    return values[0] in _OWN_RULES and (len(values) < 2 or values[1] not in _LOOKING_VERBS)

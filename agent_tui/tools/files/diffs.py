@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 
+from rapidfuzz.distance import Postfix, Prefix
+
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
 """difflib's time grows faster than its input; beyond this the changed middle is one hunk."""
-_COMPARED_CHARS = 1 << 16
 _MOST_RANGES_NAMED = 10
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -180,8 +181,8 @@ def _changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
 
     What is the same is not split into lines: of a large file these take ten times its size.
     """
-    start = _common_start(before, after)
-    end = _common_end(before, after, min(len(before), len(after)) - start)
+    start = Prefix.similarity(before, after)
+    end = min(Postfix.similarity(before, after), min(len(before), len(after)) - start)
     for _ in range(_CONTEXT_LINES + 1):
         start = before.rfind("\n", 0, max(start - 1, 0)) + 1
     for _ in range(_CONTEXT_LINES + 2):
@@ -189,31 +190,6 @@ def _changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
         end = len(before) - newline - 1 if newline >= 0 else 0
     old, new = before[start : len(before) - end], after[start : len(after) - end]
     return _lines(old), _lines(new), before.count("\n", 0, start)
-
-
-def _common_start(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    same, step = 0, _COMPARED_CHARS
-    while step:
-        while one[same : same + step] == other[same : same + step] and same < len(one):
-            same += step
-        step //= 2
-    return min(same, len(one), len(other))
-
-
-def _common_end(one: str, other: str, most: int) -> int:
-    """How many characters, at most `most`, both end with."""
-    same, step = 0, _COMPARED_CHARS
-    while step:
-        while same + step <= most and _end(one, same, step) == _end(other, same, step):
-            same += step
-        step //= 2
-    return same
-
-
-def _end(text: str, after: int, count: int) -> str:
-    """`count` characters of `text`, before its last `after` ones."""
-    return text[len(text) - after - count : len(text) - after]
 
 
 def _one_hunk(old: list[str], new: list[str], above: int) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.tools.base import Intent, ToolContext
+from agent_tui.omissions import marks_in
+from agent_tui.tools.base import Intent, ToolContext, ToolError
 from agent_tui.tools.files.diffs import Diff
 from agent_tui.tools.files.memory import digest_of
 from agent_tui.tools.files.text_files import content_fingerprint, remove_file, replace_file
@@ -58,3 +59,24 @@ def combined_intent(title: str, changes: Sequence[FileChange]) -> Intent:
             (change.path, change.before, change.after) for change in changes
         ),
     )
+
+
+def check_whole(new: str, old: str, name: str) -> None:
+    """Refuse `new` where it holds a mark of text left out that `old` does not hold.
+
+    Args:
+        new: What is to be written.
+        old: What the file holds now; empty where it is new.
+        name: The argument that `new` came in, for the error.
+
+    Raises:
+        ToolError: naming the mark, and how to get at the text.
+    """
+    marks = marks_in(new)
+    known = set(marks_in(old)) if marks else set[str]()
+    if mark := next((mark for mark in marks if mark not in known), ""):
+        raise ToolError(
+            f"{name} contains {mark[-200:]!r}, a placeholder for text left out of this "
+            "conversation. Read the file, or recall the original, and give the whole text. "
+            "Nothing was written."
+        )

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.files.matching import Place, find_places
-from agent_tui.tools.files.nearest import describe_miss
+from agent_tui.tools.files.matching import Place, describe_miss, find_places
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _END_OF_FILE = "*** End of File"

@@ -17,6 +17,7 @@ the index is not refreshed on disk, so nobody else's git is disturbed.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -54,6 +55,13 @@ def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> t
     overridden = (word for setting in settings for word in ("-c", setting))
     no_programs = ("--no-ext-diff", "--no-textconv") if command in _KNOW_DIFFS else ()
     return (*_QUIET, *overridden, command, *no_programs, *arguments)
+
+
+def object_id(content: bytes, *, like: str, kind: str = "blob") -> str:
+    """The id git gives `content`, in the kind of hash that the id `like` is one of."""
+    algorithm = "sha256" if len(like) == 64 else "sha1"
+    header = f"{kind} {len(content)}\0".encode()
+    return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
 
 
 async def ask_git(

@@ -8,7 +8,6 @@ Beside what `git_call` stops, a repository could have run:
 - those of a submodule, which is asked by a git of its own: submodules are left out.
 """
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.regular_files import open_regular_file
-from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.safe_paths import git_entry
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MAX_HASHED_BYTES = 2_000_000
@@ -92,20 +92,13 @@ async def committed_changes(
     """
     if before == after:
         return {}
-    nothing = _object_id("tree", b"", like=before or after)
+    nothing = object_id(b"", like=before or after, kind="tree")
     argv = git_argv("diff-tree", *_DIFF, before or nothing, after or nothing)
     answer = await ask_git(keeper, argv, root, environ)
     try:
         return _commit_changes(answer)
     except ValueError as error:
         raise GitSilentError("not what git diff-tree says") from error
-
-
-def _object_id(kind: str, content: bytes, *, like: str) -> str:
-    """The id git gives `content`, in the kind of hash that `like` is one of."""
-    algorithm = "sha256" if len(like) == 64 else "sha1"
-    header = f"{kind} {len(content)}\0".encode()
-    return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
 
 
 def has_content(path: Path, blob: str) -> bool:
@@ -123,7 +116,7 @@ def has_content(path: Path, blob: str) -> bool:
             return False
     except OSError:
         return False
-    return _object_id("blob", content, like=blob) == blob
+    return object_id(content, like=blob) == blob
 
 
 def _content(path: Path) -> bytes:
@@ -134,10 +127,7 @@ def _content(path: Path) -> bytes:
 
 def nearest_git(cwd: Path, environ: Mapping[str, str]) -> Path | None:
     """The ``.git`` in or above `cwd`; None where there is none or the environment names another."""
-    if "GIT_DIR" in environ:
-        return None
-    places = (folder / ".git" for folder in (cwd, *cwd.parents))
-    return next(filter(os.path.lexists, places), None)
+    return None if "GIT_DIR" in environ else git_entry(cwd)
 
 
 def _without_filters(found: bytes) -> Iterator[str]:

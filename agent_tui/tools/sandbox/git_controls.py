@@ -283,6 +283,13 @@ def repositories_of(entry: Path) -> Iterator[Path]:
         yield from dict.fromkeys((git, common, *worktrees, *_submodules_in(common / "modules")))
 
 
+def index_stamp(top: Path) -> int:
+    """Changes when the index of the work tree at `top` does: its ``ctime``; 0 without one."""
+    with suppress(OSError, StopIteration):
+        return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
+    return 0
+
+
 def _submodules_in(folder: Path) -> Iterator[Path]:
     """The git folders below; the name of a submodule may have slashes."""
     pending = [folder]

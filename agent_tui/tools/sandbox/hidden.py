@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_tui.regular_files import open_regular_file
-from agent_tui.tools.git.command import git_argv
+from agent_tui.safe_paths import git_entry
+from agent_tui.tools.git.command import git_argv, object_id
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.sandbox.beneath import MOST_BYTES
-from agent_tui.tools.sandbox.git_controls import repositories_of
-from agent_tui.tools.sandbox.known_versions import blob_id
+from agent_tui.tools.sandbox.git_controls import index_stamp
 from agent_tui.tools.sandbox.project_walk import ProjectWalk
 
 _PATIENCE_S: Final = 5.0
@@ -82,7 +82,7 @@ class HiddenFiles:
         self, stamps: Mapping[Path, _Stamp], paths: tuple[Path, ...]
     ) -> frozenset[Path]:
         tops = {top for path in paths if (top := _top_of(path)) is not None}
-        indexes = tuple((top, _index_stamp(top)) for top in sorted(tops))
+        indexes = tuple((top, index_stamp(top)) for top in sorted(tops))
         key = tuple((path, stamps[path]) for path in paths), indexes
         if self._tracked[0] != key:
             self._tracked = key, frozenset(_tracked(paths, tops, self._environ))
@@ -118,13 +118,8 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _top_of(path: Path) -> Path | None:
-    return next((top for top in path.parents if os.path.lexists(top / ".git")), None)
-
-
-def _index_stamp(top: Path) -> int:
-    with suppress(OSError, StopIteration):
-        return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
-    return 0
+    entry = git_entry(path.parent)
+    return entry.parent if entry is not None else None
 
 
 def _tracked(
@@ -153,4 +148,4 @@ def _has_content(path: Path, id: str) -> bool:
     """Whether `path` holds what git has under `id`, which a command may have put into the index."""
     with open_regular_file(path, follow_links=False) as file:
         content = file.read(MOST_BYTES)
-    return blob_id(content, like=id) == id
+    return object_id(content, like=id) == id

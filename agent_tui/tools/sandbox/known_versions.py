@@ -8,16 +8,16 @@ pull, fetch or commit.
 """
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.safe_paths import git_entry
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.git_controls import repositories_of
+from agent_tui.tools.sandbox.git_controls import index_stamp, repositories_of
 
 _MOST_REFS: Final = 2_000
 _MOST_LISTED: Final = 5_000
@@ -89,7 +89,7 @@ class KnownVersions:
 
     def has_new_index(self) -> bool:
         """Whether the index of a work tree changed since this was last asked. Blocking."""
-        before, self._index_stamps = self._index_stamps, tuple(map(_index_stamp, self._tops))
+        before, self._index_stamps = self._index_stamps, tuple(map(index_stamp, self._tops))
         return before != self._index_stamps
 
     async def has(self, path: Path, content: bytes) -> bool:
@@ -97,7 +97,7 @@ class KnownVersions:
 
         False as well where git does not tell in time.
         """
-        return any(blob_id(content, like=id) == id for id in await self.ids(path))
+        return any(object_id(content, like=id) == id for id in await self.ids(path))
 
     async def ids(self, path: Path) -> frozenset[str]:
         """The ids of all contents that the person's commits have at `path`."""
@@ -161,25 +161,8 @@ class KnownVersions:
         return refs
 
 
-def blob_id(content: bytes, *, like: str) -> str:
-    """The id git gives `content`, in the kind of hash that `like` is one of."""
-    algorithm = "sha256" if len(like) == 64 else "sha1"
-    header = f"blob {len(content)}\0".encode()
-    return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
-
-
 def _tops_of(roots: Iterable[Path]) -> tuple[Path, ...]:
-    around = ((root, *root.parents) for root in roots)
-    tops = (next((f for f in each if os.path.lexists(f / ".git")), None) for each in around)
-    return tuple(dict.fromkeys(top for top in tops if top is not None))
-
-
-def _index_stamp(top: Path) -> int:
-    git = next(repositories_of(top / ".git"), top)
-    try:
-        return (git / "index").stat().st_ctime_ns
-    except OSError:
-        return 0
+    return tuple(dict.fromkeys(entry.parent for entry in map(git_entry, roots) if entry))
 
 
 def _refs_stamp(top: Path) -> RefsStamp:

@@ -27,6 +27,8 @@ from pathlib import Path
 from agent_tui.errors import ToolError
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import git_entry
+from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import MOST_BYTES, folder_of, make_folders, write_at
 from agent_tui.tools.sandbox.busy_marker import BusyMarker
@@ -38,7 +40,7 @@ from agent_tui.tools.sandbox.git_controls import (
 )
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
-from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp, blob_id
+from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -533,11 +535,16 @@ class ObeyedWatch:
                 continue
             id = await self._versions.checked_out(node)
             now = await asyncio.to_thread(_read, node)
-            if not id or now is None or blob_id(now, like=id) == id or (node, id) in self._refused:
+            if (
+                not id
+                or now is None
+                or object_id(now, like=id) == id
+                or (node, id) in self._refused
+            ):
                 continue
             content = await self._versions.content(node, id)
             ids = await self._versions.ids(node)
-            if content is None or len(content) > MOST_BYTES or blob_id(now, like=id) not in ids:
+            if content is None or len(content) > MOST_BYTES or object_id(now, like=id) not in ids:
                 continue
             if id in ids:
                 judged.ours[node] = await asyncio.to_thread(self._write, node, content)
@@ -584,8 +591,7 @@ def read_only_paths(roots: Sequence[Path]) -> list[Path]:
 def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
     """The ``.git`` of each root that is in a repository without being its top."""
     for root in roots:
-        entries = (folder / ".git" for folder in (root, *root.parents))
-        entry = next(filter(os.path.lexists, entries), None)
+        entry = git_entry(root)
         if entry is not None and entry.parent not in roots:
             yield entry
 

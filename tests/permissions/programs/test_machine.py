@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.permissions.programs.machine import machine_danger_of
+from agent_tui.permissions.programs.dangers import machine_danger_of
 from agent_tui.permissions.shell.parts import split_command
 
 

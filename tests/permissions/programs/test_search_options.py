@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_tui.permissions.programs.search_options import (
+from agent_tui.permissions.named_paths import (
     searched_words,
     searches_hidden_files,
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.tools.web.markdown import page_markdown
+from agent_tui.tools.web.fetch_process import page_markdown
 
 AT = "https://docs.test/guide/page.html"
 
