@@ -46,6 +46,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no git repository")
+def test_the_top_of_the_repository_holds_what_belongs_there() -> None:
+    tracked = set(run("git", "ls-files", cwd=ROOT).splitlines())
+    assert {name.partition("/")[0] for name in tracked} == {
+        *(".ci", ".github", ".gitignore", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md"),
+        *("LICENSE", "README.md", "SECURITY.md", "agent_tui", "docs", "pyproject.toml"),
+        *("requirements.lock", "sessions.example", "tests"),
+    }
+
+
 def wheel(built: Path) -> Path:
     (found,) = built.glob("*.whl")
     return found
