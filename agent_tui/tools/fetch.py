@@ -24,8 +24,8 @@ from agent_tui.tools.output_files import keep_output
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, plain_text
+from agent_tui.tools.web.addresses import web_url
 from agent_tui.tools.web.exchange import Fetched, FetchRequest, answer_of
-from agent_tui.tools.web.urls import web_url
 
 _FETCH_TIME_S = 60.0
 _MAX_URL_CHARS = 2_000

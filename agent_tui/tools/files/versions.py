@@ -21,7 +21,6 @@ TOO_LARGE = f"it is larger than {MOST_FILE_BYTES // 1_000_000} MB"
 NO_FILE = "it is no file"
 _UNREADABLE = "it could not be read"
 _NO_ROOM = "the store of earlier versions is full"
-_CHUNK_BYTES = 1 << 20
 _ON_DISK = NoOpenTexts()
 
 WhyHeld = Callable[[Path], str]
@@ -110,8 +109,5 @@ def _permissions(path: Path, scratch: Path, mode: int) -> int:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     with open_regular_file(path) as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

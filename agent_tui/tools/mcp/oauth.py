@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from pydantic import AnyUrl, BaseModel, JsonValue
 
-from agent_tui.atomic_files import scratch_beside
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.messages import JsonObject
-from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import read_regular_file
 
 if TYPE_CHECKING:  # a second of imports, and an extra that may be missing
@@ -84,11 +83,7 @@ class TokenFile:
         return value if isinstance(value, dict) else {}
 
     def _write(self, values: JsonObject) -> None:
-        make_private_dir(self._path.parent)
-        with scratch_beside(self._path) as scratch:
-            scratch.touch(mode=0o600, exist_ok=False)
-            scratch.write_text(json.dumps(values))
-            scratch.replace(self._path)
+        replace_private_file(self._path, json.dumps(values))
 
 
 def oauth_provider(

@@ -11,9 +11,8 @@ import httpx
 
 from agent_tui import __version__
 from agent_tui.errors import ToolError
-from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve
+from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve, web_url
 from agent_tui.tools.web.exchange import Moved
-from agent_tui.tools.web.urls import web_url
 
 MAX_TEXT_BYTES: Final = 3_000_000
 """Of a page or text that is longer only this much is read."""
