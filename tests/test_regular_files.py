@@ -133,7 +133,6 @@ _ELSEWHERE = {
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",
-    "agent_tui/tools/registry.py": "a file of the package",
     "agent_tui/tools/sandbox/busy_marker.py": "made by the program",
     "agent_tui/tools/sandbox/landlock_launcher.py": "/proc",
     "agent_tui/tools/sandbox/machine.py": "/proc",
