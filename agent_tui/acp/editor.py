@@ -1,4 +1,4 @@
-"""The editor of a session: what it can do, what it has open, and what it is told, in order."""
+"""The editor of a session: its abilities, its open texts, and the updates sent to it, in order."""
 
 import asyncio
 import codecs
@@ -172,11 +172,11 @@ class Outbox:
         self._sending = asyncio.create_task(self._send_all())
 
     def put(self, update: Outgoing) -> None:
-        """Have the editor told; nothing is left out, however slowly it reads."""
+        """Queue `update` for the editor; nothing is left out, however slowly it reads."""
         self._waiting.put_nowait(update)
 
     async def flush(self) -> None:
-        """Wait until the editor was told everything."""
+        """Wait until everything queued is sent."""
         await self._waiting.join()
 
     async def aclose(self) -> None:

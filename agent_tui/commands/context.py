@@ -67,9 +67,9 @@ class ContextMap:
     """All parts of the window, ``free`` last, and the largest messages, largest first.
 
     `token_price` is what a token of the context cost in the newest request, in US dollars, with
-    what the provider's cache saved; 0 where no price is known. Room is made by itself at
-    `compacts_at` percent of the window, 0 where it is not. `cache` is how the context stands in
-    the provider's cache; None where that is unknown.
+    what the provider's cache saved; 0 where no price is known. The context is compacted
+    automatically at `compacts_at` percent of the window, 0 for never. `cache` is how the context
+    stands in the provider's cache; None where that is unknown.
     """
 
     usage: ContextUsage

@@ -8,14 +8,25 @@ from agent_tui.commands.core.short_words import short_time
 from agent_tui.durations import elapsed, rounded
 from agent_tui.events import (
     AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    BashFinished,
+    BashStarted,
+    BranchSummaryProgress,
     CompactionFailed,
     CompactionFinished,
+    CompactionProgress,
     CompactionStarted,
+    ContextChanged,
     ContextWarning,
     CutReplyDropped,
     JobEnded,
+    JobStarted,
     LoopAdvanced,
+    ModelChanged,
     Notice,
+    PlanHandedOver,
+    QueueChanged,
     ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
@@ -23,12 +34,21 @@ from agent_tui.events import (
     RetryScheduled,
     ScopeEntered,
     ScopeLeft,
+    ScopeProgress,
     SessionChanged,
     TextDelta,
     TextPinned,
+    ThinkingDelta,
+    TodosChanged,
+    ToolCallDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+    TotalsChanged,
     TurnFinished,
     TurnRecorded,
     TurnStarted,
+    UserMessageAdded,
     WentBack,
 )
 from agent_tui.messages import Todo, TurnFacts
@@ -85,8 +105,24 @@ def event_line(event: AgentEvent) -> str:
         case WentBack(text=text):
             taken_back = f" Undone: {printable_line(text)}" if text.strip() else ""
             return f"Back at an earlier message.{taken_back}"
-        case _:
+        case TurnStarted() | TurnFinished() | UserMessageAdded() | ApprovalRequested():
             return ""
+        case ReplyStarted() | ReplyFinished() | ReplyDiscarded() | TextDelta() | ThinkingDelta():
+            return ""
+        case ToolCallDelta() | ToolStarted() | ToolOutputDelta() | ToolFinished():
+            return ""
+        case BashStarted() | BashFinished() | ApprovalResolved() | JobStarted():
+            return ""
+        case CompactionProgress() | ScopeProgress() | BranchSummaryProgress():
+            return ""
+        case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
+            return ""
+        case CutReplyDropped():
+            return ""
+        case TodosChanged() | PlanHandedOver():
+            return ""
+        case _:
+            assert_never(event)
 
 
 def waiting_line(waited_s: float, *, is_alive: bool) -> str:

@@ -189,7 +189,7 @@ _REPLACEMENT: Final = {"old": "old_string", "new": "new_string", "all": "replace
 
 
 def call_facts(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
-    """What a hook is told of a call: its name, its arguments, and all files it is about.
+    """The input of a hook before a call: its name, its arguments, and all files it is about.
 
     Args:
         call: In our terms.
@@ -221,7 +221,7 @@ def shared_input(call: ToolCall, paths: Sequence[Path]) -> JsonObject:
 
 
 def result_facts(output: ToolOutput) -> JsonObject:
-    """What a hook is told of a result."""
+    """The input of a hook after a call: its result."""
     facts: JsonObject = {"content": output.for_model, "is_error": output.is_error}
     if (exit_code := output.for_person.exit_code) is not None:
         facts |= {"stdout": output.for_model, "stderr": "", "exit_code": exit_code}

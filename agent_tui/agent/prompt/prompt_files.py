@@ -187,7 +187,7 @@ class Skill:
         source: Whose it is.
         description: What it is for, and when.
         argument_hint: What may follow ``/name``.
-        is_for_model: Whether the model is told of it.
+        is_for_model: Whether the model sees it in the prompt.
         is_for_person: Whether it is a command.
     """
 

@@ -211,7 +211,7 @@ class LiteLlmProcess:
                     pass
 
     async def events(self, way: Way, silence: SilenceLimits) -> AsyncGenerator[ServedEvent, None]:
-        """Send a request and yield what is told of it; closing this closes the connection.
+        """Send a request and yield the events of its answer; closing this closes the connection.
 
         A death of the process before the first chunk is made good once.
 

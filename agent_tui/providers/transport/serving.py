@@ -18,7 +18,7 @@ from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.wires.base import EndlessReplyError, IdleTimeoutError
 
 ServedEvent: TypeAlias = Chunk | Fault | Wait
-"""What is told of a request under way. Nothing follows a `Fault`."""
+"""An event of a request under way. Nothing follows a `Fault`."""
 
 _FLUSH_INTERVAL_S = 0.03
 """Deltas wait this long for company: 33 batches a second are smooth and cost little."""

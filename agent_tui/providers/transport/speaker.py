@@ -41,19 +41,17 @@ class Speaker:
         Raises:
             Exception: whatever the client says of the certificates and proxies of the environment.
         """
-        if self._opening is None:
+        opening = self._opening
+        if opening is None or (opening.done() and opening.exception()):  # it may be put right now
             loop = asyncio.get_running_loop()
-            self._opening = loop.run_in_executor(None, _new_client, self._environ)
-        try:
-            return await asyncio.shield(self._opening)
-        except Exception:
-            self._opening = None  # the environment may be put right
-            raise
+            opening = loop.run_in_executor(None, _new_client, self._environ)
+            self._opening = opening
+        return await asyncio.shield(opening)
 
     async def events(
         self, stream: Stream, way: Way, silence: SilenceLimits
     ) -> AsyncGenerator[ServedEvent, None]:
-        """Send a request by the wire whose `stream` it is, and yield what is told of it.
+        """Send a request by the wire that `stream` belongs to, and yield the events of its answer.
 
         Closing the generator closes the connection.
         """
@@ -80,7 +78,7 @@ class Speaker:
             await asyncio.wait(self._serving)
         if self._opening is not None:
             with suppress(Exception):  # it was never opened
-                await (await self.client()).aclose()
+                await (await self._opening).aclose()
             self._opening = None
 
     async def _post(
