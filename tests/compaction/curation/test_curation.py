@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.curation.answer import Pick
+from agent_tui.compaction.curation.answer import Pick, read_answer
 from agent_tui.compaction.draft import CompactionRequest, make_ask
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
@@ -82,6 +82,10 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
     assert "#1 read a.py 1-300, " in ask.text
     assert "#2 $ pytest -q 1-300, " in ask.text
     assert "the &lt;focus> parser" in ask.text
+    form = "<keep>\n#NUMBER FIRST-LAST, FIRST-LAST\n#NUMBER\n</keep>"
+    assert form in ask.text
+    pieces = make_ask(request, counter=counter).pieces
+    assert read_answer(form, pieces).picks == ()  # a model that copies it chooses nothing
     assert result.summarised_by == MODEL.name
     assert result.note == ""
 

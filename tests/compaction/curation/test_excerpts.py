@@ -86,7 +86,8 @@ def test_what_failed_says_so_and_changes_nothing(talk: Talk, counter: TokenCount
     talk.tool("read", {"path": "b.py"}, numbered(LINES))
     talk.tool("edit", {"path": "b.py", "edits": [made]}, "No such text.", is_error=True)
     talk.tool("bash", {"command": "git commit -m 'word " + "word " * 200 + "'"}, "", is_error=True)
-    _, _, read, *failed = pieces_of(talk, counter)
+    _, ran, read, *failed = pieces_of(talk, counter)
+    assert not ran.is_outdated
     assert not read.is_outdated
     assert [piece.line.endswith("tokens, failed") for piece in failed] == [True, True]
     text = kept(talk, counter, *map(Pick, failed)).text
