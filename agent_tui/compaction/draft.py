@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ from agent_tui.compaction.sections.compose import (
     LEAST_KEPT,
     NOTES_SHARE,
     TAIL_SHARE,
+    TASK_SHARE,
     WAY_SHARE,
     Sections,
     WorkRecord,
@@ -257,7 +259,8 @@ def make_ask(request: CompactionRequest, *, counter: TokenCounter) -> Ask:
     )
     replaced = live.leaving_tokens + (summary_tokens(summary, counter) if summary else 0)
     room = _room(request, sum(live.tokens) + replaced, live.pinned_tokens)
-    newest, left = set[str](), int(room * TAIL_SHARE)
+    exchange = live.cuts[-1] if live.cuts else len(live.entries)
+    newest, left = {entry.id for entry in live.entries[exchange:]}, int(room * TAIL_SHARE)
     for entry, tokens in zip(reversed(live.entries), reversed(live.tokens), strict=True):
         left -= tokens
         if left < 0:
@@ -432,24 +435,27 @@ class _Planner:
         chosen = choice.picks if choice is not None else ()
         entries = self._live.entries[cut:]
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
-        sections = make_sections(
+        wanted = (*self._lasting, *request.marked, *chosen)
+        picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
+        ids = frozenset(pick.piece.entry_id for pick in picks)
+        make = partial(
+            make_sections,
             self._record,
             room,
             self._counter,
             kept=kept,
-            chosen=frozenset(pick.piece.entry_id for pick in chosen),
             has_notes=choice is not None and bool(choice.notes),
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
+        sections = make(tasks_room=0 if picks else None)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) - self._size(sections, way)
         needed = tail.needed(entries)
-        wanted = (*self._lasting, *request.marked, *chosen)
-        if picks := [pick for pick in wanted if pick.piece.entry_id not in self._dropped]:
+        if picks:
             least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
             self.kept = keep_excerpts(
                 picks,
-                staying=kept | sections.task_ids,
+                staying=kept,
                 files=self._record.files,
                 on_disk=request.on_disk,
                 room_tokens=max(min(left, most), least),
@@ -457,6 +463,10 @@ class _Planner:
                 shown=[file for file in files or () if file.path in needed],
             )
             left -= self._counter.count_text(self.kept.text)
+            before = self._counter.count_text(sections.before_prose)
+            tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
+            sections = make(chosen=ids, tasks_room=tasks_room)
+            left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
             known = [file for file in self._record.files if file.path not in self.kept.paths]
             if choice is not None:

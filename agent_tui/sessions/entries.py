@@ -81,11 +81,15 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
 
 
 class TaskText(Stored):
-    """What a tracker, a plan or a document says is to be done, as an output showed it."""
+    """What a tracker, a plan or a document says is to be done, as an output showed it.
+
+    ``is_closed`` says that the tracker was told that it is done, with no commit since.
+    """
 
     item: str
     text: str
     entry_id: str = ""
+    is_closed: bool = False
 
 
 class WorkState(Stored):

@@ -30,7 +30,7 @@ from agent_tui.compaction.sections.state import (
     items_begun,
     pending_lines,
 )
-from agent_tui.compaction.sections.task import task_blocks, task_texts
+from agent_tui.compaction.sections.task import items_of, task_blocks, task_texts
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.messages import Job
@@ -101,6 +101,13 @@ class WorkRecord:
     earlier_way: tuple[str, ...]
     folders: tuple[str, ...]
 
+    @property
+    def uncommitted(self) -> tuple[str, ...]:
+        """The files changed since the last commit; none where nothing was ever committed."""
+        if not self.state.commits:
+            return ()
+        return tuple(f.path for f in self.files if f.is_changed and not f.is_committed)
+
 
 def read_work(
     path: Sequence[Entry], ledger: Ledger, handover: Handover | None, folders: Sequence[str]
@@ -123,7 +130,9 @@ def read_work(
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
     state = StateReader.after(earlier.state).read(new)
     files = tuple(FileReader(folders, earlier.files).read(new))
-    tasks = task_texts(new, earlier.tasks, said, items_begun(earlier.state))
+    begun = items_begun(earlier.state)
+    has_commits = bool(earlier.state.commits)
+    tasks = task_texts(new, earlier.tasks, said, begun, has_commits=has_commits)
     return WorkRecord(
         said=tuple((entry_id, text) for text, entry_id in said.items()),
         events=events,
@@ -169,7 +178,6 @@ class Sections:
         after_prose: What comes after it, up to the files.
         lists: What comes last.
         shown: The files that stand there.
-        task_ids: Entries whose text stands there as the task's, whole.
         left_out: How many of the person's messages there was no room for.
     """
 
@@ -177,7 +185,6 @@ class Sections:
     after_prose: str
     lists: str
     shown: tuple[ShownFile, ...]
-    task_ids: frozenset[str]
     left_out: int
 
     def with_files(self, files: Iterable[ShownFile]) -> "Sections":
@@ -193,6 +200,7 @@ def make_sections(
     room_tokens: int,
     counter: TokenCounter,
     *,
+    tasks_room: int | None = None,
     kept: frozenset[str] = frozenset(),
     chosen: frozenset[str] = frozenset(),
     has_notes: bool = False,
@@ -204,16 +212,24 @@ def make_sections(
         record: What the log says.
         room_tokens: Of the whole context: sections, prose and newest messages.
         counter: Measures them.
+        tasks_room: Tokens for the texts of tasks; None for their share of the room.
         kept: Entries that stay in the context; nothing of them is said twice.
-        chosen: Entries of which a model wants something kept: they are no task's text in part.
+        chosen: Entries of which a part is kept by choice: they are no task's text.
         has_notes: Whether the model's notes say what was found out and decided.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages.
             Lines that stand there, or in a section before, are not said again.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.tasks if task.entry_id not in kept]
-    task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter, chosen)
-    unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
+    tasks = [
+        task
+        for task in record.tasks
+        if task.entry_id not in kept | chosen
+        and not (task.is_closed and (has_notes or not record.uncommitted))
+    ]
+    if tasks_room is None:
+        tasks_room = int(room_tokens * TASK_SHARE)
+    task = task_blocks(tasks, tasks_room, counter)
+    unused = tasks_room - counter.count_text("\n".join(task))
     spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
@@ -231,7 +247,9 @@ def make_sections(
     unsaid = [
         command
         for command in record.commands
-        if command not in tested and f"$ {command} " not in known
+        if command not in tested
+        and f"$ {command} -> " not in known
+        and f"$ {command} [" not in known
     ]
     share = NOTED_COMMANDS_SHARE if has_notes else COMMANDS_SHARE
     commands = _newest_that_fit(unsaid, int(room_tokens * share), counter)
@@ -256,7 +274,6 @@ def make_sections(
         after_prose=after,
         lists=_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
-        task_ids=frozenset(one.entry_id for one in taken),
         left_out=spoken.left_out,
     )
 
@@ -322,14 +339,16 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
     open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
     checks = check_lines(state) + _uncommitted(record)
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
-    done = _newest_that_fit(done_lines(state), max(room, 0), counter)
+    closed = [task for task in record.tasks if task.is_closed and record.uncommitted]
+    uncommitted = {item for task in closed for item in items_of(task)}
+    done = _newest_that_fit(done_lines(state, uncommitted), max(room, 0), counter)
     return [*done, *open_lines, *checks]
 
 
 def _uncommitted(record: WorkRecord) -> list[str]:
     """One line with the files changed since the last commit, where there has been one."""
-    changed = [file.path for file in record.files if file.is_changed and not file.is_committed]
-    if not changed or not record.state.commits:
+    changed = record.uncommitted
+    if not changed:
         return []
     more = len(changed) - _MOST_UNCOMMITTED
     paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")

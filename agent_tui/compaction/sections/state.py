@@ -1,13 +1,13 @@
 """Where the work stands, as far as the log says it: plan, tracker, commit, tests."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.ledger.call_facts import counted_tests, is_test
+from agent_tui.compaction.ledger.call_facts import commits_made, counted_tests, is_test
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.sections.task import tracker_orders
@@ -16,9 +16,6 @@ from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import WorkState
 
-_COMMIT = re.compile(
-    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
-)
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
@@ -79,7 +76,7 @@ class StateReader:
             self._follow_tracker(action, output.text)
         if not action.command:
             return
-        for branch, commit, message in _COMMIT.findall(text):
+        for branch, commit, message in commits_made(text):
             self._branch = branch if branch != "detached HEAD" else self._branch
             self._commits[commit] = one_line(message, _TITLE_CHARS)
         if found := list(_ON_BRANCH.finditer(text)):
@@ -108,10 +105,14 @@ class StateReader:
             self._tests[command] = one_line(result, _RESULT_CHARS)
 
 
-def done_lines(state: WorkState) -> list[str]:
-    """What is finished, one line each."""
+def done_lines(state: WorkState, uncommitted: Collection[str] = ()) -> list[str]:
+    """What is finished, one line each; the items `uncommitted` say so."""
     lines = [f"- [x] {step}" for step, status in state.plan.items() if status == "completed"]
-    lines += [f"- [x] {_item(i, state)}" for i, status in state.items.items() if status == "done"]
+    lines += [
+        f"- [x] {_item(item, state)}{' (not committed yet)' if item in uncommitted else ''}"
+        for item, status in state.items.items()
+        if status == "done"
+    ]
     return lines + [f"- [x] commit {commit}: {text}" for commit, text in state.commits.items()]
 
 

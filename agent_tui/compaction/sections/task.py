@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agent_tui.attachments import approved_plan
+from agent_tui.compaction.ledger.call_facts import commits_made
 from agent_tui.compaction.ledger.shell_files import programs_run
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, Event, Said
@@ -118,8 +119,12 @@ def task_texts(
     earlier: Iterable[TaskText] = (),
     said: Iterable[str] = (),
     begun: Sequence[str] = (),
+    *,
+    has_commits: bool = False,
 ) -> tuple[TaskText, ...]:
     """The newest text of each open item, the one shown last at the end.
+
+    One that was closed stays until the next commit, where commits are made at all.
 
     A program is a tracker where it changes the state of items, or is told what kind of item to
     show; of others, items and documents count that the user named. One output that shows several
@@ -131,6 +136,7 @@ def task_texts(
         earlier: What a parent session handed on.
         said: What the user said in earlier sessions.
         begun: Items that were in progress when they ended.
+        has_commits: Whether something was committed in them.
     """
     begun = list(begun)
     found = {task.item: task for task in earlier}
@@ -139,16 +145,20 @@ def task_texts(
     trackers = {
         order.tracker for action in actions for order in tracker_orders(action) if order.state
     }
+    has_commits = has_commits or any(map(_is_commit, events))
     for event in events:
         if isinstance(event, Said) and approved_plan(event.text):
             found = _without_plan(found)  # it stands among what the person said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
         action = event.output.action
+        if _is_commit(event):
+            found = {label: task for label, task in found.items() if not task.is_closed}
         for order in tracker_orders(action):
             begun = [item for item in begun if item not in order.items]
             if order.state == "done":
-                found = _without_plan(_without(found, order.items), order.items)
+                found = _without_plan(found, order.items)
+                found = _closed(found, order.items) if has_commits else _without(found, order.items)
             elif order.state == "in progress":
                 begun += order.items
         plan = plan_in(action)
@@ -165,15 +175,38 @@ def task_texts(
     return tuple(found.values())
 
 
+def items_of(task: TaskText) -> list[str]:
+    """The items whose text `task` is."""
+    return task.item.split(_BETWEEN)
+
+
 def _without(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
     """`tasks` without `items`; a text of several is that of the others from then on."""
     left: dict[str, TaskText] = {}
     for label, task in tasks.items():
-        others = [item for item in label.split(_BETWEEN) if item not in items]
+        others = [item for item in items_of(task) if item not in items]
         if label not in items and others:
             label = _BETWEEN.join(others)
             left[label] = task.model_copy(update={"item": label})
     return left
+
+
+def _closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskText]:
+    """`tasks` after `items` were closed: a text of them alone stays until the next commit."""
+    closed = {
+        label: task.model_copy(update={"is_closed": True})
+        for label, task in tasks.items()
+        if set(items_of(task)) <= set(items)
+    }
+    return {**closed, **_without(tasks, items)}
+
+
+def _is_commit(event: Event) -> bool:
+    return (
+        isinstance(event, Done)
+        and bool(event.output.action.command)
+        and bool(commits_made(event.output.text))
+    )
 
 
 def _without_plan(
@@ -229,28 +262,23 @@ def task_blocks(
     tasks: Iterable[TaskText],
     room_tokens: int,
     counter: TokenCounter,
-    chosen: frozenset[str] = frozenset(),
-) -> tuple[list[str], list[TaskText]]:
-    """The texts that fit, newest first, and the tasks that stand there whole.
+) -> list[str]:
+    """The texts that fit, newest first, those of closed items last; the last may be cut.
 
-    The last text may be cut, unless it is of the entries `chosen`: a model said what of it is
-    needed, and that stands elsewhere. Parts whose boxes are all ticked go first.
+    Parts whose boxes are all ticked go first.
     """
     lines: list[str] = []
-    taken: list[TaskText] = []
-    for task in reversed(list(tasks)):
+    for task in sorted(reversed(list(tasks)), key=lambda task: task.is_closed):
         text = f"### {task.item}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
-            if room_tokens < _LEAST_TOKENS or task.entry_id in chosen:
+            if room_tokens < _LEAST_TOKENS:
                 continue
             text = _cut(text, room_tokens, task.entry_id, counter)
             tokens = room_tokens
-        else:
-            taken.append(task)
         lines.append(text)
         room_tokens -= tokens
-    return lines, taken
+    return lines
 
 
 def _cut(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:

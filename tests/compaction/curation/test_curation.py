@@ -100,6 +100,36 @@ def test_the_model_is_offered_the_room_that_the_newest_exchange_leaves(
     assert after.keep < 0.7 * before.keep
 
 
+def test_the_newest_exchange_is_not_offered_as_it_stays(talk: Talk, counter: TokenCounter) -> None:
+    talk.tool("bash", {"command": "make"}, "\n".join(f"built part {n}" for n in range(900)))
+    ask = make_ask(request_of(talk), counter=counter)
+    newest = ask.pieces[-1]
+    assert newest.label.startswith("$ make")
+    assert ask.staying_from == newest.number
+    assert newest.line not in ask.text
+
+
+async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    item = "\n".join(f"Part {n} has to do what it should." for n in range(80))
+    talk.tool("bash", {"command": "gh issue view 12"}, item)
+    for number in range(4):
+        talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
+        talk.user(f"question {number} of the printer " + "please look at this " * 30)
+
+    async def summary_of(wanted: str, target: int) -> str:
+        answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{wanted}\n</keep>"
+        return (await compact(Writer([answer]), counter, request_of(talk, target=target))).summary
+
+    assert "\n".join(LINES[:200]) in await summary_of("#1 1-200", 3_000)
+    assert "Part 79 has" in await summary_of("#1 1-200", 6_500)
+    (shown,) = (p for p in make_ask(request_of(talk), counter=counter).pieces if "gh" in p.label)
+    chosen = await summary_of(f"#{shown.number} 5-9", 6_500)
+    assert "Part 4 has" in chosen
+    assert "Part 79 has" not in chosen
+
+
 async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
     talk: Talk, counter: TokenCounter
 ) -> None:

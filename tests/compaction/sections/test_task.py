@@ -143,6 +143,21 @@ def test_what_is_closed_is_no_task_until_it_is_shown_again() -> None:
     assert [task.item for task in task_texts(ran(shown, closed, shown))] == ["12"]
 
 
+def test_a_closed_item_stays_until_the_next_commit() -> None:
+    shown, closed = ("gh issue view 12", TEXT, 0), ("gh issue close 12", "", 0)
+    commit = ("git commit -am one", "[main 1234567] one", 0)
+    for events in ([commit, shown, closed], [shown, commit, closed]):
+        (task,) = task_texts(ran(*events))
+        assert task.is_closed
+        assert task_texts(ran(*events, commit)) == ()
+    assert task_texts(ran(shown, closed)) == ()
+    (again,) = task_texts(ran(commit, shown, closed, shown))
+    assert not again.is_closed
+    (begun,) = task_texts(ran(shown))
+    (task,) = task_texts(ran(closed), [begun], has_commits=True)
+    assert task.is_closed
+
+
 def test_closing_another_item_or_one_that_begins_the_same_leaves_it() -> None:
     events = ran(("gh issue view 12", TEXT, 0), ("gh issue close 1 123", "", 0))
     assert [task.item for task in task_texts(events)] == ["12"]
@@ -228,19 +243,19 @@ def task(item: str, words: int) -> TaskText:
 
 def test_the_newest_text_comes_first_under_its_item(counter: TokenCounter) -> None:
     old, new = task("12", 70), task("13", 70)
-    lines, taken = task_blocks([old, new], 1_000, counter)
-    assert lines == [f"### 13\n{new.text}", f"### 12\n{old.text}"]
-    assert taken == [new, old]
+    in_order = [f"### 13\n{new.text}", f"### 12\n{old.text}"]
+    assert task_blocks([old, new], 1_000, counter) == in_order
+    closed = new.model_copy(update={"is_closed": True})
+    assert task_blocks([old, closed], 1_000, counter) == in_order[::-1]
 
 
 def test_a_text_that_does_not_fit_ends_early_and_says_where_the_rest_is(
     counter: TokenCounter,
 ) -> None:
-    (text,), whole = task_blocks([task("12", 2_000)], 300, counter)
+    (text,) = task_blocks([task("12", 2_000)], 300, counter)
     assert 200 < counter.count_text(text) <= 300
     assert text.startswith("### 12\nline 0 of 12")
     assert text.endswith("it all\n[... the rest is left out ...] [recall id-12]")
-    assert whole == []
 
 
 def test_of_a_plan_that_does_not_fit_what_is_open_comes_first(counter: TokenCounter) -> None:
@@ -255,7 +270,7 @@ def test_of_a_plan_that_does_not_fit_what_is_open_comes_first(counter: TokenCoun
         ]
     )
     document = TaskText(item="plan.md", text=plan, entry_id="id")
-    (text,), _ = task_blocks([document], counter.count_text(plan) // 2, counter)
+    (text,) = task_blocks([document], counter.count_text(plan) // 2, counter)
     lines = text.split("\n")
     assert lines[lines.index("## One (done)") + 1] == "## Two"
     assert "# no heading\n```\n- [x] third\n- [ ] fourth" in text
@@ -267,20 +282,20 @@ def test_of_a_plan_that_does_not_fit_what_is_open_comes_first(counter: TokenCoun
 
 def test_a_text_of_one_long_line_is_cut_inside_it(counter: TokenCounter) -> None:
     line = TaskText(item="12", text="the body of an issue on one line " * 300, entry_id="id")
-    (text,), _ = task_blocks([line], 300, counter)
+    (text,) = task_blocks([line], 300, counter)
     assert 200 < counter.count_text(text) <= 300
 
 
-def test_a_text_for_which_there_is_no_room_is_not_among_those_taken(counter: TokenCounter) -> None:
+def test_a_text_for_which_there_is_no_room_is_left_out(counter: TokenCounter) -> None:
     old, new = task("12", 700), task("13", 70)
-    _, taken = task_blocks([old, new], counter.count_text(f"### 13\n{new.text}") + 10, counter)
-    assert taken == [new]
-    assert task_blocks([old], 0, counter) == ([], [])
+    text = f"### 13\n{new.text}"
+    assert task_blocks([old, new], counter.count_text(text) + 10, counter) == [text]
+    assert task_blocks([old], 0, counter) == []
 
 
 def test_all_texts_together_keep_to_the_room(counter: TokenCounter) -> None:
     for room in range(100, 1_500, 200):
-        lines, _ = task_blocks([task(str(n), 70 + 100 * n) for n in range(6)], room, counter)
+        lines = task_blocks([task(str(n), 70 + 100 * n) for n in range(6)], room, counter)
         assert sum(counter.count_text(line) for line in lines) <= room
 
 
