@@ -118,16 +118,16 @@ async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
         talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
         talk.user(f"question {number} of the printer " + "please look at this " * 30)
 
-    async def summary_of(wanted: str, target: int) -> str:
+    async def summary_of(wanted: str) -> str:
         answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{wanted}\n</keep>"
-        return (await compact(Writer([answer]), counter, request_of(talk, target=target))).summary
+        return (await compact(Writer([answer]), counter, request_of(talk))).summary
 
-    assert "\n".join(LINES[:200]) in await summary_of("#1 1-200", 3_000)
-    assert "Part 79 has" in await summary_of("#1 1-200", 6_500)
+    assert "\n".join(LINES[:200]) in await summary_of("#1 1-200")
+    assert "<task-text>\n### 12\nPart 0 has" in await summary_of("#1 1-20")
     (shown,) = (p for p in make_ask(request_of(talk), counter=counter).pieces if "gh" in p.label)
-    chosen = await summary_of(f"#{shown.number} 5-9", 6_500)
+    chosen = await summary_of(f"#{shown.number} 5-9")
     assert "Part 4 has" in chosen
-    assert "Part 79 has" not in chosen
+    assert "<task-text>" not in chosen
 
 
 async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
