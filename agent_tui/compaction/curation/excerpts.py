@@ -14,19 +14,25 @@ from agent_tui.compaction.sections.files import (
     complete_file,
 )
 from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
 _HEAD_TOKENS = 24
 _LEAST_LINES = 3
+_MOST_NAMED = 8
+"""Of the choices for which there was no room."""
+
 _LEAST_SHARED, _FRAME_LINES = 0.5, 3
 """A place that shares fewer lines with what was read is another place, unless so many lines right
 before and right behind it are the same."""
 
-_MOST_GROWTH, _MOST_ADDED_LINES = 2, 40
-"""Where more lines stand between those that were read, these are not one place any more."""
+_MOST_ADDED_LINES = 40
+"""Where more lines stand between those that were read, these are two places now."""
 
-_NOW, _OLD = "as it is now", "as it was then; the file has changed since"
-_UNSEEN = "as it was then; a command has changed the file since"
+_NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
+_UNSEEN = "as last seen or edited; a command has changed the file since"
+_CURRENT = frozenset({_NOW, _LAST_KNOWN, _UNSEEN})
+_OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
 _EXCERPT = re.compile(
     r'<excerpt(?: of="(?P<label>[^"\n]*)")?(?: file="(?P<path>[^"\n]*)")?'
@@ -115,11 +121,17 @@ def keep_excerpts(
         if pick.is_lasting or pick.piece.entry_id not in staying:
             filler.add(pick)
     excerpts = filler.excerpts()
+    missing = filler.missing
     if not excerpts:
-        return Kept(left_out=filler.left_out)
-    body = "\n".join(excerpt.text for excerpt in excerpts)
+        return Kept(left_out=len(missing))
+    lines = [excerpt.text for excerpt in excerpts]
+    if missing:
+        more = f", and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        names = escape_tags("; ".join(missing[:_MOST_NAMED]))
+        lines.append(f"(There was no room for all of this: {names}{more}.)")
+    body = "\n".join(lines)
     paths = frozenset(excerpt.path for excerpt in excerpts if excerpt.path)
-    return Kept(f"<kept>\n{body}\n</kept>", paths, filler.count, filler.left_out)
+    return Kept(f"<kept>\n{body}\n</kept>", paths, filler.count, len(missing))
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:
@@ -170,10 +182,12 @@ class _Filler:
         self._counter = counter
         self._completed: set[str] = set()
         self._files: dict[str, dict[int, str]] = {}
+        self._file_states: dict[str, str] = {}
         self._labels: dict[str, tuple[int, str]] = {}
         self._lasting: set[str] = set()
         self._others: list[tuple[int, Excerpt]] = []
-        self.count = self.left_out = 0
+        self.count = 0
+        self.missing: list[str] = []
 
     def add(self, pick: Pick) -> None:
         """Take all of `pick`, or what there is room for."""
@@ -183,7 +197,10 @@ class _Filler:
             taken = taken and size > 0
             whole = whole and size == len(excerpt.lines)
         self.count += taken
-        self.left_out += not whole
+        if not whole:
+            spans = ", ".join(f"{a}-{b}" for a, b in pick.spans)
+            recall = recall_mark(pick.piece.entry_id) if pick.piece.entry_id else ""
+            self.missing.append(f"{pick.piece.source} {spans} {recall}".strip())
 
     def excerpts(self) -> list[Excerpt]:
         """What was taken, in the order of the conversation."""
@@ -191,16 +208,16 @@ class _Filler:
         for path, lines in self._files.items():
             number, label = self._labels[path]
             is_lasting = path in self._lasting
-            runs = _runs(label, path, lines)
-            placed += [(number, replace(run, is_lasting=is_lasting)) for run in runs]
+            made = Excerpt(label, path, 0, (), self._file_states[path], is_lasting)
+            placed += [(number, run) for run in _runs(made, lines)]
         return [excerpt for _, excerpt in sorted(placed, key=lambda one: one[0])]
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """How many lines of `excerpt` stand there now."""
-        shown = self._shown.get(excerpt.path) if excerpt.state == _NOW else None
+        shown = self._shown.get(excerpt.path) if excerpt.state in _CURRENT else None
         if shown is not None and not pick.is_lasting and shown.shows(excerpt.lines):
             return len(excerpt.lines)
-        known = self._files.get(excerpt.path, {}) if excerpt.state == _NOW else {}
+        known = self._files.get(excerpt.path, {}) if excerpt.state in _CURRENT else {}
         fresh = 0 if known else _HEAD_TOKENS
         count = 0
         for at, line in enumerate(excerpt.lines):
@@ -213,7 +230,8 @@ class _Filler:
             return 0
         taken = excerpt.lines[:count]
         self._room -= fresh
-        if excerpt.state == _NOW:
+        if excerpt.state in _CURRENT:
+            self._file_states[excerpt.path] = excerpt.state
             lines = self._files.setdefault(excerpt.path, {})
             lines.update({excerpt.first + at: line for at, line in enumerate(taken)})
             self._labels[excerpt.path] = max(
@@ -237,14 +255,14 @@ class _Filler:
                 continue
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
-            now = lines_now(piece, a, b, self._known(path))
+            places = lines_now(piece, a, b, self._known(path))
             first = 0 if piece.is_change and not piece.is_whole else a  # where an edit stands
-            if file is not None and file.unseen:
-                yield Excerpt(piece.source, path, first, lines, _UNSEEN)
-            elif now is not None:
-                yield Excerpt(f"file {path}", path, *now, _NOW)
-            else:
-                state = _OLD if piece.is_outdated else ""
+            is_unseen = file is not None and bool(file.unseen)
+            state = _UNSEEN if is_unseen else _NOW if self._on_disk else _LAST_KNOWN
+            for place in places:
+                yield Excerpt(f"file {path}", path, *place, state)
+            if not places:
+                state = _OLD if piece.is_outdated or is_unseen else ""
                 yield Excerpt(piece.source, path, first, lines, state)
 
     def _known(self, path: str) -> Sequence[tuple[int, Sequence[str]]]:
@@ -259,8 +277,10 @@ class _Filler:
 
 def lines_now(
     piece: Piece, first: int, last: int, known: Sequence[tuple[int, Sequence[str]]]
-) -> tuple[int, tuple[str, ...]] | None:
-    """The lines `first` to `last` of a view of a file as they are now, with their place.
+) -> list[tuple[int, tuple[str, ...]]]:
+    """The lines `first` to `last` of a view of a file as they are now, with their places.
+
+    Lines that were indented or wrapped by others since are the same lines.
 
     Args:
         piece: The view.
@@ -269,27 +289,44 @@ def lines_now(
         known: What is known of the file now: number of the first line, and lines.
 
     Returns:
-        None where that is not known.
+        More than one where much was put between them; none where it is not known.
     """
     a, b = first - piece.first, last - piece.first + 1
     wanted = list(piece.lines[a:b])
     for start, lines in known:
         if start and (at := _find(wanted, lines, near=first - start)) >= 0:
-            return start + at, tuple(wanted)
+            return [(start + at, tuple(wanted))]
+    viewed = [line.strip() for line in piece.lines]
     for start, lines in known:
         if not start:
             continue
-        matcher = SequenceMatcher(None, piece.lines, lines, autojunk=False)
+        matcher = SequenceMatcher(None, viewed, [line.strip() for line in lines], autojunk=False)
         blocks = [block for block in matcher.get_matching_blocks() if block.size]
-        shared = sum(max(min(m.a + m.size, b) - max(m.a, a), 0) for m in blocks)
+        same = [
+            (max(m.a, a) + m.b - m.a, min(m.a + m.size, b) + m.b - m.a)
+            for m in blocks
+            if m.a < b and m.a + m.size > a
+        ]
         is_framed = _matches(a - _FRAME_LINES, a, blocks) and _matches(b, b + _FRAME_LINES, blocks)
-        if shared < _LEAST_SHARED * len(wanted) and not is_framed:
+        if sum(end - at for at, end in same) < _LEAST_SHARED * len(wanted) and not is_framed:
             continue
-        low = _mapped(a, blocks)
-        high = _mapped(b - 1, blocks, is_end=True)
-        if low <= high < low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES:
-            return start + low, tuple(lines[low : high + 1])
-    return None
+        low, high = _mapped(a, blocks), _mapped(b - 1, blocks, is_end=True) + 1
+        places = _places([(low, low), *same, (high, high)])
+        if places:
+            return [(start + at, tuple(lines[at:end])) for at, end in places]
+    return []
+
+
+def _places(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """`spans` in order as one, or as several with much between them; a lone line says nothing."""
+    places: list[tuple[int, int]] = []
+    for at, end in spans:
+        if places and at - places[-1][1] <= _MOST_ADDED_LINES:
+            places[-1] = (places[-1][0], max(end, places[-1][1]))
+        else:
+            places.append((at, end))
+    large = [(at, end) for at, end in places if end - at >= _LEAST_LINES]
+    return large or [(at, end) for at, end in places if end > at]
 
 
 def _matches(first: int, end: int, blocks: Sequence[Match]) -> bool:
@@ -322,19 +359,19 @@ def _mapped(at: int, blocks: Sequence[Match], *, is_end: bool = False) -> int:
     return before if is_end else before + 1
 
 
-def _runs(label: str, path: str, lines: Mapping[int, str]) -> Iterator[Excerpt]:
-    """The `lines` of a file as excerpts, one for each run without a gap."""
+def _runs(made: Excerpt, lines: Mapping[int, str]) -> Iterator[Excerpt]:
+    """The `lines` of a file as excerpts like `made`, one for each run without a gap."""
     run: list[str] = []
     first = previous = 0
     for number in sorted(lines):
         if run and number != previous + 1:
-            yield Excerpt(label, path, first, tuple(run), _NOW)
+            yield replace(made, first=first, lines=tuple(run))
             run = []
         first = first if run else number
         run.append(lines[number])
         previous = number
     if run:
-        yield Excerpt(label, path, first, tuple(run), _NOW)
+        yield replace(made, first=first, lines=tuple(run))
 
 
 def _attribute(text: str) -> str:

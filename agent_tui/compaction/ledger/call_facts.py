@@ -1,4 +1,4 @@
-"""What the text of an output says: its error, the count of a test run, commits."""
+"""What the text of an output says: its error, and the count of a test run."""
 
 import re
 
@@ -41,15 +41,6 @@ _TEST_RESULT = re.compile(
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
 )
-
-_COMMIT = re.compile(
-    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
-)
-
-
-def commits_made(output: str) -> list[tuple[str, str, str]]:
-    """Branch, id and subject of each commit that git says in `output` it made."""
-    return _COMMIT.findall(output)
 
 
 def looks_like_error(text: str) -> bool:

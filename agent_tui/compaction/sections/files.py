@@ -79,6 +79,7 @@ _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
+_CHANGING = ("write", "edit")
 _BODY_NAMES = ("content", "file_text", "contents", "text")
 
 
@@ -207,6 +208,19 @@ class FileView:
     is_whole: bool
 
 
+def is_commit(output: Output) -> bool:
+    """Whether `output` is that of a command which committed something."""
+    has_failed = output.has_failed or output.exit_code not in (None, 0)
+    return not has_failed and bool(_COMMITS.search(output.action.command))
+
+
+def changes_files(event: Done) -> bool:
+    """Whether a file was changed by `event`, as far as it shows."""
+    action = event.output.action
+    touched = shell_changes(action.command).touches
+    return bool(event.changed or touched.written or touched.edited) or action.kind in _CHANGING
+
+
 def file_view(output: Output) -> FileView | None:
     """The file that `output` shows, if it is a view of one."""
     action = output.action
@@ -320,7 +334,7 @@ class FileReader:
         view = file_view(output) if not known and not paths else None
         if view is not None and (file := self._file(view.path)) is not None:
             file.read(view.first, list(view.lines), is_whole=view.is_whole)
-        if _COMMITS.search(command):
+        if is_commit(output):
             for file in self._files.values():
                 file.is_committed = True
 

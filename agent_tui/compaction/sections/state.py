@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.ledger.call_facts import commits_made, counted_tests, is_test
+from agent_tui.compaction.ledger.call_facts import counted_tests, is_test
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.sections.task import tracker_orders
@@ -16,6 +16,9 @@ from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import WorkState
 
+_COMMIT = re.compile(
+    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
+)
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
@@ -76,7 +79,7 @@ class StateReader:
             self._follow_tracker(action, output.text)
         if not action.command:
             return
-        for branch, commit, message in commits_made(text):
+        for branch, commit, message in _COMMIT.findall(text):
             self._branch = branch if branch != "detached HEAD" else self._branch
             self._commits[commit] = one_line(message, _TITLE_CHARS)
         if found := list(_ON_BRANCH.finditer(text)):

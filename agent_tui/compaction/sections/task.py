@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agent_tui.attachments import approved_plan
-from agent_tui.compaction.ledger.call_facts import commits_made
 from agent_tui.compaction.ledger.shell_files import programs_run
-from agent_tui.compaction.sections.files import file_view
+from agent_tui.compaction.sections.files import changes_files, file_view, is_commit
 from agent_tui.compaction.sections.history import Done, Event, Said
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.markdown_text import markdown_sections
@@ -145,20 +144,24 @@ def task_texts(
     trackers = {
         order.tracker for action in actions for order in tracker_orders(action) if order.state
     }
-    has_commits = has_commits or any(map(_is_commit, events))
+    has_commits = has_commits or any(is_commit(e.output) for e in events if isinstance(e, Done))
+    has_changed = True
     for event in events:
         if isinstance(event, Said) and approved_plan(event.text):
             found = _without_plan(found)  # it stands among what the person said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
         action = event.output.action
-        if _is_commit(event):
+        has_changed = has_changed or changes_files(event)
+        if is_commit(event.output):
+            has_changed = False
             found = {label: task for label, task in found.items() if not task.is_closed}
         for order in tracker_orders(action):
             begun = [item for item in begun if item not in order.items]
             if order.state == "done":
                 found = _without_plan(found, order.items)
-                found = _closed(found, order.items) if has_commits else _without(found, order.items)
+                stays = has_commits and has_changed
+                found = _closed(found, order.items) if stays else _without(found, order.items)
             elif order.state == "in progress":
                 begun += order.items
         plan = plan_in(action)
@@ -199,14 +202,6 @@ def _closed(tasks: dict[str, TaskText], items: Sequence[str]) -> dict[str, TaskT
         if set(items_of(task)) <= set(items)
     }
     return {**closed, **_without(tasks, items)}
-
-
-def _is_commit(event: Event) -> bool:
-    return (
-        isinstance(event, Done)
-        and bool(event.output.action.command)
-        and bool(commits_made(event.output.text))
-    )
 
 
 def _without_plan(

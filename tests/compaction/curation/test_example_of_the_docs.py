@@ -49,6 +49,10 @@ def test_a_coupon_lowers_the_total():
 """
 
 
+_OLD = "sum(order.amounts, Decimal(0)) - order.coupon"
+_NEW = f"max({_OLD}, Decimal(0))"
+
+
 def _numbered(text: str) -> str:
     return "".join(f"{number:>6}\t{line}\n" for number, line in enumerate(text.splitlines(), 1))
 
@@ -65,10 +69,7 @@ def _session() -> Talk:
         {
             "path": "orders.py",
             "edits": [
-                {
-                    "old": "sum(order.amounts, Decimal(0)) - order.coupon",
-                    "new": "max(sum(order.amounts, Decimal(0)) - order.coupon, Decimal(0))",
-                }
+                {"old": _OLD, "new": _NEW},
             ],
         },
         "Edited orders.py (1 replacement).",
@@ -92,6 +93,7 @@ async def test_the_page_shows_what_becomes_of_the_answer(counter: TokenCounter) 
         tokens_before=6_000,
         target_tokens=1_200,
         wants_summary=True,
+        on_disk={"orders.py": _ORDERS.replace(_OLD, _NEW), "test_orders.py": _TESTS}.get,
         live=ModelRequest(
             model=_MODEL,
             system="",

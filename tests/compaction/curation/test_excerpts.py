@@ -10,7 +10,7 @@ from agent_tui.compaction.curation.excerpts import (
     lines_now,
 )
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
-from agent_tui.compaction.sections.files import FileReader, FileState
+from agent_tui.compaction.sections.files import FileReader, FileState, ReadFile
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -39,12 +39,13 @@ def kept(
     *picks: Pick,
     staying: frozenset[str] = frozenset(),
     room: int = 5_000,
+    on_disk: ReadFile | None = None,
 ) -> Kept:
     return keep_excerpts(
         picks,
         staying=staying,
         files=files_of(talk),
-        on_disk=None,
+        on_disk=on_disk,
         room_tokens=room,
         counter=counter,
     )
@@ -121,10 +122,13 @@ def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) 
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
     read, _ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((8, 12), (40, 41))))
-    assert 'file="a.py" lines="8-14" state="as it is now"' in block.text
+    assert 'file="a.py" lines="8-14" state="as last seen or edited"' in block.text
     assert "value_8 = 8\nvalue_9 = 9\nvalue_9b = 9\nvalue_9c = 9\nvalue_10 = 10" in block.text
     assert 'lines="42-43"' in block.text
     assert block.paths == {"a.py"}
+    lines = [*LINES[:9], "value_9b = 9", "value_9c = 9", *LINES[9:]]
+    there = kept(talk, counter, Pick(read, ((8, 12),)), on_disk=lambda _: "\n".join(lines))
+    assert 'lines="8-14" state="as it is now"' in there.text
 
 
 def test_a_file_picked_twice_stands_there_once(talk: Talk, counter: TokenCounter) -> None:
@@ -170,7 +174,7 @@ def test_a_file_that_has_moved_stands_under_its_new_name(
     (piece,) = pieces_of(talk, counter)
     found = kept(talk, counter, Pick(piece, ((3, 5),)))
     assert found.paths == {path}
-    assert f'<excerpt file="{path}" lines="3-5" state="as it is now">' in found.text
+    assert f'<excerpt file="{path}" lines="3-5" state="as last seen or edited">' in found.text
     talk.tool("bash", {"command": f"sed -i s/5/6/ {path}"}, "")
     text = kept(talk, counter, Pick(piece, ((3, 5),))).text
     assert "a command has changed the file since" in text
@@ -195,8 +199,17 @@ def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounte
     talk.tool("bash", {"command": "sed -i s/value/other/ a.py"}, "")
     read, *_ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((1, 3),)))
-    assert 'state="as it was then; a command has changed the file since"' in block.text
+    state = "as last seen or edited; a command has changed the file since"
+    assert f'lines="1-3" state="{state}"' in block.text
     assert "value_1 = 1" in block.text
+
+
+def test_choices_for_which_there_was_no_room_are_named(talk: Talk, counter: TokenCounter) -> None:
+    read, run = pieces_of(talk, counter)
+    block = kept(talk, counter, Pick(run), Pick(read, ((1, 30), (41, 60))), room=250)
+    assert block.left_out == 1
+    named = f"(There was no room for all of this: read a.py 1-30, 41-60 [recall {read.entry_id}].)"
+    assert named in block.text.split("\n")
 
 
 def test_a_view_of_a_file_that_was_written_anew_is_not_offered(counter: TokenCounter) -> None:
@@ -242,23 +255,22 @@ def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:
 @pytest.mark.parametrize(
     ("now", "span", "expected"),
     [
-        (LINES, (5, 7), (5, 7)),
-        (["# new", *LINES], (5, 7), (6, 8)),
-        ([*LINES[:3], *LINES[5:]], (3, 8), (3, 6)),
-        ([*LINES[:5], "a", "b", *LINES[6:]], (5, 7), (5, 8)),
-        (["other"] * 60, (5, 7), None),
-        ([*LINES[:5], *["new"] * 40, *LINES[5:]], (5, 7), (5, 47)),
-        ([*LINES[:5], *["new"] * 400, *LINES[5:]], (4, 7), None),
-        ([*LINES[:9], "all", "new", *LINES[15:]], (10, 15), (10, 11)),
-        ([*LINES[:9], *LINES[15:]], (10, 15), None),
+        (LINES, (5, 7), [(5, 7)]),
+        (["# new", *LINES], (5, 7), [(6, 8)]),
+        (["def all():", *(f"    {line}" for line in LINES)], (5, 7), [(6, 8)]),
+        ([*LINES[:3], *LINES[5:]], (3, 8), [(3, 6)]),
+        ([*LINES[:5], "a", "b", *LINES[6:]], (5, 7), [(5, 8)]),
+        (["other"] * 60, (5, 7), []),
+        ([*LINES[:5], *["new"] * 40, *LINES[5:]], (5, 7), [(5, 47)]),
+        ([*LINES[:5], *["new"] * 400, *LINES[5:]], (4, 7), [(4, 5), (406, 407)]),
+        ([*LINES[:9], *["new"] * 400, *LINES[9:]], (1, 10), [(1, 9)]),
+        ([*LINES[:9], "all", "new", *LINES[15:]], (10, 15), [(10, 11)]),
+        ([*LINES[:9], *LINES[15:]], (10, 15), []),
     ],
 )
 def test_lines_are_found_where_they_are_now(
-    now: list[str], span: tuple[int, int], expected: tuple[int, int] | None
+    now: list[str], span: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
     view = Piece(1, "e", "result", "read a.py", tuple(LINES), 1, 500, "a.py")
     found = lines_now(view, *span, [(1, now)])
-    if expected is None:
-        assert found is None
-    else:
-        assert found == (expected[0], tuple(now[expected[0] - 1 : expected[1]]))
+    assert found == [(first, tuple(now[first - 1 : last])) for first, last in expected]

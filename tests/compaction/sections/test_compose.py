@@ -227,11 +227,8 @@ def test_an_item_closed_with_files_not_committed_says_so_and_keeps_its_text(
 ) -> None:
     talk = work()
     run(talk, "git commit -am one", "[main 1234567] one")
-    run(talk, "gh issue close 12", "closed")
-    found = blocks(text_of(made(record_of(talk.path), 8_000, counter)))
-    assert "task-text" not in found  # nothing has changed since: it is committed
-    assert "not committed yet" not in found["work-state"]
     edit(talk, "src/b.py", "x", "y")
+    run(talk, "gh issue close 12", "closed")
     record = record_of(talk.path)
     found = blocks(text_of(made(record, 8_000, counter)))
     assert "(not committed yet)" in next(
@@ -240,6 +237,10 @@ def test_an_item_closed_with_files_not_committed_says_so_and_keeps_its_text(
     assert "### 12" in found["task-text"]
     noted = make_sections(record, 8_000, counter, has_notes=True)
     assert "task-text" not in blocks(text_of(noted))
+    run(talk, "git commit -qam two", "")
+    found = blocks(text_of(made(record_of(talk.path), 8_000, counter)))
+    assert "task-text" not in found
+    assert "not committed yet" not in found["work-state"]
 
 
 def test_a_document_of_the_task_is_as_it_was_edited(counter: TokenCounter) -> None:

@@ -146,12 +146,13 @@ def test_what_is_closed_is_no_task_until_it_is_shown_again() -> None:
 def test_a_closed_item_stays_until_the_next_commit() -> None:
     shown, closed = ("gh issue view 12", TEXT, 0), ("gh issue close 12", "", 0)
     commit = ("git commit -am one", "[main 1234567] one", 0)
-    for events in ([commit, shown, closed], [shown, commit, closed]):
-        (task,) = task_texts(ran(*events))
-        assert task.is_closed
-        assert task_texts(ran(*events, commit)) == ()
-    assert task_texts(ran(shown, closed)) == ()
-    (again,) = task_texts(ran(commit, shown, closed, shown))
+    change = ("sed -i s/a/b/ src/a.py", "", 0)
+    (task,) = task_texts(ran(commit, shown, change, closed))
+    assert task.is_closed
+    for committed in ([change, commit, shown, closed], [commit, shown, change, closed, commit]):
+        assert task_texts(ran(*committed)) == ()
+    assert task_texts(ran(shown, change, closed)) == ()  # nobody commits here
+    (again,) = task_texts(ran(commit, shown, change, closed, shown))
     assert not again.is_closed
     (begun,) = task_texts(ran(shown))
     (task,) = task_texts(ran(closed), [begun], has_commits=True)
