@@ -465,7 +465,9 @@ class _Planner:
             left -= self._counter.count_text(self.kept.text)
             before = self._counter.count_text(sections.before_prose)
             tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
-            sections = make(chosen=ids, tasks_room=tasks_room)
+            named = {pick.piece.entry_id for pick in chosen}
+            is_told = any(task.entry_id in named for task in self._record.tasks)
+            sections = make(chosen=ids, tasks_room=0 if is_told else tasks_room)
             left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
             known = [file for file in self._record.files if file.path not in self.kept.paths]

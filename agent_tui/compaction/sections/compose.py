@@ -64,6 +64,7 @@ CHOSEN_WAY_SHARE = 0.06
 """Where a model chooses what stays: its notes, the excerpts that it is asked for, those that stand
 there, and the way so far."""
 
+_ERRORS = "(No later run shows that these are solved; another way may have been found.)"
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
 _MOST_UNCOMMITTED = 8
@@ -266,7 +267,7 @@ def make_sections(
     after = _blocks(
         ("work-state", state),
         ("findings", findings),
-        ("open-errors", [f"- {error}" for error in errors]),
+        ("open-errors", [_ERRORS, *(f"- {error}" for error in errors)] if errors else []),
         ("commands-run", [f"$ {command}" for command in commands]),
     )
     return Sections(

@@ -1,6 +1,6 @@
 """The newest messages as they stay: what stands elsewhere takes a line."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
@@ -15,6 +15,7 @@ from agent_tui.compaction.sections.files import (
     plain_lines,
     written_by_command,
 )
+from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.tiers.cut import (
     SLACK,
     cut_middle,
@@ -47,6 +48,8 @@ _LEAST_END_TOKENS = 60
 _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
 _LONG_ARGUMENT_TOKENS = 400
+_LONG_LINE_CHARS = 1_000
+"""A longer line of what a command printed is generated text: its ends say enough."""
 
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
@@ -117,7 +120,9 @@ class TailEditor:
                 if unit.output is not None:
                     known = _Said(()) if is_newest else said
                     pointer = None if is_newest else pointers.get(unit.position)
-                    content, found = _line(unit, unit.output, pointer, paths, known)
+                    content, found = _line(
+                        unit, unit.output, pointer, paths, known, is_newest=is_newest
+                    )
                     paths |= found
                 elif isinstance(unit.message, AssistantMessage) and not is_newest:
                     content = self._parts(unit.message, unit.entry_id, named)
@@ -248,7 +253,13 @@ class TailEditor:
 
 
 def _line(
-    unit: Unit, output: Output, pointer: str | None, paths: frozenset[str], said: "_Said"
+    unit: Unit,
+    output: Output,
+    pointer: str | None,
+    paths: frozenset[str],
+    said: "_Said",
+    *,
+    is_newest: bool,
 ) -> tuple[Content, frozenset[str]]:
     """What `output` becomes, None where it stays as it is, and the files that show what goes."""
     recall = recall_mark(unit.entry_id)
@@ -257,9 +268,21 @@ def _line(
     own = _Said(())
     if output.action.kind in ("write", "edit"):
         own.add(changed_text(output.action))
-    text, _ = own.without(output.text, f"(as written above) {recall}")
-    text, found = said.without(text, f"(lines that stand below or in files-now) {recall}")
+    text, _ = own.without(output.text, lambda _: f"(as written above) {recall}")
+    text, found = said.without(text, lambda files: f"({_stands(files)}) {recall}")
+    if output.action.command and not is_newest:
+        lines = text.split("\n")
+        if any(len(line) > _LONG_LINE_CHARS for line in lines):
+            text = "\n".join(shorten_middle(line, _LONG_LINE_CHARS // 2) for line in lines)
+            text = f"{text}\n{recall}"
     return (text if text != output.text else None), found
+
+
+def _stands(files: Collection[str]) -> str:
+    """Where lines are that are left out."""
+    return (
+        f"lines of {', '.join(sorted(files))} in files-now" if files else "lines that stand below"
+    )
 
 
 def _files_named(
@@ -302,18 +325,24 @@ class _Said:
         for _, passage in _passages(text):
             self._places.setdefault(passage, path)
 
-    def without(self, text: str, mark: str) -> tuple[str, frozenset[str]]:
-        """`text` with `mark` in the place of each passage that is known, and the files it is in."""
-        known: set[int] = set()
-        paths: set[str] = set()
+    def without(
+        self, text: str, mark: Callable[[Collection[str]], str]
+    ) -> tuple[str, frozenset[str]]:
+        """`text` without the passages that are known, and the files they are in.
+
+        Each leaves the `mark` made of the files that it is in.
+        """
+        known: dict[int, str] = {}
         for at, passage in _passages(text):
             if (path := self._places.get(passage)) is not None:
-                known.update(range(at, at + len(passage)))
-                paths.add(path)
+                known.update((at + line, path) for line in range(len(passage)))
         lines: list[str] = []
         for is_known, run in groupby(enumerate(text.split("\n")), lambda line: line[0] in known):
-            lines += [mark] if is_known else [line for _, line in run]
-        return "\n".join(lines), frozenset(paths - {""})
+            if is_known:
+                lines.append(mark({known[at] for at, _ in run} - {""}))
+            else:
+                lines += [line for _, line in run]
+        return "\n".join(lines), frozenset(known.values()) - {""}
 
 
 def _passages(text: str) -> Iterator[tuple[int, _Passage]]:

@@ -264,7 +264,7 @@ def task_blocks(
     """
     lines: list[str] = []
     for task in sorted(reversed(list(tasks)), key=lambda task: task.is_closed):
-        text = f"### {task.item}\n{task.text}"
+        text = f"### {task.item}{_shown_then(task)}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
             if room_tokens < _LEAST_TOKENS:
@@ -274,6 +274,12 @@ def task_blocks(
         lines.append(text)
         room_tokens -= tokens
     return lines
+
+
+def _shown_then(task: TaskText) -> str:
+    """What an item's text says of others may be over; a document is as it was edited."""
+    is_document = PurePosixPath(task.item).suffix.lower() in _DOCUMENTS
+    return "" if is_document or task.item.startswith(_PLAN) else " (as it was shown then)"
 
 
 def _cut(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:

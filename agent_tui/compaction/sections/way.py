@@ -9,12 +9,12 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
 from agent_tui.compaction.sections.findings import first_sentence
 from agent_tui.compaction.sections.history import Done, Event, Replied, Said
-from agent_tui.compaction.shorten import one_line
+from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.compaction.tiers.describe import outcome_line
 from agent_tui.tokens import TokenCounter
 
 _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
-_TEXT_CHARS = (900, 300, 120)
+_TEXT_CHARS = (1_200, 300, 120)
 _SUBJECT_CHARS = (120, 90, 60)
 _RESULT_CHARS = (120, 80, 0)
 _SAID_CHARS = (160, 120, 80)
@@ -118,6 +118,8 @@ def _told(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
 
 def _own_words(text: str, level: int) -> str:
     plain = _FENCED.sub("", text).strip()
+    if level == 0:
+        return shorten_middle(plain, _TEXT_CHARS[0])  # what comes next stands at the end
     if level == len(_TEXT_CHARS) - 1:
         return first_sentence(plain, _TEXT_CHARS[level])
     if len(plain) <= _TEXT_CHARS[level]:

@@ -154,8 +154,20 @@ def test_a_passage_that_comes_again_later_stands_once(counter: TokenCounter) -> 
     older = result_id(talk)
     talk.tool("bash", {"command": "make b"}, "second\n" + OUTPUT)
     (edit,) = tail_of(ended(talk), counter).edits.values()
-    line = f"(lines that stand below or in files-now) [recall {older}]"
+    line = f"(lines that stand below) [recall {older}]"
     assert (edit.target_id, edit.replacement) == (older, f"first\n{line}")
+
+
+def test_a_long_line_that_a_command_printed_keeps_its_two_ends(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "tsx -e 1"}, f"before\n{'x=1;' * 1_000}\nError: no such module")
+    output = result_id(talk)
+    assert not tail_of(talk, counter).edits  # the newest exchange stays as it is
+    (edit,) = tail_of(ended(talk), counter).edits.values()
+    assert edit.target_id == output
+    before, long, *after = str(edit.replacement).split("\n")
+    assert (before, after) == ("before", ["Error: no such module", f"[recall {output}]"])
+    assert 300 < len(long) <= 500
 
 
 def test_the_text_that_an_edit_replaced_goes_unless_it_failed(counter: TokenCounter) -> None:

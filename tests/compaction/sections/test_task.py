@@ -244,7 +244,10 @@ def task(item: str, words: int) -> TaskText:
 
 def test_the_newest_text_comes_first_under_its_item(counter: TokenCounter) -> None:
     old, new = task("12", 70), task("13", 70)
-    in_order = [f"### 13\n{new.text}", f"### 12\n{old.text}"]
+    in_order = [
+        f"### 13 (as it was shown then)\n{new.text}",
+        f"### 12 (as it was shown then)\n{old.text}",
+    ]
     assert task_blocks([old, new], 1_000, counter) == in_order
     closed = new.model_copy(update={"is_closed": True})
     assert task_blocks([old, closed], 1_000, counter) == in_order[::-1]
@@ -255,7 +258,7 @@ def test_a_text_that_does_not_fit_ends_early_and_says_where_the_rest_is(
 ) -> None:
     (text,) = task_blocks([task("12", 2_000)], 300, counter)
     assert 200 < counter.count_text(text) <= 300
-    assert text.startswith("### 12\nline 0 of 12")
+    assert text.startswith("### 12 (as it was shown then)\nline 0 of 12")
     assert text.endswith("it all\n[... the rest is left out ...] [recall id-12]")
 
 
@@ -289,7 +292,7 @@ def test_a_text_of_one_long_line_is_cut_inside_it(counter: TokenCounter) -> None
 
 def test_a_text_for_which_there_is_no_room_is_left_out(counter: TokenCounter) -> None:
     old, new = task("12", 700), task("13", 70)
-    text = f"### 13\n{new.text}"
+    text = f"### 13 (as it was shown then)\n{new.text}"
     assert task_blocks([old, new], counter.count_text(text) + 10, counter) == [text]
     assert task_blocks([old], 0, counter) == []
 

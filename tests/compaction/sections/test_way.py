@@ -62,10 +62,12 @@ def test_code_in_a_reply_is_left_out_of_its_words(counter: TokenCounter) -> None
     assert "That is all." in lines[-1]
 
 
-def test_a_long_reply_ends_with_a_sentence(counter: TokenCounter) -> None:
-    (_, line) = way(replied("This is one of many sentences. " * 200), counter)
-    assert 400 < len(line) <= 910
-    assert line.endswith("sentences. …")
+def test_a_long_reply_keeps_its_two_ends(counter: TokenCounter) -> None:
+    text = "I begin. " + "This is one of many sentences. " * 200 + "Next comes the printer."
+    (_, line) = way(replied(text), counter)
+    assert 1_000 < len(line) <= 1_200
+    assert line.startswith("I begin. ")
+    assert line.endswith("Next comes the printer.")
 
 
 def test_a_tool_without_a_file_is_told_by_its_arguments(counter: TokenCounter) -> None:
