@@ -138,6 +138,8 @@ class Handover(Stored):
     through: str = ""
     said: dict[str, str] = Field(default_factory=dict)
     """Entry ids of the person's messages that are in the ledger, by a digest of their text."""
+    asked: dict[str, str] = Field(default_factory=dict)
+    """What those of them answer that say little by themselves, by the same digest."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()

@@ -126,7 +126,8 @@ be done, the code that you will change or imitate (with its imports and the sign
 and output that you will use. Line numbers are those that you were shown, or counted from 1. If \
 the file was edited since, you get the lines as they are now, with what was added between them, \
 so their size may differ. \
-Leave out what the notes say, what is finished, and what stays anyway.
+Leave out what the notes say, what is finished, and what stays anyway. If there is too little \
+room, the end of your list is left out, and you are told what that was.
 
 <keep>
 #NUMBER FIRST-LAST, FIRST-LAST

@@ -6,8 +6,8 @@ stands, findings, open errors, commands, files as they stand now, and the way so
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists, normalise_path
 from agent_tui.compaction.sections.commands import commands_run
@@ -21,7 +21,7 @@ from agent_tui.compaction.sections.files import (
 )
 from agent_tui.compaction.sections.findings import all_findings, findings_that_fit, names_in_use
 from agent_tui.compaction.sections.history import Event, Said, read_history
-from agent_tui.compaction.sections.person import said_by_person
+from agent_tui.compaction.sections.person import questions_answered, said_by_person, with_questions
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
@@ -68,6 +68,7 @@ _ERRORS = "(No later run shows that these are solved; another way may have been 
 LISTS_SHARE = 0.05
 _LEAST_LIST_CHARS = 800
 _MOST_UNCOMMITTED = 8
+_NUMBER_TOKENS = 4
 TAIL_SHARE = 0.20
 """What the newest messages have in any case; they get what the sections leave, too."""
 
@@ -88,6 +89,7 @@ class WorkRecord:
         ledger: Pinned rules and lists of files.
         earlier_way: Lines that a parent session handed on.
         folders: Names of the working folder.
+        asked: What short messages of the person's answer, by their text.
     """
 
     said: tuple[tuple[str, str], ...]
@@ -101,6 +103,7 @@ class WorkRecord:
     ledger: Ledger
     earlier_way: tuple[str, ...]
     folders: tuple[str, ...]
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def uncommitted(self) -> tuple[str, ...]:
@@ -129,6 +132,8 @@ def read_work(
     said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
     said.update((text, earlier.said.get(_digest(text), "")) for text in said)
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
+    known_questions = ((text, earlier.asked.get(_digest(text))) for text in said)
+    asked = {text: question for text, question in known_questions if question}
     state = StateReader.after(earlier.state).read(new)
     files = tuple(FileReader(folders, earlier.files).read(new))
     begun = items_begun(earlier.state)
@@ -146,6 +151,7 @@ def read_work(
         ledger=ledger,
         earlier_way=earlier.way,
         folders=tuple(folders),
+        asked=asked | questions_answered(events),
     )
 
 
@@ -231,7 +237,10 @@ def make_sections(
         tasks_room = int(room_tokens * TASK_SHARE)
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
-    spoken = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
+    spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
+    spoken = said_by_person(said, spoken_room, counter)
+    spoken_room -= sum(counter.count_text(line) + _NUMBER_TOKENS for line in spoken.lines)
+    lines = with_questions(spoken.lines, record.asked, spoken_room, counter)
     state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     newest = [text for _, text in record.said[-2:]]
@@ -260,7 +269,7 @@ def make_sections(
     person_text = "\n".join(spoken.lines)
     pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
     before = _blocks(
-        ("said-by-the-person", _numbered(spoken.lines)),
+        ("said-by-the-person", _numbered(lines)),
         ("pinned-constraints", [f"- {pin}" for pin in pins]),
         ("task-text", task),
     )
@@ -320,6 +329,7 @@ def handover_of(
     return Handover(
         through=through,
         said={_digest(text): entry_id for entry_id, text in record.said if text in known},
+        asked={_digest(text): asked for text, asked in record.asked.items() if text in known},
         tasks=record.tasks[-8:],
         state=record.state,
         findings=record.findings,
@@ -347,13 +357,13 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
 
 
 def _uncommitted(record: WorkRecord) -> list[str]:
-    """One line with the files changed since the last commit, where there has been one."""
+    """One line with the files edited since the last commit, where there has been one."""
     changed = record.uncommitted
     if not changed:
         return []
     more = len(changed) - _MOST_UNCOMMITTED
     paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")
-    return [f"- changed since the last commit: {paths}"]
+    return [f"- edited since the last commit: {paths}"]
 
 
 def _at_least(tokens: int, share: float, room: int) -> int:

@@ -2,10 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences, sentences_of
+from agent_tui.compaction.sections.history import Event, Replied, Said
 from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.cut import cut_middle
 from agent_tui.omissions import recall_mark
@@ -21,6 +23,8 @@ _NUMBER_TOKENS = 4
 """What the number before a message takes."""
 
 _LINE_CHARS = 60
+_ANSWER_WORDS = 8
+_QUESTION_CHARS = 300
 _NEWEST = 2
 _SHORT_WORDS = 4
 _PLAIN, _BESIDE, _STATEMENT = 1, 2, 3
@@ -94,6 +98,33 @@ def said_by_person(
         over -= _leave_out(kept, worth, over)
     _leave_out_statements(kept, over, counter)
     return _within(list(_lines(kept)), room_tokens, counter)
+
+
+def questions_answered(events: Sequence[Event]) -> dict[str, str]:
+    """For each short message that follows a question, the end of the reply that asked it."""
+    return {
+        said.text: " ".join(reply.text[-_QUESTION_CHARS:].split())
+        for reply, said in pairwise(events)
+        if isinstance(said, Said)
+        and isinstance(reply, Replied)
+        and len(said.text.split()) <= _ANSWER_WORDS
+        and "?" in reply.text[-_QUESTION_CHARS:]
+    }
+
+
+def with_questions(
+    lines: Sequence[str], asked: Mapping[str, str], room_tokens: int, counter: TokenCounter
+) -> list[str]:
+    """`lines` with what they answer behind them, the newest first, as far as there is room."""
+    told: list[str] = []
+    for line in reversed(lines):
+        behind = f" [in answer to: …{asked[line]}]" if line in asked else ""
+        tokens = counter.count_text(behind)
+        if tokens <= room_tokens:
+            room_tokens -= tokens
+            line += behind
+        told.append(line)
+    return told[::-1]
 
 
 def _read(

@@ -94,7 +94,7 @@ STRUCTURED = Template(
 What the user ultimately wants, in one to three sentences. Several goals: a list.
 
 ## Constraints & Preferences
-- each rule, wish or limit the user stated, in their own words
+- each rule, wish or limit of the user that still holds, in a few of their words
 
 ## Progress
 
@@ -140,7 +140,7 @@ The goal, what is finished, and the current state of the work.
 - what was decided, and why
 
 ## USER GUIDANCE
-- each rule, wish, correction or limit the user stated, in their own words
+- each rule, wish, correction or limit of the user that still holds, in a few of their words
 
 ## NEXT STEPS
 1. the very next action

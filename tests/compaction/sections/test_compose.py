@@ -221,7 +221,7 @@ def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) ->
     run(talk, "git commit -am one", "[main 1234567] one")
     edit(talk, "src/b.py", "x", "y")
     state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
-    assert "- changed since the last commit: src/b.py" in state.split("\n")
+    assert "- edited since the last commit: src/b.py" in state.split("\n")
 
 
 def test_an_item_closed_with_files_not_committed_says_so_and_keeps_its_text(
@@ -275,6 +275,30 @@ def test_what_the_task_does_not_need_is_the_persons(counter: TokenCounter) -> No
     run(talk, "gh issue view 12", f"{ISSUE}\n" * 60)
     with_task = blocks(text_of(make_sections(record_of(talk.path), 4_000, counter)))
     assert counter.count_text(with_task["said-by-the-person"]) < 0.7 * size
+
+
+def test_a_short_answer_stands_with_what_it_answers(counter: TokenCounter) -> None:
+    talk = begun("Move the theme.")
+    talk.reply(
+        "Done so far. The old renderer stays where it is, or should it move, too? I'd leave it."
+    )
+    talk.user("can leave it")
+    talk.reply("It stays.")
+    talk.user("and the docs of it")
+    record = record_of(talk.path)
+    (said,) = blocks(text_of(made(record, 4_000, counter))).values()
+    asked = (
+        "…Done so far. The old renderer stays where it is, or should it move, too? I'd leave it."
+    )
+    assert said.split("\n")[-2:] == [
+        f"(2) can leave it [in answer to: {asked}]",
+        "(3) and the docs of it",
+    ]
+    handed = handover_of(record, made(record, 4_000, counter), (), talk.path[-1].id)
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=Ledger())
+    assert read_work((), ledger, handed, FOLDERS).asked == record.asked
+    without = blocks(text_of(made(record, 130, counter)))["said-by-the-person"]
+    assert "in answer to" not in without
 
 
 def test_the_newest_errors_and_commands_stay_where_there_is_little_room(
