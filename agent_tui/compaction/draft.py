@@ -22,7 +22,6 @@ from agent_tui.compaction.plan import (
 )
 from agent_tui.compaction.sections.compose import (
     ASKED_SHARE,
-    CHOSEN_WAY_SHARE,
     FILES_SHARE,
     KEPT_SHARE,
     LEAST_KEPT,
@@ -336,6 +335,8 @@ class _Planner:
         self._tasks = frozenset(task.entry_id for task in record.tasks)
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
         self._sections_room = _sections_room(room, max(_last_exchange(live), self._since_choice()))
+        choice = request.choice
+        self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self._lasting: tuple[Pick, ...] = ()
         self.kept = Kept()
 
@@ -390,8 +391,7 @@ class _Planner:
         self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
     ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
         """The sections and the way so far, with `files` or those that there is room for."""
-        share = WAY_SHARE if self._request.choice is None else CHOSEN_WAY_SHARE
-        way_room = int(self._sections_room * share)
+        way_room = 0 if self._has_notes else int(self._sections_room * WAY_SHARE)
         before = self._before(cut)
         way = way_block(self._record, before, way_room, self._counter, files or ())
         return self._sections(cut, tail, way[0], files), way
@@ -444,7 +444,7 @@ class _Planner:
             room,
             self._counter,
             kept=kept,
-            has_notes=choice is not None and bool(choice.notes),
+            has_notes=self._has_notes,
             elsewhere="\n".join((way, *message_texts(said, UNLIMITED))),
         )
         sections = make(tasks_room=0 if picks else None)

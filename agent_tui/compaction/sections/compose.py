@@ -50,9 +50,6 @@ ERRORS_LEAST_TOKENS = 300
 """In a small context a share holds not even a few sentences; twice the share is the most."""
 
 COMMANDS_SHARE = 0.07
-NOTED_COMMANDS_SHARE = 0.03
-"""Where a model's notes name the commands that matter."""
-
 FILES_SHARE = 0.50
 """At most; the newest messages keep theirs."""
 
@@ -60,12 +57,13 @@ WAY_SHARE = 0.15
 NOTES_SHARE = 0.15
 ASKED_SHARE = 0.50
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.60
-CHOSEN_WAY_SHARE = 0.06
-"""Where a model chooses what stays: its notes, the excerpts that it is asked for, those that stand
-there, and the way so far."""
+"""Where a model chooses what stays: its notes, the excerpts that it is asked for, and those that
+stand there."""
 
 _ERRORS = "(No later run shows that these are solved; another way may have been found.)"
-LISTS_SHARE = 0.05
+LISTS_SHARE, NOTED_LISTS_SHARE = 0.05, 0.02
+"""Notes of a model say where things are that it will need."""
+
 _LEAST_LIST_CHARS = 800
 _MOST_UNCOMMITTED = 8
 _NUMBER_TOKENS = 4
@@ -222,7 +220,7 @@ def make_sections(
         tasks_room: Tokens for the texts of tasks; None for their share of the room.
         kept: Entries that stay in the context; nothing of them is said twice.
         chosen: Entries of which a part is kept by choice: they are no task's text.
-        has_notes: Whether the model's notes say what was found out and decided.
+        has_notes: Whether the model's notes say what was found out, decided and run.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages.
             Lines that stand there, or in a section before, are not said again.
     """
@@ -261,9 +259,10 @@ def make_sections(
         and f"$ {command} -> " not in known
         and f"$ {command} [" not in known
     ]
-    share = NOTED_COMMANDS_SHARE if has_notes else COMMANDS_SHARE
-    commands = _newest_that_fit(unsaid, int(room_tokens * share), counter)
-    chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
+    commands_room = 0 if has_notes else int(room_tokens * COMMANDS_SHARE)
+    commands = _newest_that_fit(unsaid, commands_room, counter)
+    share = NOTED_LISTS_SHARE if has_notes else LISTS_SHARE
+    chars = max(int(room_tokens * share * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)
     person_text = "\n".join(spoken.lines)

@@ -138,8 +138,11 @@ async def test_notes_what_was_chosen_and_what_code_knows_stand_together(
     assert LINES[198] not in summary.split("\n")
     assert "0 failed\n1 failed\n</excerpt>" in summary
     assert "(1) Please mend the parser of a.py." in summary
-    order = [summary.index(mark) for mark in ("<said-by", "## Goal", "<kept>", "<way-so-far>")]
+    order = [summary.index(mark) for mark in ("<said-by", "## Goal", "<kept>", "<work-state>")]
     assert order == sorted(order)
+    assert "<way-so-far>" not in summary  # the notes tell it
+    notes_alone = await compact(Writer([f"<notes>\n{GOOD}\n</notes>"]), counter, request_of(talk))
+    assert "<way-so-far>" in notes_alone.summary
 
 
 async def test_a_task_that_the_model_wants_whole_is_not_cut(counter: TokenCounter) -> None:
