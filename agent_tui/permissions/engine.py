@@ -25,6 +25,7 @@ from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import (
     FETCH,
     INSIDE_RULE,
+    PLUGIN_TOOL,
     Decision,
     Rule,
     host_rule,
@@ -35,6 +36,7 @@ from agent_tui.permissions.rules import (
 from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
+from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.sandbox.obeyed import who_obeys
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
@@ -383,11 +385,14 @@ class PermissionEngine:
             return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
-        if rule is None:
-            return Verdict("ask", "runs an MCP tool, whose effect is unknown", tool_name)
-        if rule.decision == "allow":
+        if rule is not None and rule.decision == "allow":
             return _ALLOWED_BY_RULE
-        return Verdict("ask", f"the ask rule {rule} applies", tool_name, by="rule")
+        whose, kept = "an MCP tool", tool_name
+        if not is_remote(tool_name):
+            whose, kept = "a plugin's tool", f"{PLUGIN_TOOL}({tool_name})"
+        if rule is None:
+            return Verdict("ask", f"runs {whose}, whose effect is unknown", kept)
+        return Verdict("ask", f"the ask rule {rule} applies", kept, by="rule")
 
     def judge_host(self, host: str, port: int = 443) -> Verdict:
         """Whether a command inside a wall may connect to `host` (in small letters)."""

@@ -18,7 +18,7 @@ from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, is_link
 from agent_tui.tools.base import Access
-from agent_tui.tools.mcp.remote_tools import PREFIX
+from agent_tui.tools.mcp.remote_tools import PREFIX, is_remote
 from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
@@ -46,8 +46,11 @@ _TOOL_NAMES = """
     apply_patch bash compact edit explore fetch find grep job ls plan read recall scope skill todo
     write
 """
-RULED_TOOLS: Final = frozenset(_TOOL_NAMES.split())
-"""Names of tools that rules may speak of, beside those of MCP servers."""
+PLUGIN_TOOL: Final = "tool"
+"""What stands before the name of a plugin's tool: ``tool(weather)``."""
+
+RULED_TOOLS: Final = frozenset((*_TOOL_NAMES.split(), PLUGIN_TOOL))
+"""What rules may speak of, beside the tools of MCP servers."""
 
 _OTHERS_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -107,7 +110,11 @@ class Rule:
             return False
         if self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access:
             return True
-        if access != "outside" or not self.tool.startswith(PREFIX):
+        if access != "outside":
+            return False
+        if self.tool == PLUGIN_TOOL:
+            return not is_remote(tool_name) and self.pattern in ("*", tool_name)
+        if not self.tool.startswith(PREFIX):
             return False
         begin = self.tool[:-1] if self.tool.endswith("*") else f"{self.tool}__"
         return tool_name.startswith(begin)
@@ -221,7 +228,8 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     if not (tool in RULED_TOOLS or tool.startswith(PREFIX)):
         raise ConfigError(
             f"{text!r} never applies: there is no tool {tool}.",
-            f"Tools: {', '.join(sorted(RULED_TOOLS))}, and {PREFIX}SERVER__TOOL.",
+            f"Tools: {', '.join(sorted(RULED_TOOLS - {PLUGIN_TOOL}))}, {PREFIX}SERVER__TOOL of an "
+            f"MCP server, and {PLUGIN_TOOL}(NAME) of a plugin.",
         )
     is_pattern = tool == "bash" and "*" in pattern and pattern != "*" and pattern[:1] != "="
     if is_pattern and not _is_simple(pattern):
@@ -287,12 +295,13 @@ def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
     holding = [
         rule
         for rule in rules
-        if rule.is_for(tool_name, "outside") and (rule.pattern == "*" or rule.decision != "allow")
+        if rule.is_for(tool_name, "outside")
+        and (rule.pattern == "*" or rule.tool == PLUGIN_TOOL or rule.decision != "allow")
     ]
     ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
     return max(
         holding,
-        key=lambda rule: (rule.decision == "deny", len(rule.tool), ranks[rule.decision]),
+        key=lambda rule: (rule.decision == "deny", len(str(rule)), ranks[rule.decision]),
         default=None,
     )
 

@@ -635,6 +635,13 @@ def test_a_more_specific_allow_rule_lifts_an_ask_rule_for_a_command():
 
 def test_a_rule_with_arguments_allows_no_tool_of_another_program():
     outside = Intent(title="search", access="outside")
+    for rules in (("tool(weather)",), ("tool(*)",)):
+        assert _permissions(allow=rules).judge("weather", outside).decision == "allow"
+        assert _permissions(allow=rules).judge("mcp__web__search", outside).decision == "ask"
+        denied = _permissions(allow=rules, deny=("tool(weather)",))
+        assert denied.judge("weather", outside).decision == "deny"
+    unruled = _permissions(allow=("tool(forecast)",)).judge("weather", outside)
+    assert (unruled.decision, unruled.session_rule) == ("ask", "tool(weather)")
     named = _permissions(allow=("mcp__web__search",))
     narrowed = _permissions(allow=("mcp__web__search(cats)",))
     assert named.judge("mcp__web__search", outside).decision == "allow"
