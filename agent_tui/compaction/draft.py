@@ -465,8 +465,8 @@ class _Planner:
             left -= self._counter.count_text(self.kept.text)
             before = self._counter.count_text(sections.before_prose)
             tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
-            named = {pick.piece.entry_id for pick in chosen}
-            is_told = any(task.entry_id in named for task in self._record.tasks)
+            named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
+            is_told = any({task.entry_id, task.item} & named for task in self._record.tasks)
             sections = make(chosen=ids, tasks_room=0 if is_told else tasks_room)
             left -= self._counter.count_text(sections.before_prose) - before
         if files is None:

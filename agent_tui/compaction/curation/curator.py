@@ -34,6 +34,9 @@ _DOES_NOT_FIT = "the conversation and the question do not fit in its context win
 _EARLIER_CHARS = 4
 """For each token of the target: as long as a summary is that we wrote."""
 
+_NOTES_SLACK = 1.5
+"""A model cannot count: notes that are a bit longer than asked stay whole, and excerpts give way."""
+
 _TRIES = 2
 _REPLY_TOKENS = 2_000
 """Beside notes and list, for models that think aloud before them."""
@@ -103,7 +106,8 @@ class Curator:
     def _judge_for(self, request: CompactionRequest, ask: Ask) -> SummaryJudge:
         seen = build_context(request.path, carryover=request.previous).messages
         source = summary_source([item.message for item in seen], self._counter)
-        return SummaryJudge(ask.template, source, self._counter, ask.budget.notes)
+        most = min(int(ask.budget.notes * _NOTES_SLACK), request.settings.max_summary_tokens)
+        return SummaryJudge(ask.template, source, self._counter, most)
 
     async def _ask(
         self,
@@ -176,8 +180,10 @@ def _read(
     judged = judge.judge(replace(reply, text=answer.notes))
     if not judged.text:
         return None, judged.problem
-    choice = Choice(judged.text, answer.picks, model, ask.through, judged.problem)
-    return choice, judged.problem
+    picks, problem = answer.picks, judged.problem
+    if answer.unknown > len(picks):
+        picks, problem = (), problem or "most numbers under <keep> are not in the list"
+    return Choice(judged.text, picks, model, ask.through, problem), problem
 
 
 def _with_conversation(ask: Ask) -> str:

@@ -22,11 +22,10 @@ _LEAST_LINES = 3
 _MOST_NAMED = 8
 """Of the choices for which there was no room."""
 
-_LEAST_SHARED, _FRAME_LINES = 0.5, 3
-"""A place that shares fewer lines with what was read is another place, unless so many lines right
-before and right behind it are the same."""
+_LEAST_SHARED = 0.5
+"""A place that shares fewer lines with what was read is another place."""
 
-_MOST_ADDED_LINES = 40
+_MOST_GROWTH, _MOST_ADDED_LINES = 2, 40
 """Where more lines stand between those that were read, these are two places now."""
 
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
@@ -191,16 +190,14 @@ class _Filler:
 
     def add(self, pick: Pick) -> None:
         """Take all of `pick`, or what there is room for."""
-        taken = whole = True
-        for excerpt in self._parts(pick):
-            size = self._add(pick, excerpt)
-            taken = taken and size > 0
-            whole = whole and size == len(excerpt.lines)
-        self.count += taken
-        if not whole:
+        parts = list(self._parts(pick))
+        sizes = [self._add(pick, excerpt) for excerpt in parts]
+        self.count += all(sizes)
+        if any(size < len(part.lines) for size, part in zip(sizes, parts, strict=True)):
             spans = ", ".join(f"{a}-{b}" for a, b in pick.spans)
             recall = recall_mark(pick.piece.entry_id) if pick.piece.entry_id else ""
-            self.missing.append(f"{pick.piece.source} {spans} {recall}".strip())
+            part = "the rest of " if any(sizes) else ""
+            self.missing.append(f"{part}{pick.piece.source} {spans} {recall}".strip())
 
     def excerpts(self) -> list[Excerpt]:
         """What was taken, in the order of the conversation."""
@@ -292,9 +289,9 @@ def lines_now(
         More than one where much was put between them; none where it is not known.
     """
     a, b = first - piece.first, last - piece.first + 1
-    wanted = list(piece.lines[a:b])
+    wanted, with_next = list(piece.lines[a:b]), list(piece.lines[a : b + 1])
     for start, lines in known:
-        if start and (at := _find(wanted, lines, near=first - start)) >= 0:
+        if start and (at := _find(with_next, lines, near=first - start)) >= 0:
             return [(start + at, tuple(wanted))]
     viewed = [line.strip() for line in piece.lines]
     for start, lines in known:
@@ -307,12 +304,16 @@ def lines_now(
             for m in blocks
             if m.a < b and m.a + m.size > a
         ]
-        is_framed = _matches(a - _FRAME_LINES, a, blocks) and _matches(b, b + _FRAME_LINES, blocks)
-        if sum(end - at for at, end in same) < _LEAST_SHARED * len(wanted) and not is_framed:
-            continue
         low, high = _mapped(a, blocks), _mapped(b - 1, blocks, is_end=True) + 1
-        places = _places([(low, low), *same, (high, high)])
-        if places:
+        behind = _mapped(b, blocks) if b < len(viewed) else high
+        if high <= behind <= high + _MOST_ADDED_LINES:
+            high = behind  # with what was put behind them
+        is_one = low < high <= low + len(wanted) * _MOST_GROWTH + _MOST_ADDED_LINES
+        shared = sum(end - at for at, end in same) / len(wanted)
+        if is_one:  # the view tells where it is, even if most of it was written anew
+            shared = max(shared, sum(m.size for m in blocks) / len(viewed))
+        places = [(low, high)] if is_one else _places([(low, low), *same, (high, high)])
+        if places and shared >= _LEAST_SHARED:
             return [(start + at, tuple(lines[at:end])) for at, end in places]
     return []
 
@@ -327,11 +328,6 @@ def _places(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
             places.append((at, end))
     large = [(at, end) for at, end in places if end - at >= _LEAST_LINES]
     return large or [(at, end) for at, end in places if end > at]
-
-
-def _matches(first: int, end: int, blocks: Sequence[Match]) -> bool:
-    """Whether the lines from `first` to before `end` of a view still stand together."""
-    return any(block.a <= first and end <= block.a + block.size for block in blocks)
 
 
 def _find(wanted: Sequence[str], lines: Sequence[str], near: int) -> int:

@@ -56,7 +56,7 @@ FILES_SHARE = 0.50
 WAY_SHARE = 0.15
 NOTES_SHARE = 0.15
 ASKED_SHARE = 0.50
-LEAST_KEPT, KEPT_SHARE = 0.25, 0.60
+LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 """Where a model chooses what stays: its notes, the excerpts that it is asked for, and those that
 stand there."""
 

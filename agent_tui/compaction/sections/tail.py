@@ -273,7 +273,8 @@ def _line(
     if output.action.command and not is_newest:
         lines = text.split("\n")
         if any(len(line) > _LONG_LINE_CHARS for line in lines):
-            text = "\n".join(shorten_middle(line, _LONG_LINE_CHARS // 2) for line in lines)
+            plain = (" ".join(ln.split()) if len(ln) > _LONG_LINE_CHARS else ln for ln in lines)
+            text = "\n".join(shorten_middle(line, _LONG_LINE_CHARS // 2) for line in plain)
             text = f"{text}\n{recall}"
     return (text if text != output.text else None), found
 

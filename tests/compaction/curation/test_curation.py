@@ -188,7 +188,12 @@ async def test_committed_files_come_after_those_that_are_not(counter: TokenCount
 
 @pytest.mark.parametrize(
     ("first", "problem"),
-    [(TOOL_CALL, "it called a tool"), (EMPTY, "it was empty"), ("Sure, I will.", "it lacked")],
+    [
+        (TOOL_CALL, "it called a tool"),
+        (EMPTY, "it was empty"),
+        ("Sure, I will.", "it lacked"),
+        (f"<notes>\n{GOOD}\n</notes>\n<keep>\n#1\n#171\n#180 2-5\n</keep>", "most numbers"),
+    ],
 )
 async def test_what_is_no_answer_is_asked_for_once_more(
     talk: Talk, counter: TokenCounter, first: Step, problem: str

@@ -208,7 +208,7 @@ def test_choices_for_which_there_was_no_room_are_named(talk: Talk, counter: Toke
     read, run = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(run), Pick(read, ((1, 30), (41, 60))), room=250)
     assert block.left_out == 1
-    named = f"(There was no room for all of this: read a.py 1-30, 41-60 [recall {read.entry_id}].)"
+    named = f"(There was no room for all of this: the rest of read a.py 1-30, 41-60 [recall {read.entry_id}].)"
     assert named in block.text.split("\n")
 
 
@@ -260,6 +260,7 @@ def test_tags_in_what_is_kept_close_nothing(counter: TokenCounter) -> None:
         (["def all():", *(f"    {line}" for line in LINES)], (5, 7), [(6, 8)]),
         ([*LINES[:3], *LINES[5:]], (3, 8), [(3, 6)]),
         ([*LINES[:5], "a", "b", *LINES[6:]], (5, 7), [(5, 8)]),
+        ([*LINES[:7], "a", "b", *LINES[7:]], (5, 7), [(5, 9)]),
         (["other"] * 60, (5, 7), []),
         ([*LINES[:5], *["new"] * 40, *LINES[5:]], (5, 7), [(5, 47)]),
         ([*LINES[:5], *["new"] * 400, *LINES[5:]], (4, 7), [(4, 5), (406, 407)]),
