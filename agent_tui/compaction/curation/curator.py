@@ -35,7 +35,7 @@ _EARLIER_CHARS = 4
 """For each token of the target: as long as a summary is that we wrote."""
 
 _NOTES_SLACK = 1.5
-"""A model cannot count: notes that are a bit longer than asked stay whole, and excerpts give way."""
+"""A model cannot count: notes a bit longer than asked stay whole, and excerpts give way."""
 
 _TRIES = 2
 _REPLY_TOKENS = 2_000

@@ -208,8 +208,8 @@ def test_choices_for_which_there_was_no_room_are_named(talk: Talk, counter: Toke
     read, run = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(run), Pick(read, ((1, 30), (41, 60))), room=250)
     assert block.left_out == 1
-    named = f"(There was no room for all of this: the rest of read a.py 1-30, 41-60 [recall {read.entry_id}].)"
-    assert named in block.text.split("\n")
+    missing = f"the rest of read a.py 1-30, 41-60 [recall {read.entry_id}]"
+    assert f"(There was no room for all of this: {missing}.)" in block.text.split("\n")
 
 
 def test_a_view_of_a_file_that_was_written_anew_is_not_offered(counter: TokenCounter) -> None:
