@@ -125,7 +125,7 @@ class TailEditor:
                     )
                     paths |= found
                 elif isinstance(unit.message, AssistantMessage) and not is_newest:
-                    content = self._parts(unit.message, unit.entry_id, named)
+                    content = self._parts(unit.message, unit.entry_id, named, said)
                 else:
                     content = None
                 if content is not None and (edit := self._edit(unit, content, 0)):
@@ -213,13 +213,24 @@ class TailEditor:
         return self._order[at].position if self._order else 0
 
     def _parts(
-        self, message: AssistantMessage, entry_id: str, named: Mapping[str, ShownFile]
+        self,
+        message: AssistantMessage,
+        entry_id: str,
+        named: Mapping[str, ShownFile],
+        said: "_Said",
     ) -> Content:
-        """`message` without its thinking, texts replaced, and what files show that it wrote."""
+        """`message` without its thinking, texts replaced, and what stands elsewhere that it wrote.
+
+        That is in the files shown, or in a later call.
+        """
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in named:
                 part = self._without_written(part, entry_id)
+            elif isinstance(part, ToolCall) and (command := action_of(part).command):
+                mark = recall_mark(entry_id)
+                text, _ = said.without(command, lambda files: f"({_stands(files)}) {mark}")
+                part = _with_text(part, command, text)
             elif isinstance(part, ToolCall) and part.id not in self._failed:
                 limit = _SHORT_ARGUMENT_TOKENS
                 part = left_out_whole(part, limit, entry_id, self._counter, names=OLD_NAMES)
@@ -232,11 +243,7 @@ class TailEditor:
             return left_out_whole(call, _SHORT_ARGUMENT_TOKENS, entry_id, self._counter)
         _, body = written_by_command(action.command) or ("", "")
         mark = left_out_mark(self._counter.count_text(body), entry_id)
-        arguments: JsonObject = {
-            name: value.replace(body, mark) if body and isinstance(value, str) else value
-            for name, value in call.arguments.items()
-        }
-        return call.model_copy(update={"arguments": arguments})
+        return _with_text(call, body, mark)
 
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
         """The edit that puts `content` in the place of `unit`, and its size; None if no gain."""
@@ -250,6 +257,17 @@ class TailEditor:
         message = edited_message(unit.message, edit)
         size = self._counter.count_message(message) if message else 0
         return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
+
+
+def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
+    """`call` with `new` in the place of `old` in what it was given."""
+    if not old or old == new:
+        return call
+    arguments: JsonObject = {
+        name: value.replace(old, new) if isinstance(value, str) else value
+        for name, value in call.arguments.items()
+    }
+    return call.model_copy(update={"arguments": arguments})
 
 
 def _line(

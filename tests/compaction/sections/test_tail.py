@@ -158,6 +158,17 @@ def test_a_passage_that_comes_again_later_stands_once(counter: TokenCounter) -> 
     assert (edit.target_id, edit.replacement) == (older, f"first\n{line}")
 
 
+def test_a_command_that_was_given_again_stands_once(counter: TokenCounter) -> None:
+    talk = begun()
+    message = "\n".join(f"Line {n} of what was changed and why." for n in range(12))
+    command = f"git commit -F - <<'END'\n{message}\nEND"
+    talk.tool("bash", {"command": command}, "refused", is_error=True)
+    talk.tool("bash", {"command": f"{command}\ngit log -1"}, "[main 1234567] one")
+    (edit,) = tail_of(ended(talk), counter).edits.values()
+    (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
+    assert part.arguments["command"] == f"(lines that stand below) [recall {edit.target_id}]"
+
+
 def test_a_long_line_that_a_command_printed_keeps_its_two_ends(counter: TokenCounter) -> None:
     talk = begun()
     talk.tool("bash", {"command": "tsx -e 1"}, f"before\n{'x=1;' * 1_000}\nError: no such module")
