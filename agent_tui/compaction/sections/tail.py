@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -228,8 +229,7 @@ class TailEditor:
             if isinstance(part, ToolCall) and part.id in named:
                 part = self._without_written(part, entry_id)
             elif isinstance(part, ToolCall) and (command := action_of(part).command):
-                mark = recall_mark(entry_id)
-                text, _ = said.without(command, lambda files: f"({_stands(files)}) {mark}")
+                text, _ = said.without(command, partial(_stands_mark, entry_id))
                 part = _with_text(part, command, text)
             elif isinstance(part, ToolCall) and part.id not in self._failed:
                 limit = _SHORT_ARGUMENT_TOKENS
@@ -287,7 +287,7 @@ def _line(
     if output.action.kind in ("write", "edit"):
         own.add(changed_text(output.action))
     text, _ = own.without(output.text, lambda _: f"(as written above) {recall}")
-    text, found = said.without(text, lambda files: f"({_stands(files)}) {recall}")
+    text, found = said.without(text, partial(_stands_mark, unit.entry_id))
     if output.action.command and not is_newest:
         lines = text.split("\n")
         if any(len(line) > _LONG_LINE_CHARS for line in lines):
@@ -297,11 +297,10 @@ def _line(
     return (text if text != output.text else None), found
 
 
-def _stands(files: Collection[str]) -> str:
+def _stands_mark(entry_id: str, files: Collection[str]) -> str:
     """Where lines are that are left out."""
-    return (
-        f"lines of {', '.join(sorted(files))} in files-now" if files else "lines that stand below"
-    )
+    named = f"of {', '.join(sorted(files))} in files-now" if files else "that stand below"
+    return f"(lines {named}) {recall_mark(entry_id)}"
 
 
 def _files_named(
