@@ -52,7 +52,7 @@ def test_the_top_of_the_repository_holds_what_belongs_there() -> None:
     assert {name.partition("/")[0] for name in tracked} == {
         *(".ci", ".github", ".gitignore", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md"),
         *("LICENSE", "README.md", "SECURITY.md", "agent_tui", "docs", "pyproject.toml"),
-        *("requirements.lock", "sessions.example", "tests"),
+        *("requirements.lock", "requirements-dev.lock", "sessions.example", "tests"),
     }
 
 
