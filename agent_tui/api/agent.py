@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, cast
 
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.api.session import Session
+from agent_tui.api.settings import library_settings
 from agent_tui.api.tools import FunctionTool
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
@@ -74,6 +75,7 @@ class Agent:
     Args:
         model: Its name with the provider's. The key comes from the provider's environment variable.
         base_url: Address of a server of your own.
+        window: Context window of the model in tokens, where its server does not say.
         tools: What the model may use beside its own tools: functions under `agent_tui.tool`.
         cwd: The folder it works in; by default that of `session`, or the present one.
         permissions: Asked before each call that changes something or goes to the network. Without
@@ -86,6 +88,7 @@ class Agent:
 
     Raises:
         UsageError: There is no model of that name, or the folder does not exist.
+        TypeError: A tool is no function under `agent_tui.tool`, or `permissions` is no function.
         ValueError: Two tools have the same name.
     """
 
@@ -94,6 +97,7 @@ class Agent:
         model: str,
         *,
         base_url: str | None = None,
+        window: int | None = None,
         tools: Sequence[FunctionTool[..., object]] = (),
         cwd: str | Path | None = None,
         permissions: Permissions | None = None,
@@ -103,14 +107,14 @@ class Agent:
         folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).resolve()
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
+        for one in cast("Sequence[object]", tools):
+            if not isinstance(one, FunctionTool):
+                raise TypeError(f"{one!r} is no tool: put @agent_tui.tool above it.")
+        if permissions is not None and not callable(permissions):
+            raise TypeError("permissions is a function that gets an ApprovalRequest.")
         self._permissions = permissions
-        given = {"model": model, "base_url": base_url}
-        settings = Settings.model_validate(
-            {
-                **{key: value for key, value in given.items() if value},
-                "recall_other_sessions": False,
-                "hint_earlier_work": False,
-            }
+        settings = library_settings(
+            model, base_url, window, recall_other_sessions=False, hint_earlier_work=False
         )
         self._models = open_models(settings, os.environ)
         ref, _ = first_model(self._models.catalog, is_named=True)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -22,12 +23,13 @@ from agent_tui.api.messages import (
     shape_of,
     written_messages,
 )
+from agent_tui.api.settings import library_settings
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import Settings
 from agent_tui.errors import CompactionError
-from agent_tui.messages import JsonObject, Message, UserMessage
+from agent_tui.messages import JsonObject, Message, ToolResultMessage, UserMessage
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
@@ -39,6 +41,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.tokens import TokenCounter
 
 _TARGET_SHARE = 0.4
@@ -59,7 +62,8 @@ def compact(messages: Sequence[ChatMessage], target_tokens: int) -> list[dict[st
 
     System messages at the beginning and messages that stay are returned as they were given. The
     others are replaced by one message of the user's role: what the user said, the task, files as
-    they are now, open errors, decisions, and the steps so far. Calls and results stay together.
+    they are now, open errors, decisions, and the steps so far. Calls and results stay together; a
+    call at the end still waits for its result.
 
     Args:
         messages: Dicts as for OpenAI's chat completions or Anthropic's messages.
@@ -87,6 +91,7 @@ async def acompact(
     *,
     model: str = "",
     base_url: str | None = None,
+    window: int | None = None,
     focus: str = "",
 ) -> list[dict[str, object]]:
     """As `compact`, while `model` says what it needs and writes notes.
@@ -97,6 +102,8 @@ async def acompact(
         model: Its name with the provider's, ``anthropic/claude-sonnet-5``; empty asks none. Its
             key is taken from the provider's environment variable.
         base_url: Address of a server of your own.
+        window: Context window of the model in tokens, where its server does not say. The messages
+            and the question must fit in it; otherwise the model is not asked.
         focus: What the summary should pay attention to.
 
     Returns:
@@ -106,8 +113,8 @@ async def acompact(
         ValueError: As in `compact`.
         UsageError: There is no model of that name.
     """
-    if target_tokens < 1:
-        raise ValueError("target_tokens must be at least 1")
+    if not isinstance(cast("object", target_tokens), int) or target_tokens < 1:
+        raise ValueError(f"target_tokens must be a number of at least 1, not {target_tokens!r}")
     read = read_messages(messages)
     first, shape = leading_instructions(messages), shape_of(messages)
     given = _given(read[first:])
@@ -117,12 +124,12 @@ async def acompact(
     unchanged = [dict(message) for message in messages]
     if used <= target_tokens:
         return unchanged
-    async with _planner(model, base_url, counter) as (planner, ref, window):
+    async with _planner(model, base_url, window, counter) as (planner, ref, known_window):
         request = CompactionRequest(
             path=path,
             previous=previous,
             model=ref,
-            window=max(window, int(target_tokens / _TARGET_SHARE)),
+            window=max(known_window, int(target_tokens / _TARGET_SHARE)),
             cwd=Path.cwd(),
             settings=Settings().compaction,
             tokens_before=used,
@@ -149,11 +156,10 @@ async def acompact(
 
 @asynccontextmanager
 async def _planner(
-    model: str, base_url: str | None, counter: TokenCounter
+    model: str, base_url: str | None, window: int | None, counter: TokenCounter
 ) -> AsyncGenerator[tuple[CompactionPlanner, ModelRef, int]]:
     """What plans, the model it asks, and that one's window; 0 where none is asked."""
-    given = {"model": model, "base_url": base_url}
-    settings = Settings.model_validate({key: value for key, value in given.items() if value})
+    settings = library_settings(model, base_url, window)
     if not model:
         catalog = ModelCatalog(settings, os.environ)
         yield CompactionPlanner(None, counter, catalog), NO_MODEL, 0
@@ -215,6 +221,10 @@ def _given_again(
     """The context of `path`; each message that stands as it was given is the dict given."""
     by_first = {one.entries[0].id: one for one in given if one.entries}
     context = [(item.entry_id, item.message) for item in build_context(path).messages]
+    end = len(context)
+    while end and isinstance(context[end - 1][1], ToolResultMessage):
+        end -= 1
+    context[end:] = [one for one in context[end:] if one[1].text != NO_RESULT_TEXT]
     made: list[dict[str, object]] = []
     changed: list[Message] = []
 

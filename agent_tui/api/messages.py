@@ -93,7 +93,8 @@ def written_messages(messages: Sequence[Message], shape: Shape) -> list[JsonObje
 
 def _read(given: object, names: dict[str, str]) -> Iterator[Message]:
     if not isinstance(given, Mapping):
-        raise TypeError("it is no dict")
+        hint = "; use its model_dump()" if hasattr(given, "model_dump") else ""
+        raise TypeError(f"it is no dict{hint}")
     yield from _read_dict(cast("ChatMessage", given), names)
 
 
@@ -106,7 +107,8 @@ def _read_dict(given: ChatMessage, names: dict[str, str]) -> Iterator[Message]:
             names.update({call.id: call.name for call in reply.tool_calls})
             yield reply
         case "tool":
-            yield _result(str(given["tool_call_id"]), parts, names)
+            is_error = bool(given.get("is_error"))
+            yield _result(str(given["tool_call_id"]), parts, names, is_error=is_error)
         case "user" | "system" | "developer":
             said: list[Any] = []
             for part in parts:

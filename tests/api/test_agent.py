@@ -236,6 +236,21 @@ def test_what_cannot_be_a_tool_is_refused():
         tool(many)
 
 
+def test_what_is_given_wrongly_is_named(tmp_path: Path):
+    def plain(text: str) -> str:
+        """Nobody made it a tool."""
+        return text
+
+    with pytest.raises(TypeError, match=r"plain.* is no tool: put @agent_tui.tool above it"):
+        Agent(model="openai/gpt-4o", tools=[plain], cwd=tmp_path)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="permissions is a function"):
+        Agent(model="openai/gpt-4o", permissions=True, cwd=tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="base_url"):
+        Agent(model="some-model", base_url="foo", cwd=tmp_path)
+    with pytest.raises(UsageError, match="window"):
+        Agent(model="some-model", window=-1, cwd=tmp_path)
+
+
 def test_a_folder_or_model_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(UsageError, match="nowhere"):
         Agent("some-model", base_url="http://127.0.0.1:1/v1", cwd=tmp_path / "nowhere")

@@ -154,6 +154,17 @@ async def test_a_model_writes_notes_and_says_what_it_needs(monkeypatch: pytest.M
     assert "<excerpt" in text
 
 
+async def test_a_window_that_nobody_knows_can_be_given(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    answer = f"<notes>\n{GOOD_SUMMARY}\n</notes>\n<keep>\n#2 1-30\n</keep>"
+    with OpenAiServer() as server:
+        server.play(Reply(text=answer))
+        made = await agent_tui.acompact(
+            openai_talk(), 13_000, model="some-model", base_url=server.base_url, window=128_000
+        )
+    assert "<excerpt" in json.dumps(made)
+
+
 async def test_without_an_answer_code_does_it_alone(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     with OpenAiServer() as server:
@@ -204,9 +215,24 @@ def test_odd_messages_of_other_programs_go_through():
     assert RULE in json.dumps(again)
 
 
-def test_a_target_is_a_number_of_tokens():
+@pytest.mark.parametrize("target", [0, "20k"])
+def test_a_target_is_a_number_of_tokens(target: Any):
     with pytest.raises(ValueError, match="at least 1"):
-        agent_tui.compact([], 0)
+        agent_tui.compact([], target)
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_calls_at_the_end_still_wait_for_their_results(answered: int):
+    talk = [one for one in openai_talk() if one["role"] != "user" or "Mend" in one["content"]]
+    calls = [
+        {"id": f"q{n}", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+        for n in range(2)
+    ]
+    waiting = {"role": "assistant", "content": None, "tool_calls": calls}
+    results = [{"role": "tool", "tool_call_id": f"q{n}", "content": "a.py"} for n in range(2)]
+    made = agent_tui.compact([*talk, waiting, *results[:answered]], 4_000)
+    assert made[len(made) - 1 - answered :] == [waiting, *results[:answered]]
+    assert unanswered([*made, *results[answered:]]) == set()
 
 
 def test_parts_that_nobody_knows_are_kept_as_text():
@@ -252,7 +278,7 @@ def test_the_public_names_and_their_signatures():
     signatures = {name: str(inspect.signature(one)) for name, one in names.items() if callable(one)}
     assert signatures == {
         "Agent": (
-            "(model: str, *, base_url: str | None = None, "
+            "(model: str, *, base_url: str | None = None, window: int | None = None, "
             "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
             "cwd: str | pathlib.Path | None = None, permissions: collections.abc.Callable["
             "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
@@ -274,7 +300,7 @@ def test_the_public_names_and_their_signatures():
         "acompact": (
             "(messages: collections.abc.Sequence[collections.abc.Mapping[str, typing.Any]], "
             "target_tokens: int, *, model: str = '', base_url: str | None = None, "
-            "focus: str = '') -> list[dict[str, object]]"
+            "window: int | None = None, focus: str = '') -> list[dict[str, object]]"
         ),
     }
     with pytest.raises(AttributeError, match="no attribute 'compress'"):

@@ -1,10 +1,13 @@
 """Tools and commands of other packages: those that the settings name, and never from the folder."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from agent_tui.cli.plugins import load_plugins
+from agent_tui.commands.core.registry import CalledCommand
+from agent_tui.errors import AgentTuiError
 
 CODE = """
 from agent_tui import command, tool
@@ -49,6 +52,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (info / "entry_points.txt").write_text(ENTRIES.format(module=module))
     monkeypatch.syspath_prepend(str(folder))
     return folder
+
+
+async def test_a_command_of_a_plugin_that_fails_says_so(site: Path, tmp_path: Path) -> None:
+    (command,) = load_plugins(["weather-plugin"], [tmp_path / "work"]).commands
+    with pytest.raises(AgentTuiError, match=r"/forecast failed: AttributeError: .*say"):
+        await CalledCommand(command, "Oslo").run(SimpleNamespace(is_working=False))  # type: ignore[arg-type]
 
 
 def test_a_package_that_is_named_gives_its_tools_and_commands(site: Path, tmp_path: Path) -> None:

@@ -74,6 +74,11 @@ class Command:
         return self.run.__module__.rpartition(".")[2]
 
     @property
+    def is_plugins(self) -> bool:
+        """Whether the code of another package runs."""
+        return self.run.__module__.partition(".")[0] != "agent_tui"
+
+    @property
     def usage(self) -> str:
         """``/name [argument]``."""
         return f"/{self.name} {self.argument_hint}".rstrip()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import agent_tui.commands
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
+from agent_tui.errors import AgentTuiError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,18 @@ class CalledCommand:
         """
         if why := self.refusal(front):
             front.say(why, "warning")
-        else:
+            return
+        try:
             await self.command.run(front, self.argument)
+        except AgentTuiError:
+            raise
+        except Exception as error:
+            if not self.command.is_plugins:
+                raise
+            raise AgentTuiError(
+                f"/{self.command.name} failed: {type(error).__name__}: {error}",
+                "The command comes from a plugin; tell its author.",
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
