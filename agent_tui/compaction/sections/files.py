@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from tempfile import gettempdir
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -79,6 +80,9 @@ _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
+_SCRATCH = ("/tmp/", "/var/tmp/", f"{gettempdir()}/")
+"""Scripts and outputs there are of the moment."""
+
 _CHANGING = ("write", "edit")
 _BODY_NAMES = ("content", "file_text", "contents", "text")
 
@@ -422,6 +426,8 @@ def shown_files(
 ) -> list[ShownFile]:
     """The files to show, changed ones and those read often, the one touched last first.
 
+    Temporary files are not shown.
+
     A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the room, else by its
     edited places with the lines around them. What does not fit is left to the lists of paths.
 
@@ -433,7 +439,11 @@ def shown_files(
             it holds every line that the log knows: then nobody else changed it.
         verbatim: Entries that stay as they are; a file that one of them wrote stands there.
     """
-    at_work = [file for file in files if file.is_changed or file.reads >= _OFTEN_READ]
+    at_work = [
+        file
+        for file in files
+        if (file.is_changed or file.reads >= _OFTEN_READ) and not file.path.startswith(_SCRATCH)
+    ]
     shown: list[ShownFile] = []
     whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
     for file in at_work:

@@ -117,8 +117,8 @@ def outside_hint(output: str) -> str:
 
 def stray_hint(names: Sequence[str], home: str) -> str:
     """What to tell the model of files that only commands in the wall will ever see."""
-    shown = ", ".join(names[:5])
+    shown = ", ".join(f"{home}/{name}" for name in names[:5])
     return (
-        f"written to a stand-in for {home} that is deleted later: {shown}; "
-        "write in the working folders instead, or run it with outside: true and why"
+        f"the command wrote {shown}, but the sandbox has a stand-in for the home folder that is "
+        "deleted later; write in the working folders instead, or run it with outside: true and why"
     )

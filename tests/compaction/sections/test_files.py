@@ -165,6 +165,12 @@ def test_lines_seen_nearer_to_the_beginning_stand_once() -> None:
     assert file.runs[-1][0] + len(file.runs[-1][1]) == 36
 
 
+def test_temporary_files_are_not_shown(counter: TokenCounter) -> None:
+    script = ("write", {"path": "/tmp/probe.py", "content": WHOLE}, "Wrote.")
+    files = files_after(script, READ, edit("line 3\n", "line three\n"))
+    assert [file.path for file in shown_files(files, 4_000, counter)] == ["a.py"]
+
+
 def test_a_file_of_which_nothing_was_seen_is_not_taken_from_the_disk(
     counter: TokenCounter,
 ) -> None:

@@ -144,7 +144,7 @@ async def test_what_lands_in_the_stand_in_for_home_is_said_once(
     context.environ["HOME"] = str(tmp_path / "home")
     sandbox = make_sandbox(tmp_path)
     output = await bash(context, sandbox, "echo x > ~/report.md; echo x > ~/.cache-of-a-tool")
-    assert "deleted later: report.md;" in output.for_model
+    assert "/report.md, but the sandbox has a stand-in" in output.for_model
     assert "deleted later" not in (await bash(context, sandbox, "true")).for_model
 
 

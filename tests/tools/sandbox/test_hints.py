@@ -42,7 +42,7 @@ def test_a_failure_is_explained_only_where_the_sandbox_is_the_likely_cause(outpu
 
 
 def test_what_will_be_gone_is_said():
-    assert "notes.md, x" in stray_hint(["notes.md", "x"], HOME)
+    assert f"wrote {HOME}/notes.md, {HOME}/x, but" in stray_hint(["notes.md", "x"], HOME)
 
 
 @pytest.mark.parametrize(
