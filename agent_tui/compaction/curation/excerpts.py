@@ -22,6 +22,7 @@ _LEAST_LINES = 3
 _MOST_NAMED = 8
 """Of the choices for which there was no room."""
 
+_TELLING_CHARS = 4
 _LEAST_SHARED = 0.5
 """A place that shares fewer lines with what was read is another place."""
 
@@ -297,7 +298,8 @@ def lines_now(
     for start, lines in known:
         if not start:
             continue
-        matcher = SequenceMatcher(None, viewed, [line.strip() for line in lines], autojunk=False)
+        now = [line.strip() for line in lines]
+        matcher = SequenceMatcher(_says_little, viewed, now, autojunk=False)
         blocks = [block for block in matcher.get_matching_blocks() if block.size]
         same = [
             (max(m.a, a) + m.b - m.a, min(m.a + m.size, b) + m.b - m.a)
@@ -316,6 +318,11 @@ def lines_now(
         if places and shared >= _LEAST_SHARED:
             return [(start + at, tuple(lines[at:end])) for at, end in places]
     return []
+
+
+def _says_little(line: str) -> bool:
+    """Whether `line` is alike everywhere ("", "}", "end"): it tells no place, and costs time."""
+    return len(line) < _TELLING_CHARS
 
 
 def _places(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

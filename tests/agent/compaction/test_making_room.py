@@ -321,13 +321,11 @@ async def speak_until(runtime: AgentRuntime, is_enough: Callable[[], bool]) -> l
     raise AssertionError("the conversation never came so far")
 
 
-async def until_quiet(provider: ScriptedProvider) -> None:
-    """Until no request has come for a while: what waits, waits for something else."""
-    quiet, seen = 0, -1
-    while quiet < 20:
-        quiet = quiet + 1 if len(provider.requests) == seen else 0
-        seen = len(provider.requests)
-        await asyncio.sleep(0.01)
+async def until_asked(provider: ScriptedProvider) -> None:
+    """Until a summary was asked for, however long that takes."""
+    async with asyncio.timeout(60):
+        while not summaries_asked(provider):
+            await asyncio.sleep(0.01)
 
 
 def summaries_asked(provider: ScriptedProvider) -> int:
@@ -338,7 +336,7 @@ async def test_a_summary_is_ready_when_the_context_is_full(stage: Stage):
     provider = ScriptedProvider(Speaker())
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(runtime, lambda: runtime.conversation.level == "warn")
-    await until_quiet(provider)
+    await until_asked(provider)
     asked = summaries_asked(provider)
     assert asked
     assert not any(
@@ -364,7 +362,7 @@ async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stag
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(runtime, lambda: runtime.conversation.level == "trigger")
     turn = asyncio.create_task(collect(runtime.submit("And now?")))
-    await until_quiet(provider)
+    await until_asked(provider)
     assert summaries_asked(provider) == 1
     assert not turn.done()
     speaker.gate.set()
@@ -404,7 +402,7 @@ async def test_leaving_stops_a_summary_in_the_making_and_writes_nothing(stage: S
     provider = ScriptedProvider(speaker)
     runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(runtime, lambda: runtime.conversation.level == "warn")
-    await until_quiet(provider)
+    await until_asked(provider)
     assert summaries_asked(provider) == 1
     before = lines_of(runtime)
     await runtime.aclose()
