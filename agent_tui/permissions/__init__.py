@@ -1,4 +1,4 @@
-"""May this run: the mode, the rules, protected files, and what a shell command would do.
+"""Decides whether a tool call may run: the mode, the rules, protected files, shell commands.
 
 Nothing here runs a command; it only reads its text. ``docs/pages/permissions.md`` follows a command
 through the files.
