@@ -128,8 +128,7 @@ class Download:
         A lost connection is resumed until several tries in a row bring nothing new.
 
         Raises:
-            ModelFileError: The server refuses, or the connection fails for good. Received bytes
-                stay.
+            ModelFileError: The server refuses, or the connection fails. Received bytes stay.
             OSError: The part file cannot be written.
         """
         furthest, fruitless = self.part.size(), 0

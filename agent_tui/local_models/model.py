@@ -11,17 +11,13 @@ _RUNTIME_PACKAGE: Final = "xllamacpp"
 """Runs models on this machine; the extra ``local`` installs it."""
 
 DEFAULT_WINDOW = 16_384
-"""The default window of a model on this machine, in tokens.
-
-Memory is reserved at the start, 20 KB to 200 KB per token; more is rarely worth it.
-"""
+"""Tokens a model on this machine gets by default. Memory for the window is reserved at the start,
+20 KB to 200 KB per token, so more is rarely worth it."""
 
 
 _TINY_BYTES = 300_000_000
-"""Size of half a billion parameters at four bits each.
-
-Smaller models write well-formed sentences, but use tools badly and make facts up.
-"""
+"""Bytes of half a billion parameters at four bits each. A smaller model writes well-formed
+sentences, but uses tools badly and makes facts up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ _CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
         "xai",
     }
 )
-"""Services whose own models never write a tool call as text: the service converts them."""
+"""Services whose own models never write a tool call as text: the service converts calls into the
+protocol's form. What looks like one in their replies is a quotation."""
 
 _NEAR_MATCHES = 3
 _NEAR_SCORE = 60

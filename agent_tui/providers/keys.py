@@ -29,7 +29,8 @@ KEY_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "dashscope": ("DASHSCOPE_API_KEY",),
     }
 )
-"""litellm's provider name -> its variables, the usual first; in order of preference."""
+"""litellm's provider name -> the variables it reads, the usual one first; also the order in which a
+model is chosen if none is set."""
 
 _MIN_SECRET_CHARS = 6
 _MIN_KEY_CHARS = 8

@@ -21,10 +21,9 @@ from agent_tui.providers.servers.responses import (
 )
 
 UNLOADED_WINDOW = 4_096
-"""The window in tokens that Ollama and LM Studio give an unloaded model without a setting.
-
-See docs.ollama.com, "context length". Ollama silently cuts longer requests.
-"""
+"""The window in tokens that Ollama and LM Studio give an unloaded model without a setting of its
+own, whatever it supports (docs.ollama.com, "context length"). Ollama cuts longer requests without a
+word, so more must not be assumed."""
 
 GUESSED_WINDOW = 32_000
 """The window for a server that does not state one."""

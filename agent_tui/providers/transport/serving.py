@@ -28,7 +28,8 @@ _SIGN_INTERVAL_S = 2.0
 
 _BUSY_S = 0.002
 _REST_S = 0.001
-"""Seconds without a turn of the loop after which a fast reply rests, so that keys are drawn."""
+"""Seconds without a turn of the loop after which a fast reply pauses: drawing a pressed key takes
+many turns."""
 
 
 async def serve(

@@ -85,7 +85,8 @@ _OTHER_PROTOCOLS: Final = frozenset(
         "watsonx",
     }
 )
-"""Prefixes that litellm calls differently; any other unknown one is part of the model name."""
+"""Prefixes for which litellm calls an address differently. Any other that is not in `_SERVICES` is
+the first part of the server's name for its model."""
 _THINKING_TEXTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _BROKEN: Final = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """Finish reasons of OpenRouter and Mistral, z.ai, DeepSeek, vLLM: the reply is incomplete."""
