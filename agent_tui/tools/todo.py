@@ -1,4 +1,4 @@
-"""The `todo` tool: the model's plan, shown to the person."""
+"""The `todo` tool: the model's plan, shown to the user."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -14,7 +14,7 @@ from agent_tui.safe_paths import is_folder
 _Stat: TypeAlias = tuple[int, int, int]
 
 _MOST_NAMES = 40
-"""Characters of a command's word that is tried as a file name; longer ones are scripts."""
+"""Words of a command that are tried as file names; a longer command is a script."""
 
 _WORD = re.compile(r"""[^\s'"`|&;<>()$=]+""")
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|:)", re.MULTILINE)
