@@ -196,7 +196,7 @@ def _texts(value: str) -> Sequence[str]:
 
 
 def searches_hidden_files(part: CommandPart) -> bool | None:
-    """Whether `part` searches whole folders including hidden files; None if it does not search."""
+    """Whether a search of whole folders includes hidden files; None if it is no such search."""
     options = _options(part)
     if part.name == "rg":
         return not all(map(_PLAIN_FOR_RG.fullmatch, options))

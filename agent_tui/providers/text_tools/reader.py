@@ -111,13 +111,13 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
 
     - After a call between tags, which models are trained to write, prose may follow and stays.
       After one in a fence or in bare JSON only a remark may ("This lists the files.",
-      which is common), or a few words that speak of the call; else it may be an example.
+      which is common), or a few words about the call; otherwise it may be an example.
     - A call without tags that may be only an example does not run, and the model is told: one
       that meant it writes it again.
-    - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
-      next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
-      text it would stand before the real result.
-    - The same call twice is a stutter and runs once; of more than `MAX_CALLS` the rest does not.
+    - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the user's next
+      turn) is dropped with everything after it: calls in it rest on an invention, and as text
+      it would precede the real result.
+    - The same call twice is a stutter and runs once; calls beyond `MAX_CALLS` do not run.
 
     Args:
         text: The whole visible text of a reply, thinking left out.

@@ -1,7 +1,7 @@
 """The only way we call git: it runs no program the repository names, and changes nothing.
 
-A repository's own configuration can make git run programs. What our calls could run, and what
-stops it:
+A repository's own configuration can make git run programs. What our calls could run, and how
+it is prevented:
 
 - ``core.fsmonitor``, hooks and pagers are switched off on the command line, and aliases cannot
   take the place of git's own commands;
@@ -9,11 +9,11 @@ stops it:
 - external diffs and text conversions are refused to every command that knows them;
 - objects missing from a partial clone are fetched with programs the remote names: no protocol
   is allowed;
-- variables with which the caller's environment configures git are left out, those that say
-  where the repository is excepted.
+- variables in the caller's environment that configure git are left out, except those that say
+  where the repository is.
 
-Filters and submodules are for the callers to keep out; see `git_status`. No lock is taken and
-the index is not refreshed on disk, so nobody else's git is disturbed.
+Callers must exclude filters and submodules; see `git.status`. No lock is taken and
+the index is not refreshed on disk, so other git processes are not disturbed.
 """
 
 import asyncio

@@ -1,12 +1,11 @@
 """Asks git which files differ from the last commit, without letting it run any program.
 
-Besides what `git_call` prevents, a repository could run:
+Besides what `git.command` prevents, a repository could run:
 
 - filters (``filter.*.clean`` and ``.process``, which ``git status`` pipes files through): they are
-read from the configuration first and disabled one by one. Large files stored elsewhere then look
-changed when only touched;
-
-- those of a submodule, which is asked by a git of its own: submodules are left out.
+  read from the configuration first and disabled one by one. Large files stored elsewhere then
+  look changed when they were only touched;
+- those of a submodule, which a separate git process reads: submodules are left out.
 """
 
 import os

@@ -111,8 +111,8 @@ class WorkTrees:
     async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
         """Whether `tree`, just recorded, has every file that git calls changed or untracked.
 
-        False if one is large, suggests keys or is in a nested repository, or if git reports too
-        many changes.
+        False if it lacks one that is large, has a name like a key or is in a nested repository, or
+        if there are too many changes.
         """
         place = self._places.get(tree.root)
         try:
