@@ -54,7 +54,7 @@ for name, expected in EXPECTED.items():
 print(f"{failed} wrong" if failed else f"OK: {len(EXPECTED)} greetings")
 raise SystemExit(bool(failed))
 '''
-"""Printed twice, so that a compaction of the tour has something to free."""
+"""It prints some lines twice, so that a compaction of the tour has something to free."""
 
 _PLAN = ("Read greet.py", "Run its test and see it fail", "Fix the bug", "Run the test again")
 _CALL_PREFIX = "tour_"
