@@ -1,1 +1,1 @@
-"""Command line: arguments to settings to objects to a run."""
+"""The command line: turns arguments into settings, objects and a run."""

@@ -1,4 +1,4 @@
-"""``agent-tui acp``: editors and other programs hold the conversation."""
+"""``agent-tui acp``: lets editors and other programs hold the conversation."""
 
 import argparse
 import asyncio
@@ -33,15 +33,15 @@ _SIGN_INS = {
     "anthropic": "Store an Anthropic API key",
     "openai": "Store an OpenAI API key",
 }
-"""What editors offer before a first conversation, by the name that login takes."""
+"""Sign-ins that editors offer before a first conversation, by the name that login takes."""
 
 
 _END_WITHIN_S = 10.0
-"""For what runs when the editor leaves; entries are saved one by one, whatever happens."""
+"""Seconds for what still runs when the editor leaves; entries are saved one by one anyway."""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui acp``."""
+    """The parser of ``agent-tui acp``."""
     from agent_tui.config import PermissionMode
 
     parser = subcommand_parser("acp", _DESCRIPTION)
@@ -60,8 +60,8 @@ def run_command(argv: Sequence[str]) -> int:
     """Talk to the editor until it leaves; returns the exit code.
 
     Raises:
-        AgentTuiError: Standard input or output cannot be used; with ``--login``, nobody was
-            signed in, or no key was kept.
+        AgentTuiError: Standard input or output cannot be used; with ``--login``, the sign-in failed
+            or no key was stored.
     """
     login = cast("str | None", build_parser().parse_args(list(argv)).login)
     if login is not None:

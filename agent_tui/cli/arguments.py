@@ -42,7 +42,7 @@ exit codes of -p:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What the person asked for. `print_prompt` is None without ``-p``."""
+    """The options and words of the command line. `print_prompt` is None without ``-p``."""
 
     prompt: str
     print_prompt: str | None
@@ -86,12 +86,12 @@ class Arguments:
 
     @property
     def origin(self) -> str:
-        """What makes sessions, as their headers say it; empty for a person."""
+        """What creates sessions, as their headers say; empty for an interactive run."""
         return "tour" if self.is_demo else "print" if self.is_headless else ""
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
-    """Read the command line; prints help or a usage error and exits as argparse does."""
+    """Parse the command line; prints help or a usage error and exits as argparse does."""
     parser = build_parser()
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
@@ -172,7 +172,7 @@ def _add_permissions(parser: argparse.ArgumentParser) -> None:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line without a subcommand."""
+    """The parser of the command line without a subcommand."""
     parser = CommandParser(
         prog="agent-tui",
         usage="agent-tui [OPTIONS] [PROMPT ...]\n       agent-tui COMMAND ...",

@@ -1,4 +1,4 @@
-"""Bringing the person to a page in their browser, and taking what it brings back."""
+"""Opens a page in the user's browser and receives what the page sends back."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from agent_tui.cli.output import write_text
 from agent_tui.safe_text import safe_text
 
 WAIT_S: Final = 300.0
-"""How long the person is waited for."""
+"""How long to wait for the user, in seconds."""
 
 _MAX_REQUEST_BYTES = 16_000
 _MAX_LINE_BYTES = 4_096
@@ -27,24 +27,24 @@ _ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """An address of this machine that a page sends the browser to.
+    """An address on this machine that a page redirects the browser to.
 
     Attributes:
-        port: On loopback, with the path ``/callback``.
-        came: The query that a browser came with.
+        port: The port on loopback; the path is ``/callback``.
+        came: The query of the browser's request.
     """
 
     port: int
     came: "asyncio.Future[Mapping[str, str]]"
 
     async def brought(self, terminal: int = 0) -> Mapping[str, str]:
-        """What the page gave: a ``code`` or an ``error``, and what else there was.
+        """Wait for what the page gives: a ``code`` or an ``error``, and further values.
 
-        The browser brings it, or the person pastes the address, or the code alone, where the
-        browser is on another machine: whichever comes first.
+        The browser delivers it, or the user pastes the address or just the code if the browser is
+        on another machine: whichever comes first.
 
         Args:
-            terminal: The descriptor that they may paste into.
+            terminal: The descriptor the user may paste into.
         """
         pasted = asyncio.ensure_future(_typed_line(terminal))
         try:
@@ -55,7 +55,7 @@ class Callback:
 
 
 def show_page(page: str) -> None:
-    """Tell the person the page on which they allow it, and open it where there is a browser."""
+    """Print the page where the user grants access, and open it if there is a browser."""
     write_text(
         f"Allow access on this page:\n\n{safe_text(page, keep_newlines=False)}\n\n"
         "If the browser is on another machine, it ends at an address that it cannot open. Paste "
@@ -66,19 +66,19 @@ def show_page(page: str) -> None:
 
 
 def has_browser(environ: Mapping[str, str], platform: str) -> bool:
-    """Whether a browser would have a window, or the person named one. Others take the terminal."""
+    """Whether a graphical browser can open, or the user named one. Others take the terminal."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return platform == "darwin" or any(environ.get(name) for name in names)
 
 
 def query_in(pasted: str) -> Mapping[str, str]:
-    """What is in an address that was pasted; what is none is a code."""
+    """The query of a pasted address; text without a query counts as the code."""
     return dict(parse_qsl(urlsplit(pasted).query)) or {"code": pasted}
 
 
 @asynccontextmanager
 async def listening_callback() -> AsyncGenerator[Callback]:
-    """Listens until the block is left."""
+    """Listen for the browser until the block ends."""
     came: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
     server = await asyncio.start_server(
         lambda reader, writer: _take(reader, writer, came), "127.0.0.1", 0
@@ -90,7 +90,7 @@ async def listening_callback() -> AsyncGenerator[Callback]:
 
 
 async def _typed_line(terminal: int) -> str:
-    """The next line typed at the descriptor `terminal`; never comes where that is none."""
+    """The next line typed at the descriptor `terminal`; never returns if it is not a terminal."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[str] = loop.create_future()
     if not os.isatty(terminal):
@@ -103,7 +103,7 @@ async def _typed_line(terminal: int) -> str:
 
 
 def _take_line(terminal: int, typed: "asyncio.Future[str]") -> None:
-    """A terminal gives whole lines; an empty one, or its end, is nothing."""
+    """Take one line from the terminal; an empty line or the end of input is ignored."""
     line = os.read(terminal, _MAX_LINE_BYTES).decode("utf-8", "replace").strip()
     if line and not typed.done():
         typed.set_result(line)
@@ -114,7 +114,7 @@ async def _take(
     writer: asyncio.StreamWriter,
     came: "asyncio.Future[Mapping[str, str]]",
 ) -> None:
-    """Take what the browser brings; anything else that comes to this port is passed over."""
+    """Take what the browser delivers; ignore any other request to this port."""
     with suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         line = (await reader.readline())[:_MAX_REQUEST_BYTES].decode("ascii", "replace")
         target = urlsplit(line.split(" ")[1] if line.count(" ") == 2 else "")

@@ -1,4 +1,4 @@
-"""The parser of every command line: what is wrong is told in a line, not below the whole usage."""
+"""The parser for every command line: an error is one line, without the whole usage."""
 
 import argparse
 import re
@@ -11,17 +11,17 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An `ArgumentParser` that ends with one line and exit code 2 where it cannot read a line."""
+    """An `ArgumentParser` that ends with one line and exit code 2 on a usage error."""
 
     verbs: Collection[str] = ()
-    """The names of its commands."""
+    """Its subcommands by name."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, what may have been meant, and where all options are shown."""
+        """Report the error, the nearest valid word, and where all options are shown."""
         self.exit(2, f"{self.prog}: {message}. {self._nearest(message)}See {self.prog} --help.\n")
 
     def verb_adder(self) -> "Callable[..., CommandParser]":
-        """What adds a verb: its name, what it does in a line, and text below its options."""
+        """A function that adds a subcommand from its name, a summary and text below its options."""
         verbs = self.add_subparsers(metavar="COMMAND", required=True, dest="verb")
         self.verbs = verbs.choices
 
@@ -38,7 +38,7 @@ class CommandParser(argparse.ArgumentParser):
         return add
 
     def add_json(self) -> None:
-        """Add ``--json``, as `is_json`."""
+        """Add ``--json``, stored as `is_json`."""
         self.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
 
     def _nearest(self, message: str) -> str:
@@ -60,7 +60,7 @@ def subcommand_parser(name: str, description: str, epilog: str = "") -> CommandP
 
 
 def whole_number(what: str) -> Callable[[str], int]:
-    """The type of an argument that is a whole number above 0; `what` says of what."""
+    """An argument type for whole numbers above 0; `what` names the number in errors."""
 
     def read(text: str) -> int:
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 13 else 0

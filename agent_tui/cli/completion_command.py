@@ -1,4 +1,4 @@
-"""``agent-tui completion``: the script with which a shell completes our command line."""
+"""``agent-tui completion``: prints the script with which a shell completes the command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ this machine as you type."""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui completion``."""
+    """The parser of ``agent-tui completion``."""
     parser = subcommand_parser("completion", _DESCRIPTION, _EPILOG)
     parser.add_argument("shell", choices=_SHELLS, help="shell to print the script for")
     return parser

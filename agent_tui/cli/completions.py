@@ -1,7 +1,7 @@
-"""The answer to Tab in a shell: what can follow the words typed so far.
+"""Answers Tab in a shell: what can follow the words typed so far.
 
 The script that ``agent-tui completion`` prints starts this program at each Tab, with the command
-line in the environment. argcomplete reads it and our parsers; here are the values it cannot know.
+line in the environment. argcomplete reads it and the parsers; this module adds other values.
 """
 
 import argparse
@@ -24,19 +24,19 @@ _OF_LOCAL_MODELS = ("agent-tui models remove", "agent-tui models path")
 
 
 def answer_shell() -> None:
-    """Write what completes the command line in ``COMP_LINE``, and end the process.
+    """Write the completions of the command line in ``COMP_LINE``, and end the process.
 
-    Nothing outside this machine is asked.
+    Asks nothing outside this machine.
     """
     line = os.environ["COMP_LINE"]
     words = split_line(line, int(os.environ["COMP_POINT"]))[3]
-    # zsh sends the whole line, on which other commands may come first.
+    # zsh sends the whole line, which may begin with other commands.
     start = next((at for at, word in enumerate(words) if Path(word).name == COMMAND), 0)
     parser = build_parser()
     if subcommand := SUBCOMMANDS.get("".join(words[start + 1 : start + 2])):
         parser = subcommand.load().build_parser()
         start += 1
-    os.environ["_ARGCOMPLETE"] = str(start + 1)  # the word that argcomplete takes for the program
+    os.environ["_ARGCOMPLETE"] = str(start + 1)  # the word argcomplete takes for the program
     argcomplete.autocomplete(
         parser,
         always_complete_options=False,
@@ -45,7 +45,7 @@ def answer_shell() -> None:
 
 
 class _Values(BaseCompleter):
-    """What an option or a word that stands alone may be, where its parser lists no choices."""
+    """The values of an option or positional word whose parser lists no choices."""
 
     def __init__(self, *, is_first_word: bool) -> None:
         self._is_first_word = is_first_word
@@ -58,7 +58,7 @@ class _Values(BaseCompleter):
         parser: argparse.ArgumentParser,
         parsed_args: argparse.Namespace,
     ) -> Mapping[str, str]:
-        """Values with what they mean."""
+        """The possible values, each with its meaning."""
         found: Iterable[tuple[str, str]] = ()
         match action.dest:
             case "prompt":
@@ -91,7 +91,7 @@ def _files(prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _models() -> Iterator[tuple[str, str]]:
-    """Models of this machine and of the settings, then the table's of providers that answer."""
+    """Models on this machine and in the settings, then those of providers with a key."""
     from agent_tui.cli.login.keys import kept_keys
     from agent_tui.cli.settings import read_settings
     from agent_tui.providers.accounts.table import ACCOUNTS
@@ -143,7 +143,7 @@ def _settings() -> Iterator[tuple[str, str]]:
 
 
 def _values(key: str) -> Iterator[tuple[str, str]]:
-    """What the setting `key` may be."""
+    """The possible values of the setting `key`."""
     from agent_tui.config.user_file import setting_named
     from agent_tui.errors import ConfigError
 

@@ -1,4 +1,4 @@
-"""The composition root: from the command line to a program. Nothing else builds services."""
+"""The composition root: turns the command line into a program. Nothing else builds services."""
 
 import asyncio
 import os
@@ -73,16 +73,16 @@ class Program:
 
     Attributes:
         runtime: The conversation.
-        models: The way to every model.
+        models: Access to every model.
         servers: The MCP servers.
         plugins: Tools and commands of other packages.
-        sandbox: Of the model's commands.
+        sandbox: The sandbox for the model's commands.
         keeper: Starts processes.
-        loaded: The settings, and what of them could not be used.
-        resume: A session to open first; empty means ask, None means a new one.
-        keeps_model: The command line chose the model: that of a resumed session does not count.
-        notices: What the person is to be told at the start.
-        is_demo: It is the tour, which calls no model.
+        loaded: The settings, and which of them could not be used.
+        resume: A session to open first; empty means ask, None means start a new one.
+        keeps_model: The command line chose the model, which overrides a resumed session's.
+        notices: What to tell the user at the start.
+        is_demo: Whether this is the tour, which calls no model.
     """
 
     runtime: AgentRuntime
@@ -99,12 +99,12 @@ class Program:
 
     @property
     def has_model(self) -> bool:
-        """Whether a model is chosen; without one the person is asked."""
+        """Whether a model is chosen; if not, the user is asked to choose."""
         return self.runtime.conversation.model != NO_MODEL
 
     @property
     def start_notices(self) -> tuple[str, ...]:
-        """`notices`, and what of settings, rules and trust could not be used."""
+        """`notices`, and which settings, rules and trust decisions could not be used."""
         lines = (
             *(problem.notice for problem in self.loaded.problems),
             *(
@@ -122,16 +122,16 @@ class Program:
         await asyncio.gather(self.servers.aclose(), self.models.provider.aclose())
 
     async def warm(self) -> None:
-        """Get ready for the first request: the HTTP client or litellm, or a model on this machine.
+        """Prepare the first request: load the HTTP client or litellm, or a model on this machine.
 
-        What such a model will be sent first is read in while the person types: 1,500 tokens
-        take a small machine some seconds.
+        A local model reads the start of its prompt while the user types: 1,500 tokens take a small
+        machine some seconds.
         """
         if self.is_demo:
             return
         cwd = self.runtime.conversation.cwd
         if await asyncio.to_thread(was_killed_in, cwd):
-            with suppress(ToolError):  # the first command is refused with it
+            with suppress(ToolError):  # the first command reports it
                 await self.sandbox.recover(cwd)
         await self.models.provider.warm(self.runtime.conversation.model)
         if self.runtime.conversation.model.provider == "local":
@@ -145,16 +145,16 @@ def compose(
     trust: FolderTrust | None = None,
     of_editor: Sequence[ServerSpec] = (),
 ) -> Program:
-    """Build the program: settings, models, tools, permissions, and the conversation over them.
+    """Build the program: settings, models, tools, permissions and the conversation.
 
     Args:
         arguments: The command line.
-        is_interactive: Whether there is a person who can answer questions.
-        trust: What was decided about folders; None is what is kept and `arguments` say.
+        is_interactive: Whether a user can answer questions.
+        trust: The decisions about folders; None for the stored ones and those in `arguments`.
         of_editor: MCP servers that an editor names for the conversation.
 
     Raises:
-        AgentTuiError: the folder or the session asked for does not exist.
+        AgentTuiError: The folder or the session asked for does not exist.
     """
     remove_leftovers()
     launch_cwd = launch_folder(arguments)
@@ -166,7 +166,7 @@ def compose(
     loaded = settings_in(None if arguments.is_demo else launch_cwd)
     settings = usable_settings(loaded)
     store = SessionStore(session_root(settings), settings.durability)
-    # In a folder that somebody named, sessions are wanted: there it is an error.
+    # If the user named the folder of sessions, failing to write there is an error.
     may_go_without = arguments.keeps_session and not settings.session_dir
     unkept = _why_no_session_is_kept(store.root) if may_go_without else ""
 
@@ -321,7 +321,7 @@ def command_services(arguments: Arguments, program: Program) -> CommandServices:
 def editor_of(
     arguments: Arguments, trust: FolderTrust, workspace: Callable[[], Path | None]
 ) -> SettingsEditor:
-    """Reads and changes the settings in force in `workspace`; None is one without its own."""
+    """An editor for the settings in force in `workspace`; None means no project settings."""
     flags = {
         "model": arguments.model,
         "base_url": arguments.base_url,
@@ -335,10 +335,10 @@ def editor_of(
 
 
 def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | None:
-    """The model of ``--fallback-model``.
+    """The model of ``--fallback-model``; None without that option.
 
     Raises:
-        UsageError: There is none of that name.
+        UsageError: There is no model of that name.
     """
     if arguments.fallback_model is None:
         return None
@@ -352,7 +352,7 @@ def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
     """The rules of ``--deny``, ``--allow`` and ``--allow-net``.
 
     Raises:
-        UsageError: one is no rule.
+        UsageError: One is not a valid rule.
     """
     try:
         return (
@@ -365,7 +365,7 @@ def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
 
 
 def _why_no_session_is_kept(sessions: Path) -> str:
-    """What the person is told where their folder of sessions cannot be written; else empty."""
+    """The notice if the user's folder of sessions cannot be written; else empty."""
     why = paths.why_not_writable(sessions)
     if not why:
         return ""
@@ -376,9 +376,9 @@ def _why_no_session_is_kept(sessions: Path) -> str:
 
 
 def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
-    """The session of ``-c`` or ``-r``, as `Program.resume` says.
+    """The session of ``-c`` or ``-r``, in the form of `Program.resume`.
 
-    A person continues the session they left last, a script whatever was written last.
+    Interactive runs continue the session the user left last, scripts the one written last.
 
     Raises:
         UsageError: There is none to continue.
@@ -403,13 +403,13 @@ def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str
 
 
 def _session_named(ref: str, store: SessionStore, cwd: Path) -> str:
-    """The file of the session `ref` means.
+    """The file of the session that `ref` names.
 
     Raises:
-        SessionError: There is none, or nothing of it can be read.
+        SessionError: There is none, or nothing in it can be read.
     """
     path = store.find(ref, cwd)
-    if session_status(path).cwd is None:  # no header: only a look at all of it tells
+    if session_status(path).cwd is None:  # no header: only reading all of it tells
         SessionLog.open(path, read_only=True)
     return str(path)
 

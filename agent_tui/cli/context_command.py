@@ -1,4 +1,4 @@
-"""``agent-tui context``: what the model would see of a session file."""
+"""``agent-tui context``: shows what the model would see of a session file."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ not shown."""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui context``."""
+    """The parser of ``agent-tui context``."""
     parser = subcommand_parser("context", _DESCRIPTION)
     parser.add_argument(
         "session", metavar="FILE_OR_ID", help="session file, id, start of an id, or name"
@@ -102,7 +102,7 @@ def _window_of(model: str, settings: Settings) -> int:
 
 
 def _readable(payload: JsonObject) -> str:
-    """The messages as text: a line with the role, then the content, JSON where it is not text."""
+    """The messages as text: a line with the role, then the content, as JSON if it is not text."""
     shown: list[str] = []
     messages = payload["messages"]
     assert isinstance(messages, list)

@@ -1,6 +1,6 @@
 """The few settings that are needed before the program behind the screen is loaded.
 
-They are read without the checks of `load_settings`, which come a moment later.
+They are read without the checks of `load_settings`, which follow a moment later.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ _YES = ("1", "true", "yes", "on", "t", "y")
 
 @dataclass(frozen=True, slots=True)
 class FirstPaint:
-    """What the first paint of the screen depends on. `theme` is empty for the usual one."""
+    """What the first paint of the screen depends on. `theme` is empty for the default one."""
 
     theme: str
     mouse: bool
 
 
 def wants_plain(arguments: Arguments) -> bool:
-    """Whether ``--plain``, ``AGENT_TUI_PLAIN`` or ``plain = true`` in the settings says so."""
+    """Whether ``--plain``, ``AGENT_TUI_PLAIN`` or ``plain = true`` in the settings asks for it."""
     if arguments.is_plain:
         return True
     variable = os.environ.get("AGENT_TUI_PLAIN")
@@ -33,7 +33,7 @@ def wants_plain(arguments: Arguments) -> bool:
 
 
 def first_paint() -> FirstPaint:
-    """Theme and mouse, as the environment and the person's settings have them."""
+    """Theme and mouse, from the environment and the user's settings."""
     values = _unchecked_settings()
     theme = os.environ.get("AGENT_TUI_THEME", values.get("theme"))
     return FirstPaint(theme if isinstance(theme, str) else "", values.get("mouse") is not False)
@@ -43,7 +43,7 @@ def _unchecked_settings() -> dict[str, object]:
     file = paths.user_config_dir() / "config.toml"
     if not file.is_file():
         return {}
-    import tomllib  # only where there is a file: start-up is counted in milliseconds
+    import tomllib  # imported only if there is a file, to save milliseconds at start-up
 
     with contextlib.suppress(OSError, ValueError):
         return tomllib.loads(read_regular_file(file).decode("utf-8"))

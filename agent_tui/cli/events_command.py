@@ -1,4 +1,4 @@
-"""``agent-tui events``: what scripts read and write as ``stream-json``."""
+"""``agent-tui events``: prints the schema of what scripts read and write as ``stream-json``."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ stable: later versions add types and fields, but never remove any."""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui events``."""
+    """The parser of ``agent-tui events``."""
     parser = subcommand_parser("events", _DESCRIPTION)
     schema = parser.verb_adder()("schema", "print the JSON Schema of one output line")
     schema.add_argument(

@@ -1,4 +1,4 @@
-"""The folder a run is in: named or present, checked, and whether it is trusted."""
+"""Finds and checks the folder of a run, and whether it is trusted."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ def present_folder() -> Path:
     """The folder the program was started in.
 
     Raises:
-        UsageError: it was removed.
+        UsageError: It was removed.
     """
     try:
         return Path.cwd()
@@ -32,13 +32,13 @@ def existing_folder(folder: Path) -> Path:
     """`folder` resolved, ``~`` expanded.
 
     Raises:
-        UsageError: it is no folder, or cannot be looked at.
+        UsageError: It is not a folder, or cannot be accessed.
     """
     try:
         resolved = folder.expanduser().resolve(strict=True)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}.", _NAME_ANOTHER) from error
-    except (RuntimeError, ValueError) as error:  # ~ of nobody known, links in a circle, a NUL
+    except (RuntimeError, ValueError) as error:  # unknown user after ~, circular links, a NUL
         raise UsageError(f"{folder}: {str(error).rstrip('.')}.", _NAME_ANOTHER) from error
     if not resolved.is_dir():
         raise UsageError(f"{folder} is not a folder.", _NAME_ANOTHER)
@@ -65,7 +65,7 @@ def launch_folder(arguments: Arguments) -> Path:
 def added_folders(
     arguments: Arguments, trust: FolderTrust, own_folders: Sequence[Path]
 ) -> tuple[Path, ...]:
-    """The folders of ``--add-dir`` that the folder to begin in does not hold.
+    """The folders of ``--add-dir`` that are not inside the folder to begin in.
 
     Args:
         arguments: The command line.
@@ -73,7 +73,7 @@ def added_folders(
         own_folders: Where the program keeps its settings and sessions.
 
     Raises:
-        UsageError: One is no folder, or one with keys, sessions or whole home folders in it.
+        UsageError: One is not a folder, or contains keys, sessions or whole home folders.
     """
     launched, added = launch_folder(arguments), dict[Path, None]()
     for named in arguments.added_folders:
@@ -91,14 +91,14 @@ def added_folders(
 
 
 def instructions_not_obeyed(added: Sequence[Path], trust: FolderTrust) -> Iterator[str]:
-    """A line for each of the `added` folders whose instructions are not obeyed."""
+    """A line for each of the `added` folders whose instructions do not take effect."""
     for folder in added:
         if (file := next(context_candidates(folder), None)) and (why := trust.why_not(file)):
             yield f"Not read: {file} ({why}). To trust it: agent-tui trust add {folder}"
 
 
 def folder_trust(arguments: Arguments) -> FolderTrust:
-    """What is decided about folders, ``--trust`` included.
+    """The decisions about folders, including ``--trust``.
 
     Raises:
         UsageError: The folder to trust does not exist.
@@ -112,7 +112,7 @@ def folder_trust(arguments: Arguments) -> FolderTrust:
 
 
 def kept_trust() -> FolderTrust:
-    """What this person decided about folders in earlier runs."""
+    """The decisions about folders that the user made in earlier runs."""
     try:
         home = Path.home()
     except RuntimeError:  # no HOME, and the system does not know this user
@@ -121,7 +121,7 @@ def kept_trust() -> FolderTrust:
 
 
 def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:
-    """The line that says what is not obeyed in `cwd`, and what to do; empty where all is."""
+    """A line that names what does not take effect in `cwd` and what to do; empty if none."""
     if not withheld:
         return ""
     names = ", ".join(_shown(file.path, cwd) for file in withheld)

@@ -1,4 +1,4 @@
-"""Dispatch: a subcommand, one printed turn, or the screen."""
+"""Dispatches to a subcommand, one printed turn, or the screen."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ def run(argv: Sequence[str]) -> int:
     _repair_standard_streams()
     ensure_home()
     try:
-        if "_ARGCOMPLETE" in os.environ:  # a shell asks what completes its line
+        if "_ARGCOMPLETE" in os.environ:  # a shell requests completions
             from agent_tui.cli.completions import answer_shell
 
             answer_shell()
@@ -34,11 +34,11 @@ def run(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has left; without this, Python complains at its exit.
+        # The reader of our output has left; without this, Python complains at exit.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - the outermost: whatever it was is told without keys
+    except Exception as error:  # noqa: BLE001 - the outermost: reports it without keys
         from agent_tui.cli.output import report_crash
 
         report_crash(error)
@@ -60,7 +60,7 @@ def _run_agent(argv: Sequence[str]) -> int:
 
         return run_print(arguments)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        # A shell without job control has background jobs ignore Ctrl+C, and all that they start.
+        # A shell without job control makes background jobs, and their children, ignore Ctrl+C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     from agent_tui.cli.early_settings import wants_plain
 
@@ -74,10 +74,10 @@ def _run_agent(argv: Sequence[str]) -> int:
 
 
 def _repair_standard_streams() -> None:
-    """Put the null device where a stream is closed, and make standard output UTF-8.
+    """Open the null device for a closed standard stream, and make standard output UTF-8.
 
-    A closed descriptor would be given to the next file that is opened, and what is printed
-    would land in it. What we print may hold any character, whatever the locale says.
+    Otherwise the next opened file would get a closed stream's descriptor, and output would land in
+    it. Output may hold any character, whatever the locale says.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:

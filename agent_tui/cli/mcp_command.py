@@ -1,4 +1,4 @@
-"""``agent-tui mcp``: the MCP servers there are, and naming one in the person's settings."""
+"""``agent-tui mcp``: lists MCP servers, and adds them to the user's settings."""
 
 import argparse
 import asyncio
@@ -37,7 +37,7 @@ examples:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui mcp``."""
+    """The parser of ``agent-tui mcp``."""
     parser = subcommand_parser("mcp", _DESCRIPTION)
     add = parser.verb_adder()
     listing = add("list", "list the servers for the current folder")
@@ -78,7 +78,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui mcp`` with the arguments after that word; returns the exit code.
 
     Raises:
-        UsageError: What is given cannot be a server.
+        UsageError: The arguments do not describe a server.
         ConfigError: There is no such server, or the settings cannot be written.
     """
     arguments = build_parser().parse_args(list(argv))
@@ -222,6 +222,6 @@ def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
 
 
 def _table(name: str) -> SettingSpec:
-    """The table of the server `name`, for `UserConfigFile`."""
+    """The settings table of the server `name`, for `UserConfigFile`."""
     key = ("mcp", "servers", name)
     return SettingSpec(key, "table", "", (), "", default=None, variable="")

@@ -1,4 +1,4 @@
-"""``agent-tui mcp login``: allow agent-tui at an MCP server, in the person's browser."""
+"""``agent-tui mcp login``: gets access to an MCP server through the user's browser."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,21 +11,21 @@ from agent_tui.errors import UsageError
 from agent_tui.installation import install_command
 from agent_tui.tools.mcp.oauth import innermost_reason, oauth_provider
 
-if TYPE_CHECKING:  # a second of imports, and an extra that may be missing
+if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 
 
 async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
-    """Have the person allow it, and keep the tokens.
+    """Have the user grant access, and store the tokens.
 
     Args:
-        url: Where the server is.
-        tokens: The file they are kept in. There must be none: it could name a client with the
-            port of another login.
-        show: Brings the person to a page.
+        url: The server's address.
+        tokens: The file to store them in. It must not exist: it could name a client with the port
+            of another login.
+        show: Opens a page for the user.
 
     Raises:
-        UsageError: It did not come to that; says why.
+        UsageError: The login failed; says why.
     """
 
     async def redirect(page: str) -> None:

@@ -27,7 +27,7 @@ def write_json(value: "JsonValue") -> None:
 
 
 def ask(question: str, *, is_yes_usual: bool) -> bool:
-    """Ask on the terminal. Where nobody can type, the command itself is the answer: yes."""
+    """Ask a yes/no question on the terminal; returns true if standard input is not a terminal."""
     if not sys.stdin.isatty():
         return True
     print(question, "[Y/n]" if is_yes_usual else "[y/N]", end=" ", file=sys.stderr, flush=True)
@@ -43,12 +43,12 @@ def complain(text: str) -> None:
 
 
 def report_crash(error: BaseException) -> None:
-    """Print where the program broke: a fault of ours that should be told to us."""
+    """Print the traceback of an internal error and ask the user to report it."""
     trace = "".join(traceback.format_exception(error))
     print(_safe_to_show(trace), end="", file=sys.stderr)
     complain("Internal error. Please report it. The session is saved as last shown.")
 
 
 def _safe_to_show(text: str) -> str:
-    """`text` without keys and without what steers a terminal."""
+    """`text` without keys and without terminal control characters."""
     return mask_secrets(strip_control_characters(text), secret_values(os.environ))

@@ -1,4 +1,4 @@
-"""``agent-tui permissions``: what the permission engine would decide, and the rules in force."""
+"""``agent-tui permissions``: shows what the permission engine decides, and the rules in force."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui permissions``."""
+    """The parser of ``agent-tui permissions``."""
     parser = subcommand_parser("permissions", _DESCRIPTION)
     add = parser.verb_adder()
     _add_check_options(
@@ -64,7 +64,7 @@ def run_command(argv: Sequence[str]) -> int:
 
     Raises:
         UsageError: The folder does not exist, or standard input is not a list of calls.
-        ConfigError: A rule on the command line is none, or there is none to remove.
+        ConfigError: A rule is invalid, or the rule to remove does not exist.
     """
     arguments = build_parser().parse_args(list(argv))
     match arguments.verb:
@@ -173,7 +173,7 @@ def _settings(workspace: Path) -> Settings:
 
 
 def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
-    """The engine as the program would build it here, with the rules of the command line added."""
+    """The engine as the program would build it here, plus the rules on the command line."""
     settings = _settings(workspace)
     permissions = PermissionEngine(
         mode=cast("PermissionMode | None", getattr(arguments, "mode", None))
@@ -194,7 +194,7 @@ def _given_rules(arguments: argparse.Namespace) -> Iterator[Rule]:
     """The rules of ``--deny``, ``--ask`` and ``--allow``.
 
     Raises:
-        UsageError: One is no rule.
+        UsageError: One is not a valid rule.
     """
     for kind in get_args(Decision):
         for text in cast("list[str]", getattr(arguments, kind, [])):
@@ -217,14 +217,14 @@ def _calls_from(text: bytes) -> list[JsonValue]:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Asks the engine about calls as the model would make them."""
+    """Passes calls to the engine as if the model had made them."""
 
     permissions: PermissionEngine
     toolbox: Toolbox
     workspace: Path
 
     def decided(self, call: JsonValue) -> JsonObject:
-        """What the engine says of one call."""
+        """The engine's decision on one call."""
         match call:
             case {"tool": str() as name, "arguments": dict() as given}:
                 return self._of_call(name, given)
@@ -248,7 +248,7 @@ class _Judge:
         return decided
 
     def _intent(self, name: str, given: JsonObject) -> Intent:
-        if is_remote(name):  # whether its server has such a tool is not asked
+        if is_remote(name):  # its server is not asked whether it has such a tool
             return Intent(title=name, access="outside")
         context = ToolContext(
             cwd=self.workspace,
@@ -266,7 +266,7 @@ def _shown(verdict: Verdict) -> JsonObject:
 
 
 def _readable(decided: JsonObject) -> str:
-    """The decision, the reason, and the parts that were looked at, for a person."""
+    """The decision, the reason, and the parts that were examined, for the user."""
     why = f": {decided['why']}" if decided["why"] else ""
     parts = cast("list[str]", decided["parts"])
     where = f" ({decided['where']} the sandbox)" if decided.get("where") == "inside" else ""

@@ -1,4 +1,4 @@
-"""What was piped into ``agent-tui -p``, without taking what is meant for another program."""
+"""Reads what was piped into ``agent-tui -p``, but not input meant for another program."""
 
 import os
 import select
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FIRST_BYTE_S = 3.0
-"""How long a pipe beside a written prompt may keep silent; Claude Code waits as long."""
+"""Seconds to wait for a pipe when there is also a written prompt; Claude Code waits as long."""
 
 _SHELLS = frozenset({"ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "sh", "zsh"})
 
@@ -24,9 +24,9 @@ class GivenPrompt:
     """What ``-p`` was given.
 
     Attributes:
-        written: The words of the command line.
-        piped: What stood on standard input, if it was read.
-        note: Why it was not read, for the person; empty where there is nothing to say.
+        written: The words on the command line.
+        piped: The text on standard input, if it was read.
+        note: Why standard input was not read, for the user; empty if there is nothing to say.
     """
 
     written: str
@@ -35,15 +35,15 @@ class GivenPrompt:
 
 
 def given_prompt(words: Sequence[str], *, first_byte_s: float = _FIRST_BYTE_S) -> GivenPrompt:
-    """Read standard input where it is meant for us.
+    """Read standard input if it is meant for agent-tui.
 
-    It is read to its end where it is asked for: ``-`` or nothing was written. Beside a prompt it
-    is read if it is no terminal, something comes on it soon, and nobody else reads it, too: the
-    rest of a ``while read`` loop, or of a script piped into ``sh``, belongs to that.
+    With ``-`` or without a written prompt, it is read to its end. With a prompt, it is read if it
+    is not a terminal, data comes soon, and nothing else reads it: the rest of a ``while read``
+    loop, or of a script piped into ``sh``, belongs to that.
 
     Args:
-        words: What was written on the command line.
-        first_byte_s: Seconds in which something must come.
+        words: The words written on the command line.
+        first_byte_s: Seconds to wait for the first byte.
     """
     written = "\n\n".join(word for word in words if word not in ("", "-"))
     if "-" in words or not (written or sys.stdin.isatty()):
@@ -62,7 +62,7 @@ def _read() -> str:
 
 
 def _has_more(timeout_s: float) -> bool:
-    """Whether something, or the end, comes within `timeout_s`; a file at its end has no more."""
+    """Whether data or the end comes within `timeout_s`; a file read to its end has no more."""
     number = sys.stdin.fileno()
     state = os.fstat(number)
     if stat.S_ISREG(state.st_mode):
@@ -71,25 +71,25 @@ def _has_more(timeout_s: float) -> bool:
 
 
 def _is_of_another_reader() -> bool:
-    """Whether somebody has begun to read a file, or a shell that runs us has the same pipe.
+    """Whether another program reads our standard input: a file partly read, or a shell's pipe.
 
-    Programs between us and the shell (``timeout``, ``uv run``) pass on what they were given.
-    Without ``/proc`` a pipe is taken for ours.
+    Programs between us and the shell (``timeout``, ``uv run``) pass on their own input. Without
+    ``/proc`` a pipe counts as ours.
     """
     number = sys.stdin.fileno()
     ours = os.fstat(number)
     if stat.S_ISREG(ours.st_mode):
         return os.lseek(number, 0, os.SEEK_CUR) > 0
-    if stat.S_ISCHR(ours.st_mode):  # the null device is everybody's and has nothing to lose
+    if stat.S_ISCHR(ours.st_mode):  # the null device is shared and has nothing to lose
         return False
     process = Path("/proc") / str(os.getppid())
     try:
         while os.path.samestat((process / "fd" / "0").stat(), ours):
             if (process / "exe").readlink().name in _SHELLS:
                 return True
-            # Behind the name in brackets, which may hold anything: state, parent, ...
+            # After the name in brackets, which may hold anything: state, parent, ...
             parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
             process = process.with_name(parent)
-    except OSError:  # another person's process, one that has ended, no /proc
+    except OSError:  # another user's process, an ended one, no /proc
         pass
     return False

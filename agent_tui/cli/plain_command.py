@@ -1,4 +1,4 @@
-"""``agent-tui --plain``: the conversation by lines."""
+"""``agent-tui --plain``: holds the conversation line by line."""
 
 import os
 import sys
@@ -27,8 +27,8 @@ def run_lines(arguments: Arguments) -> int:
     """Hold the conversation line by line; returns the exit code.
 
     Raises:
-        UsageError: there is no terminal to read from, or no such folder or session.
-        ModelFileError: the model for ``--local`` could not be fetched.
+        UsageError: There is no terminal to read from, or no such folder or session.
+        ModelFileError: The model for ``--local`` could not be fetched.
     """
     if not sys.stdin.isatty():
         raise UsageError("--plain needs a terminal.", "Use -p to run one prompt in a script.")
@@ -42,7 +42,7 @@ def run_lines(arguments: Arguments) -> int:
 
 
 def _ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
-    """Ask about the folder, before anything of it is read."""
+    """Ask whether to trust the folder, before anything in it is read."""
     question = trust.question(launch_folder(arguments))
     if question is None:
         return

@@ -1,4 +1,4 @@
-"""Tools and commands of other packages, which the person's settings name."""
+"""Loads tools and commands from other packages that the user's settings name."""
 
 import importlib.util
 import sys
@@ -14,17 +14,17 @@ from agent_tui.safe_text import printable_line
 from agent_tui.tools.registry import OfferedTool, default_toolbox
 
 TOOLS, COMMANDS = "agent_tui.tools", "agent_tui.commands"
-"""Groups of entry points: values of `agent_tui.tool`, and of `agent_tui.command`."""
+"""Entry point groups: values of `agent_tui.tool`, and of `agent_tui.command`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """What was loaded, and for the person a line about each thing that was not.
+    """What was loaded, and a line for the user about each thing that was not.
 
     Args:
-        tools: For the model. They are asked for like tools of MCP servers, since they run in the
+        tools: For the model. They need approval like tools of MCP servers, since they run in the
             program and not in the sandbox.
-        commands: For the person.
+        commands: For the user.
         problems: What could not be loaded, and what to do.
     """
 
@@ -34,12 +34,12 @@ class Plugins:
 
 
 def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins:
-    """The tools and commands of `packages`. What goes wrong with one takes nothing from another.
+    """Load the tools and commands of `packages`. A fault in one does not affect the others.
 
     Args:
         packages: Names of installed packages. No others are imported.
-        writable: Folders in which the model's commands may write. A package that lies there is not
-            loaded: it would let the model write code that runs outside the sandbox.
+        writable: Folders where the model's commands may write. A package there is not loaded: the
+            model could write code that runs outside the sandbox.
     """
     if not packages:
         return Plugins()
@@ -81,14 +81,14 @@ def load_plugins(packages: Sequence[str], writable: Collection[Path]) -> Plugins
 
 
 class _UnusableError(Exception):
-    """Why something of a plugin cannot be used, as a clause."""
+    """Why part of a plugin cannot be used, as a clause."""
 
 
 def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) -> object:
-    """What `entry` of `package` names.
+    """Import what `entry` of `package` names.
 
     Raises:
-        _UnusableError: It cannot be imported, or lies where it must not.
+        _UnusableError: It cannot be imported, or lies in a writable folder.
     """
     try:
         if (place := _place_in(entry, package, writable)) is None:
@@ -103,7 +103,7 @@ def _load(entry: EntryPoint, package: Distribution, writable: Collection[Path]) 
 
 
 def _place_in(entry: EntryPoint, package: Distribution, folders: Iterable[Path]) -> Path | None:
-    """Where in one of `folders` the code or the metadata of `entry` lies; nothing is imported."""
+    """Where in `folders` the code or metadata of `entry` lies; None if outside. Imports nothing."""
     places = [Path(str(package.locate_file("")))]
     spec = importlib.util.find_spec(entry.module.partition(".")[0])
     if spec is not None:
@@ -114,7 +114,7 @@ def _place_in(entry: EntryPoint, package: Distribution, folders: Iterable[Path])
 
 @contextmanager
 def _importing_from_outside(folders: Collection[Path]) -> Generator[None]:
-    """Import nothing from `folders` meanwhile, whatever the search path says."""
+    """Import nothing from `folders` inside the block, whatever the search path says."""
     before = sys.path[:]
     sys.path[:] = [path for path in before if not _is_in(Path(path), folders)]
     try:

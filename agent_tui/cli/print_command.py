@@ -1,4 +1,4 @@
-"""``agent-tui -p``: one prompt, printed."""
+"""``agent-tui -p``: runs one prompt and prints the answer."""
 
 import asyncio
 import math
@@ -23,11 +23,11 @@ from agent_tui.headless.stream import MessageStream
 from agent_tui.local_models.library import ModelLibrary
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Where one is ignored (``nohup`` does that), it stays so."""
+"""Signals that stop the run; one that is ignored (as under ``nohup``) stays ignored."""
 
 _STOP_AGAIN_S = 0.2
 _STOP_WITHIN_S = 10.0
-"""After the end of the time a run may still record what it has, and end what it started."""
+"""Seconds after the time limit for recording results and ending processes."""
 
 _NO_MODEL = "No model chosen and no provider key found."
 _NO_MODEL_HINT = (
@@ -40,11 +40,11 @@ def run_print(arguments: Arguments) -> int:
     """Run one turn without a screen; returns the exit code.
 
     Raises:
-        UsageError: no prompt, no model, no schema, or a session that does not exist.
-        ModelFileError: the model for ``--local`` could not be fetched.
+        UsageError: No prompt, no model, no schema, or a session that does not exist.
+        ModelFileError: The model for ``--local`` could not be fetched.
     """
     words = (arguments.print_prompt or "", arguments.prompt)
-    # Not on the event loop, where Ctrl+C cannot end a read.
+    # Outside the event loop, where Ctrl+C could not end a read.
     given = GivenPrompt("", "") if arguments.reads_messages else given_prompt(words)
     if given.note:
         complain(given.note)
@@ -110,7 +110,7 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
 
 
 def _standing(program: Program) -> str:
-    """Which sandbox and network are in force, in one line."""
+    """The sandbox and network in force, in one line."""
     conversation = program.runtime.conversation
     permissions, cwd = conversation.permissions, conversation.cwd
     state = program.sandbox.state(cwd)
@@ -135,13 +135,13 @@ async def _open_session(program: Program) -> None:
 
 
 def _feed(stream: MessageStream) -> None:
-    """Give `stream` the lines of standard input as they come; nothing waits for their end."""
+    """Pass the lines of standard input to `stream` as they come; nothing waits for their end."""
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        # A reader of its own: at its end the interpreter waits for a read of `sys.stdin.buffer`.
+        # A separate reader: at exit the interpreter waits for a read of `sys.stdin.buffer`.
         with suppress(RuntimeError), open(sys.stdin.fileno(), "rb", closefd=False) as lines:
-            for line in lines:  # after the run has ended the loop is closed: RuntimeError
+            for line in lines:  # after the run the loop is closed: RuntimeError
                 loop.call_soon_threadsafe(stream.feed, line)
             loop.call_soon_threadsafe(stream.close)
 
@@ -149,7 +149,7 @@ def _feed(stream: MessageStream) -> None:
 
 
 def _ends_at(terms: RunTerms) -> float:
-    """When the run is to end, by the clock of the event loop."""
+    """When the run must end, by the clock of the event loop in seconds."""
     seconds = math.inf if terms.time_limit is None else terms.time_limit.seconds
     return asyncio.get_running_loop().time() + seconds
 
@@ -160,9 +160,9 @@ async def _until_stopped(
     time_limit: TimeLimit | None,
     ends_at: float,
 ) -> ExitCode:
-    """Wait for `printing`; a signal that would end us stops it so that what came is kept.
+    """Wait for `printing`; a signal that would kill us stops it and keeps the results so far.
 
-    So does the end of the time, and what cannot be stopped in an orderly way is then cancelled.
+    So does the time limit; whatever does not stop in an orderly way is then cancelled.
     """
     loop = asyncio.get_running_loop()
     caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
@@ -190,7 +190,7 @@ async def _stop_in_time(
         return
     await asyncio.sleep(ends_at - asyncio.get_running_loop().time())
     time_limit.is_over = True
-    while True:  # what had not begun yet is stopped when it has
+    while True:  # a turn that has not begun is stopped once it begins
         stop()
         await asyncio.sleep(_STOP_AGAIN_S)
 

@@ -1,4 +1,4 @@
-"""``agent-tui``: the screen, up before the program behind it is loaded."""
+"""``agent-tui``: shows the screen before the program behind it is loaded."""
 
 import asyncio
 import dataclasses
@@ -22,8 +22,8 @@ def run_screen(arguments: Arguments) -> int:
     """Open the screen; returns the exit code.
 
     Raises:
-        UsageError: there is no terminal, or one that cannot show a screen.
-        AgentTuiError: the program could not be built; the terminal is restored before.
+        UsageError: There is no terminal, or it cannot show a screen.
+        AgentTuiError: The program could not be built; the terminal is restored first.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -43,7 +43,7 @@ def run_screen(arguments: Arguments) -> int:
 
 
 def _for_tour(arguments: Arguments) -> Arguments:
-    """`arguments` without what they say of the conversation that was left for the tour."""
+    """`arguments` for the tour, without the options about the conversation that was left."""
     return dataclasses.replace(
         arguments, is_demo=True, is_local=False, prompt="", continues=False, resume=None
     )
@@ -74,7 +74,7 @@ class ScreenStart:
         self._trust: FolderTrust | None = None
 
     async def ask_for_trust(self, window: "Window") -> None:
-        """Ask about the folder, if that is to be asked.
+        """Ask about the folder if it needs a decision.
 
         Raises:
             UsageError: There is no such folder.
@@ -90,7 +90,7 @@ class ScreenStart:
         """Build the program and what its screen works on. Blocking.
 
         Raises:
-            AgentTuiError: the folder, the model or the session asked for does not exist.
+            AgentTuiError: The folder, the model or the session asked for does not exist.
         """
         from agent_tui.cli.screen_options import load_options
 

@@ -1,4 +1,4 @@
-"""What the screen is built from; imported after its first paint, as it pulls in everything."""
+"""What the screen is built from; imported after its first paint, because it imports everything."""
 
 import os
 from collections.abc import Callable
@@ -38,10 +38,10 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
 
     Args:
         arguments: The command line.
-        trust: What was decided about folders; None is what is kept and `arguments` say.
+        trust: The decisions about folders; None for the stored ones and those in `arguments`.
 
     Raises:
-        AgentTuiError: the folder, the model or the session asked for does not exist.
+        AgentTuiError: The folder, the model or the session asked for does not exist.
     """
     program = compose(arguments, is_interactive=True, trust=trust)
     runtime = program.runtime
@@ -89,7 +89,7 @@ def _status_script(program: Program) -> StatusScript | None:
 
 
 def _wants_chooser(program: Program) -> bool:
-    """Whether the user has yet to choose a model: there is none, or it is the tour's."""
+    """Whether the user has yet to choose a model: there is none, or only the tour's."""
     return program.is_demo or not (program.has_model or program.resume)
 
 

@@ -1,4 +1,4 @@
-"""The settings in force, read and changed, as the command line and its subcommands need them."""
+"""Reads and changes the settings in force, for the command line and its subcommands."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ _RULES = frozenset({"allow", "ask", "deny"})
 
 
 def user_config_path() -> Path:
-    """The person's ``config.toml``; may be missing."""
+    """The path of the user's ``config.toml``; it may be missing."""
     return paths.user_config_dir() / "config.toml"
 
 
@@ -40,18 +40,18 @@ def read_settings(session_dir: str | None, project_files: Sequence[Path] = ()) -
 
 
 def is_unusable_address(problem: SettingProblem) -> bool:
-    """Whether `problem` is an address of models that the person named, and none can be there."""
+    """Whether `problem` is an unusable model address that the user set."""
     return problem.key.rpartition(".")[2] == "base_url" and not problem.is_of_project
 
 
 def usable_settings(loaded: LoadedSettings) -> Settings:
-    """The settings to run with, unless an address of models that was named cannot be used.
+    """The settings to run with, unless a model address in them is unusable.
 
-    Left out like other wrong settings, it would send the conversation to another server. A
-    project's file cannot name one at all, so what it says of that is only reported.
+    Ignoring it like other wrong settings would send the conversation to another server. A project's
+    file cannot set an address, so a problem there is only reported.
 
     Raises:
-        UsageError: There is one.
+        UsageError: An address is unusable.
     """
     for problem in loaded.problems:
         if is_unusable_address(problem):
@@ -64,11 +64,11 @@ def usable_settings(loaded: LoadedSettings) -> Settings:
 
 
 def session_root(settings: Settings) -> Path:
-    """The folder of all sessions under `settings`, as a whole path: sessions name one another.
+    """The absolute path of the folder of all sessions: sessions name one another by path.
 
     Raises:
-        UsageError: the folder named there begins with ``~`` of a person the system does not know,
-            or with the present folder, and that was removed.
+        UsageError: The folder begins with ``~`` of an unknown user, or is relative and the current
+            folder was removed.
     """
     if settings.session_dir:
         try:
@@ -82,7 +82,7 @@ def session_root(settings: Settings) -> Path:
 
 
 def trusted_config_files(folder: Path | None, trust: FolderTrust) -> tuple[Path, ...]:
-    """The settings files of the project in `folder` that are obeyed, the most general first."""
+    """The settings files of the project in `folder` that take effect, the most general first."""
     return tuple(filter(trust.may_obey, config_files(folder))) if folder else ()
 
 
@@ -90,11 +90,11 @@ def settings_editor(
     project_files: Callable[[], Sequence[Path]],
     flags: Mapping[str, JsonValue] | None = None,
 ) -> SettingsEditor:
-    """Reads the settings in force, and changes the person's own.
+    """An editor that reads the settings in force and changes the user's own.
 
     Args:
-        project_files: The settings of the project that are obeyed now, the most general first.
-        flags: What the command line says, by the name of the setting.
+        project_files: The project's settings files in force, the most general first.
+        flags: Values from the command line, by the name of the setting.
     """
     file = user_config_path()
 
@@ -129,23 +129,23 @@ def _why_no_rule(value: JsonValue) -> str:
 
 
 def _why_no_keys(name: str, value: JsonValue) -> str:
-    """What the person's other keys have against these."""
+    """Why these keys clash with the user's other keys; empty if they do not."""
     keys = tuple(str(key) for key in value) if isinstance(value, list) else ()
     chosen = load_settings(user_config_path(), {}).settings.keys.key_map.chosen
     return next((why for _, why in KeyMap({**chosen, name: keys}).clashes()), "")
 
 
 def _why_no_theme(name: str) -> str:
-    from agent_tui.ui.theme.themes import theme_names  # Textual: only where a theme is set
+    from agent_tui.ui.theme.themes import theme_names  # Textual: imported only if a theme is set
 
     names = theme_names()
     return "" if name in names else f"no theme {name!r}. Themes: {', '.join(names)}."
 
 
 def _why_no_model(name: str) -> str:
-    """What the program would say of the model at its next start."""
+    """What the program would say about the model at its next start; empty if it is fine."""
     from agent_tui.cli.login.keys import use_kept_keys
-    from agent_tui.providers.catalog import ModelCatalog  # heavy, and seldom needed
+    from agent_tui.providers.catalog import ModelCatalog  # heavy and seldom needed
 
     settings = load_settings(user_config_path(), os.environ).settings
     wanted = settings.model_copy(update={"model": name})

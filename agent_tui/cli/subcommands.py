@@ -1,4 +1,4 @@
-"""The subcommands as a table: dispatch, the list in ``--help`` and completion follow from it."""
+"""The table of subcommands, which drives dispatch, ``--help`` and completion."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ class SubcommandModule(Protocol):
     """What the module of a subcommand offers."""
 
     def build_parser(self) -> argparse.ArgumentParser:
-        """Its command line."""
+        """The parser of its command line."""
         ...
 
     def run_command(self, argv: Sequence[str], /) -> int:
@@ -27,9 +27,9 @@ class Subcommand:
     """A row of the table.
 
     Attributes:
-        name: What is typed after ``agent-tui``.
-        summary: What it is for, in one line.
-        module: Where it is, below ``agent_tui.cli``; imported only when it is asked for.
+        name: The word typed after ``agent-tui``.
+        summary: What it does, in one line.
+        module: Its module below ``agent_tui.cli``; imported only when needed.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The sandbox of the model's commands, and the MCP servers whose tools it may call."""
+"""Builds the sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,12 +34,12 @@ def command_sandbox(
 
     Args:
         settings: Whether it is wanted, and where the sessions are.
-        environ: Where bubblewrap is looked for.
-        added: Other folders that are worked in.
-        keeper: Starts git outside; None where no command will run.
+        environ: Where bubblewrap is searched for.
+        added: Other working folders.
+        keeper: Starts git outside; None if no command will run.
 
     Raises:
-        UsageError: the folder of the sessions cannot be.
+        UsageError: The folder of sessions is not possible.
     """
     own = (paths.user_config_dir(), paths.user_data_dir(), paths.log_file().parent)
     around = Surroundings(
@@ -62,7 +62,7 @@ def command_sandbox(
 
 
 def was_killed_in(cwd: Path) -> bool:
-    """Whether a program may have been killed while its commands ran in `cwd`; others may run."""
+    """Whether a program may have been killed while its commands ran in `cwd`."""
     return any(_watch_folder(cwd).glob("running/*"))
 
 
@@ -71,9 +71,9 @@ def _watch_folder(cwd: Path) -> Path:
 
 
 def unseen_by_commands(sandbox: Sandbox, workspace: Path) -> Callable[[Path], bool]:
-    """Tells what commands in `workspace` cannot read, but for the outputs the model is told of.
+    """A function that tells what commands in `workspace` cannot read; saved outputs count as read.
 
-    From now on, we run no program that lies there.
+    From now on, agent-tui runs no program that lies there.
     """
     sandbox.expect(workspace)
     outputs = (paths.user_cache_dir() / "outputs").resolve()
@@ -93,12 +93,12 @@ def tool_servers(
     """The MCP servers of a run; nothing is read or started yet.
 
     Args:
-        settings: Name the person's own servers.
+        settings: Name the user's own servers.
         trust: Says whether a project's file may be opened.
         keeper: Starts the servers' processes.
-        environ: Ours.
-        own_keys: Variables with keys of model providers, which no server is given.
-        cwd: Where to begin.
+        environ: agent-tui's environment.
+        own_keys: Variables with model providers' keys, which no server receives.
+        cwd: The folder to begin in.
         of_editor: Servers that an editor names.
     """
     return McpHub(
@@ -130,30 +130,30 @@ def conversation_hooks(
     """The hooks of a run; nothing is read or started yet.
 
     Args:
-        settings: Name the person's own.
+        settings: Name the user's own hooks.
         trust: Says whether a project's files may be opened.
-        keeper: Starts their processes.
-        environ: What they are given: no keys.
-        secrets: What nothing they say may hold.
+        keeper: Starts the hooks' processes.
+        environ: The environment for hooks: no keys.
+        secrets: Texts masked in what hooks say.
     """
     return Hooks(hook_sources(settings, trust), keeper, environ, secrets)
 
 
 def hook_sources(settings: Settings, trust: FolderTrust) -> HookFiles:
-    """The files that name hooks, and what the person decided about a project's."""
+    """The files that name hooks, and the user's decisions about a project's hooks."""
     consent = ConsentFile(paths.user_data_dir() / "hooks.json", "hooks")
     return HookFiles(settings.hooks, user_config_path(), trust, consent)
 
 
 def tokens_folder() -> Path:
-    """Where the tokens of MCP servers are kept."""
+    """The folder for the tokens of MCP servers."""
     return paths.user_data_dir() / "mcp-tokens"
 
 
 def server_files(
     settings: Settings, trust: FolderTrust, of_editor: Sequence[ServerSpec] = ()
 ) -> ServerFiles:
-    """What names MCP servers, and what the person decided about those that are not their own."""
+    """The sources of MCP servers, and the user's decisions about those that are not their own."""
     return ServerFiles(
         settings.mcp.servers,
         user_config_path(),

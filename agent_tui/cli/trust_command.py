@@ -1,4 +1,4 @@
-"""``agent-tui trust``: the folders whose own instructions and settings are obeyed."""
+"""``agent-tui trust``: chooses the folders whose instructions and settings take effect."""
 
 import argparse
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ folder, or to the current folder if there is none."""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui trust``."""
+    """The parser of ``agent-tui trust``."""
     parser = subcommand_parser("trust", _DESCRIPTION)
     add = parser.verb_adder()
     listing = add("list", "list your trust decisions")
@@ -38,7 +38,7 @@ def run_command(argv: Sequence[str]) -> int:
 
     Raises:
         UsageError: The folder does not exist.
-        ConfigError: It cannot be trusted, there is nothing to remove, or it cannot be written.
+        ConfigError: It cannot be trusted, there is nothing to remove, or writing failed.
     """
     arguments = build_parser().parse_args(list(argv))
     trust = kept_trust()
@@ -64,7 +64,7 @@ def _folder(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
 
 
 def _folder_to_forget(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
-    """The folder that is named, which may be gone meanwhile."""
+    """The named folder, which may no longer exist."""
     named = cast("Path | None", arguments.folder)
     if named is not None and named.absolute() in trust.kept():
         return named.absolute()

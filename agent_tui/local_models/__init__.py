@@ -1,1 +1,1 @@
-"""Models on this machine: which files there are, what they are, where they come from."""
+"""Models on this machine: which files exist, what they contain, where they come from."""

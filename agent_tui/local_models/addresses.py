@@ -1,4 +1,4 @@
-"""Which addresses a model is fetched from, and how they are shown without their secrets."""
+"""Which addresses models may be downloaded from, and how addresses are shown without secrets."""
 
 import re
 from ipaddress import ip_address
@@ -20,7 +20,7 @@ def is_address(what: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether `address` is an address of this machine."""
+    """Whether `address` points to this machine."""
     try:
         host = urlsplit(address).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback
@@ -29,10 +29,10 @@ def is_loopback(address: str) -> bool:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is not fetched: only https, and http from this machine itself.
+    """Refuse an address that is not allowed: only https, or http from this machine.
 
     Raises:
-        ModelFileError: The address is of another kind, or is one of several parts of a model.
+        ModelFileError: The address is of another kind, or names one part of a split model.
     """
     parts = _split(address)
     if address_problem(address) or not (parts.scheme == "https" or _is_plain_loopback(parts)):
@@ -48,7 +48,7 @@ def check_address(address: str) -> None:
 
 
 def next_address(address: str, location: str) -> str:
-    """Where a redirect of `address` to `location`, which may be relative, leads.
+    """The address that a redirect of `address` to `location` (may be relative) leads to.
 
     Raises:
         ModelFileError: It leads to what `check_address` refuses, or from https to plain http.
@@ -81,12 +81,12 @@ def shown_address(address: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """`text` with the credentials and queries of addresses in it masked."""
+    """`text` with credentials and queries masked in its addresses."""
     return _QUERY.sub("****", _CREDENTIALS.sub("****@", text))
 
 
 def file_stem(address: str) -> str:
-    """The last part of the address's path, without suffix."""
+    """The last part of the address's path, without its suffix."""
     return PurePosixPath(unquote(_split(address).path)).stem
 
 

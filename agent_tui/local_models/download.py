@@ -18,7 +18,7 @@ from agent_tui.local_models.addresses import next_address, shown_address, withou
 from agent_tui.regular_files import read_regular_file
 
 _BUFFER_BYTES: Final = 64 * 1024
-"""What is lost at most if the program is killed; a connection brings far smaller pieces."""
+"""The most that is lost if the program is killed; a connection delivers far smaller chunks."""
 _MAX_REDIRECTS: Final = 10
 _MAX_FRUITLESS_TRIES: Final = 4
 _TIMEOUT_S: Final = 30.0
@@ -29,7 +29,7 @@ _START: Final = b"GGUF"
 
 @dataclass(frozen=True, slots=True)
 class PartFacts:
-    """What the server said of the file.
+    """What the server reported about the file.
 
     `validator` is its ETag or date, `total_bytes` its whole size, `sha256` the hash it promises.
     """
@@ -40,11 +40,11 @@ class PartFacts:
 
 
 class PartFile:
-    """A file that grows, and a note beside it. Methods raise `OSError` as files do.
+    """A growing file and a note beside it. Methods raise `OSError` as file operations do.
 
     Args:
-        folder: Of the downloads; exists.
-        name: What both files are called before their suffix.
+        folder: The folder for downloads; exists.
+        name: The name of both files, without suffix.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -52,21 +52,21 @@ class PartFile:
         self._note = folder / f"{name}.part.json"
 
     def size(self) -> int:
-        """Bytes that came so far."""
+        """The number of bytes received so far."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def facts(self) -> PartFacts:
-        """What was noted with the bytes; nothing if the note cannot be read."""
+        """The facts noted with the bytes; empty facts if the note cannot be read."""
         try:
             return TypeAdapter(PartFacts).validate_json(read_regular_file(self._note))
         except (OSError, ValidationError):
             return PartFacts()
 
     def open(self, size: int, facts: PartFacts) -> BinaryIO:
-        """Open for writing after the first `size` bytes, those after them dropped; note `facts`."""
+        """Open for writing after the first `size` bytes, dropping the rest; note `facts`."""
         if not size:
             self.clear()
         self._note.write_text(json.dumps(asdict(facts)), encoding="utf-8")
@@ -79,13 +79,13 @@ class PartFile:
         return file
 
     def clear(self) -> None:
-        """Drop the bytes and the note."""
+        """Delete the bytes and the note."""
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
 
 
 def open_client() -> httpx.AsyncClient:
-    """A client that uses the environment's proxies and also trusts the system's certificates.
+    """Create a client that uses the environment's proxies and also the system's certificates.
 
     Raises:
         ModelFileError: The environment names a proxy or certificates that cannot be used.
@@ -107,12 +107,12 @@ class Download:
     """One GGUF file to download.
 
     Args:
-        address: Where it is. Its login, or the host's in ``~/.netrc``, is sent to that host only.
-        part: Where it goes.
-        is_checked: Its hash will be checked, so two halves of different files would be noticed.
+        address: Its address. Its login, or the host's in ``~/.netrc``, is sent to that host only.
+        part: The file to write.
+        is_checked: The hash will be checked, so mixed parts of different files would be noticed.
         make_room: Called with the bytes still to come; raises `ModelFileError` if they do not fit.
-        on_progress: Called with the bytes there and the bytes in all (None: unknown).
-        pause: Waits so many seconds before another try.
+        on_progress: Called with the bytes received and the bytes in total (None: unknown).
+        pause: Waits this many seconds before another try.
     """
 
     address: str
@@ -125,10 +125,10 @@ class Download:
     async def fetch(self, client: httpx.AsyncClient) -> str:
         """Download the whole file; returns the SHA-256 the server promises, or an empty text.
 
-        A lost connection is resumed until several tries in a row have brought nothing new.
+        A lost connection is resumed until several tries in a row bring nothing new.
 
         Raises:
-            ModelFileError: The server refuses, or the connection fails for good. What came stays.
+            ModelFileError: The server refuses, or the connection fails. Received bytes stay.
             OSError: The part file cannot be written.
         """
         furthest, fruitless = self.part.size(), 0
@@ -150,7 +150,7 @@ class Download:
             await self.pause(float(2**fruitless) / 2)
 
     async def _try_once(self, client: httpx.AsyncClient) -> bool:
-        """Whether the file is whole after one more request."""
+        """Make one more request; returns whether the file is complete."""
         facts, size = self.part.facts(), self.part.size()
         headers = {"Accept-Encoding": "identity"}
         if size and (facts.validator or self.is_checked):
@@ -183,7 +183,7 @@ class Download:
     async def _receive(
         self, response: httpx.Response, file: BinaryIO, size: int, total: int | None
     ) -> int:
-        """Write the body behind the first `size` bytes; returns how many there are then."""
+        """Write the body after the first `size` bytes; returns the file's new size in bytes."""
         self.on_progress(size, total)
         chunks = response.aiter_raw()
         while chunk := await _next_chunk(chunks):
@@ -201,7 +201,7 @@ class Download:
     async def _request(
         self, client: httpx.AsyncClient, headers: Mapping[str, str]
     ) -> tuple[httpx.Response, str]:
-        """The answer after all redirects, and the SHA-256 that Hugging Face's header names."""
+        """The response after all redirects, and the SHA-256 in Hugging Face's header."""
         address, linked_sha256 = self.address, ""
         logins = _netrc_logins()
         for _ in range(_MAX_REDIRECTS):
@@ -236,7 +236,7 @@ class Download:
 
 
 class _TemporaryError(Exception):
-    """The server cannot answer now; another try may get further."""
+    """The server cannot answer now; a later try may succeed."""
 
 
 async def _next_chunk(chunks: AsyncIterator[bytes]) -> bytes:
@@ -261,13 +261,13 @@ def _reason(error: Exception) -> str:
 
 
 def _validator(headers: Mapping[str, str]) -> str:
-    """What tells this version of the file from others (RFC 9110, 13.1.5: a strong one only)."""
+    """A validator that identifies this version of the file (RFC 9110, 13.1.5: strong ones only)."""
     etag = headers.get("ETag", "")
     return etag if etag.startswith('"') else headers.get("Last-Modified", "")
 
 
 def _linked_sha256(headers: Mapping[str, str]) -> str:
-    """The hash of a large file on Hugging Face, from its redirect to the bytes."""
+    """The SHA-256 of a large file on Hugging Face, from its redirect; empty if it names none."""
     digest = headers.get("X-Linked-Etag", "").strip('"').lower()
     is_hash = len(digest) == _SHA256_DIGITS and not digest.strip("0123456789abcdef")
     return digest if is_hash else ""
@@ -279,7 +279,7 @@ def _length(headers: Mapping[str, str]) -> int | None:
 
 
 def _content_range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """First byte and size of the whole, of ``bytes 5-9/10`` or ``bytes */10``."""
+    """The first byte and the total size in ``bytes 5-9/10`` or ``bytes */10``."""
     span, _, whole = headers.get("Content-Range", "").lower().removeprefix("bytes").partition("/")
     first, whole = span.strip().partition("-")[0], whole.strip()
     return (

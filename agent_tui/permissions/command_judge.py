@@ -1,4 +1,4 @@
-"""Judging one shell command: every part of it, by rules and by what is known to be harmless."""
+"""Judges one shell command: checks each part against the rules and the read-only table."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ from agent_tui.tools.base import Place
 
 _MAX_FOLDERS = 32
 _MAX_FOLDER_CHARS = 4_096
-"""What Linux takes. Looking at every folder above takes time by the square of the length."""
+"""Linux's limit on path length. Checking every parent folder takes time quadratic in the length."""
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """What is known of a command before the mode is looked at. Each text is a reason.
+    """What is known of a command before the mode is considered. Each text is a reason.
 
-    `denied`, `asked`: by a rule. `dangers`: asks in every mode. `unknown`: parts whose effect
-    cannot be told from the text. `changing`: parts not known to be read-only. `unlisted`: parts
-    that neither a rule nor the read-only table allows; `asking` the parts themselves.
-    `written`: files the shell writes to. `touched`: every file its words name, resolved.
+    `denied`, `asked`: by a rule. `dangers`: asks in every mode. `unknown`: parts whose effect the
+    text does not show. `changing`: parts not known to be read-only. `unlisted`: reasons for parts
+    that neither a rule nor the read-only table allows; `asking` holds those parts. `written`: files
+    the shell writes to. `touched`: every file its words name, resolved.
     """
 
     denied: str = ""
@@ -57,17 +57,17 @@ class CommandFacts:
 
     @property
     def is_reading(self) -> bool:
-        """Whether it is known to change nothing."""
+        """Whether the command is known to change nothing."""
         return not (self.changing or self.written or self.dangers)
 
 
 class CommandJudge:
-    """Looks at the parts of one command in one workspace.
+    """Examines the parts of one command in one workspace.
 
     Args:
         guard: Knows the workspace.
-        rules: Those in force.
-        place: Where it would run. Inside, files with keys cannot be read by a search; outside,
+        rules: The rules in force.
+        place: Where it would run. In the sandbox a search cannot read files with keys; outside,
             reading what the sandbox does not show needs a rule.
     """
 
@@ -84,7 +84,7 @@ class CommandJudge:
         self._is_compound = False
 
     def facts(self, parts: ShellParts) -> CommandFacts:
-        """Everything about a command that could be split."""
+        """All facts about a command that could be split."""
         commands = tuple(dict.fromkeys(parts.commands))
         self._is_compound = parts.is_compound
         bases = self._bases(commands)
@@ -104,7 +104,7 @@ class CommandJudge:
             ) or self._touches(part, bases, reads_only):
                 dangers += self._unless_told(part, danger, dangers)
             if part.note == "wrapper" and part.is_wrapped_plainly:
-                continue  # what it wraps is a part of its own
+                continue  # the wrapped command is a part of its own
             if elsewhere := self._foreign_git(part, bases):
                 changing.append(elsewhere)
                 unlisted.append(elsewhere)
@@ -134,24 +134,24 @@ class CommandJudge:
         )
 
     def _of_part(self, source: str, why: str) -> str:
-        """`why` with the part that it is about, where the command has others beside it."""
+        """`why`, prefixed with the part it is about if the command has other parts."""
         part = named_part(source)
         return f"{part}: {why}" if why and self._is_compound and part not in why else why
 
     def _unless_told(self, part: CommandPart, why: str, told: Sequence[str]) -> list[str]:
-        """The danger of `part`; none where what wraps it has the same one."""
+        """The danger of `part`; none if its wrapper already reports the same one."""
         is_told = bool(part.wrapper) and any(each.endswith(why) for each in told)
         return [] if is_told else [self._of_part(part.source, why)]
 
     def losses(self, parts: ShellParts) -> tuple[WorkLoss, ...]:
-        """What the command would lose of the work in the folder itself."""
+        """What uncommitted work in the folder the command would lose."""
         commands = tuple(dict.fromkeys(parts.commands))
         bases = self._bases(commands)[:_MAX_FOLDERS]
         found = (work_loss(part, bases, self._guard) for part in commands)
         return tuple(loss for loss in found if loss is not None)
 
     def may_be_denied(self, parts: ShellParts) -> str:
-        """A deny rule that may turn out to hold when the command runs."""
+        """A deny rule that may match once the command's variables are known; empty if none."""
         if self._denied_reads:
             commands = tuple(dict.fromkeys(parts.commands))
             bases = self._bases(commands)[:_MAX_FOLDERS]
@@ -173,7 +173,7 @@ class CommandJudge:
         return ""
 
     def _ruled(self, parts: Iterable[CommandPart], decision: str) -> str:
-        """The part and the rule that denies or asks; a more specific allow lifts an ask."""
+        """The part and the rule that denies it or asks; a more specific allow rule lifts an ask."""
         if all(rule.decision != decision for rule in self._rules):
             return ""
         for part in parts:
@@ -216,7 +216,7 @@ class CommandJudge:
         return tuple(bases)
 
     def _foreign_git(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """Why git would obey another repository's configuration, whatever a rule allows."""
+        """Why git may read another repository's configuration; only a rule ``*`` overrides this."""
         if part.name == "git" and not any(rule.pattern == "*" for rule in self._rules):
             for base in bases:
                 if why := self._guard.why_git_asks(base):
@@ -224,7 +224,7 @@ class CommandJudge:
         return ""
 
     def _why_unsure(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """Why a part that only reads needs a rule all the same; empty if it does not."""
+        """Why a part that only reads still needs a rule; empty if it does not."""
         doubt = (
             _chosen_toolchain(part, bases)
             or (self._searched_secret(part, bases) if self._place != "inside" else "")
@@ -234,7 +234,7 @@ class CommandJudge:
         return f"{_named(part)} ({doubt})" if doubt else ""
 
     def _unseen(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """A file that `part` names and commands in the sandbox cannot read."""
+        """A file that `part` names but that sandboxed commands cannot read; empty if none."""
         whys = (
             self._guard.why_unseen(path)
             for word in part.arguments
@@ -244,7 +244,7 @@ class CommandJudge:
         return next(filter(None, whys), "")
 
     def _searched_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """A file with keys in the folders that `part` prints lines of."""
+        """A file with keys in a folder that `part` prints lines of; empty if none."""
         hidden, follows = searches_hidden_files(part), follows_links(part)
         if hidden is None:
             return ""
@@ -255,7 +255,7 @@ class CommandJudge:
         return ""
 
     def _searched_denied(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """A file that a rule forbids, in the folders that `part` prints lines of."""
+        """A file that a deny rule names, in a folder that `part` prints lines of; empty if none."""
         hidden = searches_hidden_files(part) if self._denied_reads else None
         if hidden is None:
             return ""
@@ -270,7 +270,7 @@ class CommandJudge:
         return ""
 
     def _searched_folders(self, part: CommandPart, bases: Sequence[Path]) -> list[Path]:
-        """The folders that a search is told of; it may also search where it is."""
+        """The folders that a search names; it may also search the current folder."""
         folders: dict[Path, None] = {}
         for base in bases:
             named = [
@@ -288,7 +288,7 @@ class CommandJudge:
         name = part.name.rpartition("/")[2]
         if name in ("echo", "printf") or (is_wrapper and name != "xargs"):
             return ""
-        reads_only = reads_only or is_wrapper  # what it runs is a part of its own
+        reads_only = reads_only or is_wrapper  # the program it wraps is a part of its own
         names_only = reads_only and prints_names_only(part)
         for word in dict.fromkeys(part.arguments):
             is_unread = names_only or self._words.is_exhausted
@@ -309,7 +309,7 @@ class CommandJudge:
         return ""
 
     def _denied_paths(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
-        """The rule for files that forbids what a word of `part` names."""
+        """The path rule that denies a file named in `part`; empty if none."""
         rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
         if not rules or part.name in ("echo", "printf"):
             return ""
@@ -317,7 +317,7 @@ class CommandJudge:
         return self._of_part(part.source, next(filter(None, found), ""))
 
     def _denied_inputs(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
-        """The rule that forbids a file which the shell itself would read."""
+        """The rule that denies a file the shell itself would read; empty if none."""
         for one in redirections:
             rules = () if one.writes else self._denied_reads
             if found := self._denied_word(one.target, bases, rules):
@@ -366,7 +366,7 @@ class CommandJudge:
 
 
 def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
-    """A file that decides which program runs under the name of `part`."""
+    """Why `part` may run a different program than its name says: a file in `bases` chooses it."""
     for base in bases:
         for place in (base, *base.parents):
             for name in TOOLCHAIN_FILES.get(part.name, ()):
@@ -378,7 +378,7 @@ def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
 def path_deniers(
     rules: Iterable[Rule], access: Literal["read", "write"], workspace: Path
 ) -> list[tuple[Rule, Callable[[Path], bool]]]:
-    """The deny rules for files with what tells whether they mean a path."""
+    """The deny rules for paths, each with a function that tells whether it matches a path."""
     return [
         (rule, rule.strict_path_matcher(workspace))
         for rule in rules
@@ -387,7 +387,7 @@ def path_deniers(
 
 
 def _folder_words(part: CommandPart) -> list[Word]:
-    """The folders a part changes to, or lets a program begin in."""
+    """The folders that `part` changes to, or starts a program in."""
     if part.name in ("cd", "pushd"):
         return list(part.arguments[-1:])
     if part.name == "git":
@@ -397,18 +397,18 @@ def _folder_words(part: CommandPart) -> list[Word]:
 
 
 def _named(part: CommandPart) -> str:
-    """The part for the person: its beginning, on one line."""
+    """The start of the part's text, on one line, for the user."""
     return named_part(part.source)
 
 
 def named_part(source: str) -> str:
-    """The text of a part for the person and the model: its beginning, on one line."""
+    """The start of a part's text, on one line of at most 80 characters, for user and model."""
     text = " ".join(source.split())
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _why_not_followed(bases: Sequence[Path]) -> str:
-    """Why it takes too long to look at every folder that a command may run in."""
+    """Why checking every folder the command may run in takes too long; empty if it does not."""
     if len(bases) > _MAX_FOLDERS:
         return "changes to too many folders to check"
     if any(len(str(base)) > _MAX_FOLDER_CHARS for base in bases):

@@ -1,4 +1,4 @@
-"""What was decided about the calls of this session, for the person to look up."""
+"""Keeps what was decided about the calls of this session, for the user to look up."""
 
 from collections import Counter, deque
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _MAX_KEPT = 200
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """What was decided about one call. `what` is its command, or its title."""
+    """The decision about one call. `what` is its command or its title."""
 
     decided_at: datetime
     tool: str
@@ -26,10 +26,10 @@ class DecisionRecord:
 
 
 class DecisionLog:
-    """The last decisions, oldest first; kept in memory only.
+    """The latest decisions, oldest first; kept in memory only.
 
     Attributes:
-        counts: How many of each kind there were, those that are no longer kept too.
+        counts: How many decisions of each kind were made, including those no longer kept.
     """
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class DecisionLog:
         self.counts: Counter[tuple[Decision, DecidedBy]] = Counter()
 
     def add(self, record: DecisionRecord) -> None:
-        """Keep `record`; the oldest one goes when there are very many."""
+        """Keep `record`; the oldest record is dropped when the log is full."""
         self._kept.append(record)
         self.counts[record.decision, record.by] += 1
 
     @property
     def latest(self) -> tuple[DecisionRecord, ...]:
-        """All that are kept, newest first."""
+        """All kept records, newest first."""
         return tuple(reversed(self._kept))

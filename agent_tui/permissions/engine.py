@@ -1,4 +1,4 @@
-"""Deciding whether a tool call may run, must be asked about, or is refused."""
+"""Decides whether a tool call may run, needs approval, or is denied."""
 
 import re
 import shlex
@@ -73,20 +73,19 @@ _RECURSIVE_TOOLS = ("grep",)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision and its reason, for the person when it asks and for the model when it denies.
+    """A decision and its reason, for the user if it asks and for the model if it denies.
 
-    `session_rule` is the rule "for this session" and "always" would add, as text; empty where
+    `session_rule` is the rule that "for this session" and "always" would add, as text; empty if
     none may be made. `part_rules` allow the parts of a command that ask: with all of them it does
-    not ask again. `by` says what decided. `parts` are the commands that were looked at,
-    `touched` the files they name, links followed: what an approval of a command is bound to.
-    `only_reads`: the call is known to change nothing, so that others may run beside it.
-    `fault` is what the judging itself failed with, for the log.
-    `unapproved`: why it would have asked, where it is denied because nobody is asked.
-    `is_compound`: it is about some parts of a command, which `why` names, and not about others.
-    `runs_read_only`: the command runs in the sandbox that can change no file.
-    `may_undo`: it is about work that undo may be able to restore; judge again once that is known.
-    `told` is for the person where it is allowed all the same. `meets` is what of the sandbox a
-    command would meet, and `wanted_rules` would allow a call that nobody was asked about.
+    not ask again. `by` says what decided. `parts` are the commands that were examined, `touched`
+    the files they name, links followed; an approval is bound to both. `only_reads`: the call is
+    known to change nothing, so others may run beside it. `fault` is the exception if judging
+    failed, for the log. `unapproved`: why it would have asked, if it is denied because nobody can
+    be asked. `is_compound`: it concerns only some parts of a command, which `why` names.
+    `runs_read_only`: the command runs in the sandbox that can change no file. `may_undo`: it
+    concerns work that undo may be able to restore; judge again once that is known. `told` is a
+    notice for the user although the call is allowed. `meets` lists the sandbox limits a command
+    would hit, and `wanted_rules` would allow a call that nobody was asked about.
     """
 
     decision: Decision
@@ -115,15 +114,15 @@ _ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
 class PermissionEngine:
     """Decides about the tool calls of one session.
 
-    Where no sandbox stands, reading files is free, also outside the workspace, except for files
-    that hold keys and our own. Everything that changes something is up to the mode and the rules;
-    deny rules win, then the most specific rule. Protected files and destructive commands ask in
-    every mode, whatever a rule allows.
+    Without a sandbox, reading files is allowed, also outside the workspace, except files that hold
+    keys and agent-tui's own. The mode and the rules decide about changes; deny rules win, then the
+    most specific rule. Protected files and destructive commands ask in every mode, whatever a rule
+    allows.
 
-    Inside a sandbox the kernel keeps commands from harm elsewhere. There deny rules decide, then
-    ask rules, then whether work in the folder would be lost, then the mode: plan runs everything
-    in a read-only sandbox, ask asks about what is not known to only read, the others run it.
-    Outside one, a command needs the person or an allow rule.
+    In a sandbox the kernel keeps commands from doing harm elsewhere. Deny rules decide first, then
+    ask rules, then whether work in the folder would be lost, then the mode: plan runs everything in
+    a read-only sandbox, ask asks unless a command is known to only read, the others run it. Outside
+    the sandbox a command needs approval or an allow rule.
 
     Attributes:
         mode: The permission mode; it may be changed at any time.
@@ -157,7 +156,7 @@ class PermissionEngine:
         )
 
     def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
-        """Whether a call that would do `intent` may run; a call that breaks the judging asks.
+        """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
 
         Args:
             tool_name: The tool that is called.
@@ -192,14 +191,14 @@ class PermissionEngine:
                 assert_never(intent.access)
 
     def _unjudged(self, intent: Intent, fault: Exception) -> Verdict:
-        """The verdict on a call that cannot be judged: only the person can decide."""
+        """The verdict on a call that cannot be judged: only the user can decide."""
         if self.mode == "plan" and intent.access not in ("none", "read"):
             return Verdict("deny", self._only_reading, fault=fault)
         why = f"the permission check failed ({type(fault).__name__})"
         return Verdict("ask", why, by="protection", fault=fault)
 
     def asked_by_hook(self, verdict: Verdict, why: str) -> Verdict:
-        """`verdict` where a hook has the person asked first; what is denied stays so."""
+        """`verdict`, changed to ask because a hook wants approval; a denial stays."""
         if verdict.decision == "deny":
             return verdict
         whys = "; ".join(filter(None, (verdict.why, why)))
@@ -222,7 +221,7 @@ class PermissionEngine:
         return verdict
 
     def why_attaching_asks(self, path: Path) -> str:
-        """Why a file that a text mentions is not sent unasked: keys, or a deny rule.
+        """Why a mentioned file is not attached without asking: keys, or a deny rule.
 
         Args:
             path: Absolute, links followed.
@@ -232,7 +231,7 @@ class PermissionEngine:
         return verdict.why if verdict is not None and is_held else ""
 
     def may_show(self, path: Path) -> bool:
-        """Whether a rule allows reading `path` by its name, so that commands may see it, too."""
+        """Whether a rule allows reading exactly `path`, so that commands may see it too."""
         best = _strongest(
             rule
             for rule in self.book.rules
@@ -245,12 +244,12 @@ class PermissionEngine:
         return best is not None and best.decision == "allow" and not is_denied
 
     def held_in(self, searched: Path) -> Callable[[Path], bool]:
-        """Tells which files a search leaves out: a rule denies them, or reading them asks.
+        """A function that tells which files a search skips: rules deny them, or reading asks.
 
-        Where the search itself asks, those that ask are in it: the person has agreed to them.
+        If the search itself asks, files that would ask are included: the user has approved them.
 
         Args:
-            searched: A file or folder, absolute, links followed, and so the paths that are told.
+            searched: A file or folder, absolute, links followed; so are the paths passed in.
         """
         denying = path_deniers(self.book.rules, "read", self._guard.workspace)
         guard = self._guard
@@ -267,9 +266,9 @@ class PermissionEngine:
         return is_held
 
     def why_not_restored(self, path: Path) -> str:
-        """Why a file is not put back as a session's file says, which could be anybody's.
+        """Why undo does not restore this file from the session file, which anyone may have written.
 
-        That is what always asks and lies elsewhere, or where git obeys it.
+        True of files outside the workspace that always ask, and of files in ``.git``.
 
         Args:
             path: Absolute, links followed.
@@ -281,11 +280,11 @@ class PermissionEngine:
 
     @property
     def is_interactive(self) -> bool:
-        """Whether there is somebody to ask."""
+        """Whether a user can be asked."""
         return self._is_interactive
 
     def record(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
-        """Keep a decision in the log, where the person can look it up."""
+        """Add a decision to the log, where the user can look it up."""
         self.log.add(
             DecisionRecord(
                 decided_at=datetime.now(UTC),
@@ -298,32 +297,32 @@ class PermissionEngine:
         )
 
     def for_reading(self) -> "PermissionEngine":
-        """The same rules and the same log for a helper that may only read, and nobody is asked."""
+        """A copy with the same rules and log for a helper that may only read and asks nobody."""
         reading = copy(self)
         reading.mode, reading._is_interactive = "plan", False
         reading._only_reading = _READING_HELPER
         return reading
 
     def continue_from(self, previous: "PermissionEngine") -> None:
-        """Take the log and the session rules of the engine that judged this session until now."""
+        """Take over the log and session rules of the engine that judged this session so far."""
         self.log = previous.log
         self.book.take_session_rules(previous.book)
 
     def work_in(
         self, added: Sequence[Path], is_unseen: Callable[[Path], bool] = lambda _path: False
     ) -> None:
-        """Judge the `added` folders as the workspace is judged.
+        """Judge the `added` folders like the workspace.
 
         Args:
-            added: Other folders that are worked in.
-            is_unseen: Tells what commands in the sandbox cannot read, of an absolute path with
-                links followed. Tools ask before they read that.
+            added: Other working folders.
+            is_unseen: Tells what sandboxed commands cannot read, of an absolute path with links
+                followed. Tools ask before they read it.
         """
         resolved = tuple(folder.resolve() for folder in added)
         self._guard = replace(self._guard, added_folders=resolved, is_unseen=is_unseen)
 
     def _judge_read(self, tool_name: str, intent: Intent) -> Verdict | None:
-        """What rules and protected files say of reading; None where they say nothing."""
+        """What rules and protected files say about reading; None if they say nothing."""
         ruled = self._by_rules(tool_name, intent)
         if ruled is not None and ruled.decision == "deny":
             return ruled
@@ -335,7 +334,7 @@ class PermissionEngine:
         return ruled
 
     def _judge_unseen(self, tool_name: str, intent: Intent) -> Verdict:
-        """Whether a file is read that commands in the sandbox cannot read."""
+        """The verdict on reading a file that sandboxed commands cannot read."""
         unseen = [path for path in intent.paths if self._guard.why_unseen(path)]
         if not unseen:
             return _ALLOWED
@@ -346,7 +345,7 @@ class PermissionEngine:
         return Verdict("ask", why, rule if len(unseen) == 1 else "", wanted_rules=(rule,))
 
     def _read_rule(self, path: Path) -> str:
-        """A rule for the folder of `path`; for exactly that file where it is in the home folder."""
+        """A rule for the folder of `path`; for the file alone if directly in the home folder."""
         if any(letter in str(path) for letter in "*?"):
             return ""
         folder = path if is_folder(path) else path.parent
@@ -371,7 +370,7 @@ class PermissionEngine:
         return Verdict("ask", why, self._write_rule(intent.paths))
 
     def _why_obeyed(self, path: Path) -> str:
-        """Why changing `path` decides what other programs do."""
+        """Why changing `path` would control what other programs do; empty if it would not."""
         allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
         root = self._guard.root_of(path)
         shown = path.relative_to(root) if root is not None else path
@@ -379,7 +378,7 @@ class PermissionEngine:
         return f"{path} controls {who}" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:
-        """A call of another program's tool: nobody knows what it does, so only rules allow it."""
+        """A call of another program's tool: its effect is unknown, so only rules allow it."""
         rule = outside_rule(tool_name, self.book.rules)
         if rule is not None and rule.decision == "deny":
             return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
@@ -395,7 +394,7 @@ class PermissionEngine:
         return Verdict("ask", f"the ask rule {rule} applies", kept, by="rule")
 
     def judge_host(self, host: str, port: int = 443) -> Verdict:
-        """Whether a command inside a wall may connect to `host` (in small letters)."""
+        """Whether a sandboxed command may connect to `host` (lowercase)."""
         rule = host_rule(FETCH, host, self.book.rules, port)
         kept = rule_for_host(host, port, may_be_bundle=True)
         verdict = self._by_host_rule(rule, kept) or self._by_gate(
@@ -404,7 +403,7 @@ class PermissionEngine:
         return self._if_there_is_somebody(verdict)
 
     def _judge_network(self, intent: Intent) -> Verdict:
-        """A request of `fetch` to a host, which can carry words out as well as in."""
+        """The verdict on a `fetch` request, which can send data out as well as bring it in."""
         rule = host_rule(FETCH, intent.host, self.book.rules)
         kept = rule_for_host(intent.host)
         if (verdict := self._by_host_rule(rule, kept)) is not None:
@@ -414,14 +413,14 @@ class PermissionEngine:
         return self._by_gate(f"sends a request to {intent.host}", kept)
 
     def _by_gate(self, why: str, kept: str) -> Verdict:
-        """What the mode says of a host that no rule names, where a sandbox stands or asks."""
+        """The mode's verdict on a host that no rule names."""
         if self.mode == "full":
             refusal = _FULL_NEEDS_RULE.format(why=why) + _rule_hint((kept,))
             return Verdict("deny", refusal, unapproved=why, wanted_rules=(kept,))
         return Verdict("ask", why, kept, wanted_rules=(kept,))
 
     def _by_host_rule(self, rule: Rule | None, kept: str) -> Verdict | None:
-        """What `rule` and plan mode say of a host; None where the other modes decide."""
+        """What `rule` and plan mode say about a host; None if the other modes decide."""
         if rule is not None and rule.decision == "deny":
             return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
         if rule is not None and rule.decision == "allow":
@@ -433,7 +432,7 @@ class PermissionEngine:
         return None
 
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
-        """What the rules say of a call by its paths: deny first, then the most specific."""
+        """What the rules say about a call by its paths: deny first, then the most specific rule."""
         holding: list[Rule] = []
         for rule in self.book.rules:
             if not rule.is_for(tool_name, intent.access):
@@ -461,7 +460,7 @@ class PermissionEngine:
         return [denies(path) for path in paths]
 
     def _write_rule(self, paths: Sequence[Path]) -> str:
-        """A rule for exactly one file; a name with glob characters gets none."""
+        """A rule for exactly one file; empty if its name has glob characters."""
         if len(paths) != 1 or any(c in str(paths[0]) for c in "*?"):
             return ""
         path, workspace = paths[0], self._guard.workspace
@@ -490,12 +489,12 @@ class PermissionEngine:
 
     @property
     def _restricts_commands(self) -> bool:
-        """Whether a deny or ask rule may mean a command, so that its parts have to be known."""
+        """Whether a deny or ask rule may match a command, so that its parts must be known."""
         names = ("bash", "read", "write")
         return any(rule.decision != "allow" and rule.tool in names for rule in self.book.rules)
 
     def _unsplit(self, intent: Intent, parts: ShellParts) -> Verdict:
-        """The verdict on a command whose parts are not known."""
+        """The verdict on a command that could not be split into parts."""
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
         part = named_part(parts.problem_part)
@@ -515,7 +514,7 @@ class PermissionEngine:
         *,
         can_undo: bool,
     ) -> Verdict:
-        """What holds for a command that no rule denies."""
+        """The verdict on a command that no rule denies."""
         match intent.place:
             case "open":
                 return self._weigh_open(intent, parts, judge, facts)
@@ -530,7 +529,7 @@ class PermissionEngine:
     def _asked_inside(
         self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
     ) -> Verdict | None:
-        """What the person's rules, and files that this sandbox leaves to us, have asked about."""
+        """An ask from a rule, or for a file that this sandbox does not protect; else None."""
         if why := judge.may_be_denied(parts):
             return Verdict("ask", why, by="rule")
         if facts.asked and not self._allows_whole(intent.command):
@@ -550,7 +549,7 @@ class PermissionEngine:
         facts: CommandFacts,
         can_undo: bool,
     ) -> Verdict:
-        """The loss of work, then the mode."""
+        """The verdict in a sandbox: ask if work would be lost, else the mode decides."""
         if self.mode == "plan":
             return replace(_ALLOWED, runs_read_only=True)
         losses = judge.losses(parts)
@@ -580,7 +579,7 @@ class PermissionEngine:
     def _weigh_outside(
         self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
     ) -> Verdict:
-        """A command that would leave the sandbox: the person decides, or an allow rule."""
+        """The verdict on a command that would leave the sandbox: needs approval or a rule."""
         if self.mode == "plan":
             return Verdict("deny", self._only_reading)
         engine = copy(self)
@@ -615,14 +614,14 @@ class PermissionEngine:
         )
 
     def _allows_whole(self, command: str) -> bool:
-        """Whether an allow rule stands for exactly `command`."""
+        """Whether an allow rule names exactly `command`."""
         allowing = (rule for rule in self._command_rules() if rule.decision == "allow")
         return any(rule.matches_whole(command) for rule in allowing)
 
     def _weigh_open(
         self, intent: Intent, parts: ShellParts, judge: CommandJudge, facts: CommandFacts
     ) -> Verdict:
-        """The mode, then what always asks, then the rules but those that deny."""
+        """The verdict without a sandbox: the mode, what always asks, then ask and allow rules."""
         if self.mode == "plan":
             return _ALLOWED if facts.is_reading else Verdict("deny", self._why_not_reading(facts))
         if facts.dangers:
@@ -641,7 +640,7 @@ class PermissionEngine:
         return _ALLOWED_BY_RULE if is_ruled else _ALLOWED
 
     def _why_not_reading(self, facts: CommandFacts) -> str:
-        """What the model is told in plan mode of a command that may change something."""
+        """What the model is told in plan mode about a command that may change something."""
         if facts.changing:
             return f"{self._only_reading} Not known to be read-only: {_listed(facts.changing)}."
         if facts.written:
@@ -659,7 +658,7 @@ class PermissionEngine:
         return next(filter(None, whys), "")
 
     def _why_output_asks(self, path: Path) -> str:
-        """Why the shell may not write `path` unasked."""
+        """Why the shell may not write `path` unasked; empty if it may."""
         obeyed = self._why_obeyed(path)
         is_within = self.mode == "accept-edits" and self._guard.may_write_freely(path)
         if (is_within and not obeyed) or self._allows_write(path):
@@ -669,10 +668,10 @@ class PermissionEngine:
     def _rules_for_parts(
         self, intent: Intent, parts: ShellParts, facts: CommandFacts
     ) -> tuple[str, ...]:
-        """Rules for the parts of the command that ask, with which it does not ask any more.
+        """Rules for the parts of the command that ask; with them it no longer asks.
 
-        Each is the widest that is sensible and suffices. None where the rules do not suffice, or
-        are what `session_rule` says.
+        Each is the widest sensible rule that suffices. Empty if such rules do not suffice or equal
+        `session_rule`.
         """
         command, folder, leaves = intent.command, self._guard.workspace, intent.place == "outside"
         is_fed = any(not one.writes for one in parts.redirections)
@@ -697,7 +696,7 @@ class PermissionEngine:
     def _with_rules(
         self, intent: Intent, parts: ShellParts, rules: Sequence[str]
     ) -> tuple[CommandFacts, "PermissionEngine"]:
-        """What is known of a command once `rules` allow more, and the engine that knows it."""
+        """The facts about a command with `rules` allowed too, and an engine with those rules."""
         engine = copy(self)
         engine.book = self.book.allowing(rules)
         judge = CommandJudge(self._guard, engine.book.rules, intent.place)
@@ -725,7 +724,7 @@ class PermissionEngine:
 
 
 def _unknown(command: str) -> CommandFacts:
-    """What is known of a command that cannot be taken apart."""
+    """The facts about a command that cannot be split."""
     named = (named_part(command),)
     return CommandFacts(changing=named, unlisted=named)
 
@@ -735,19 +734,19 @@ def _is_network(wanted: str) -> bool:
 
 
 def _rule_hint(rules: Sequence[str]) -> str:
-    """How the person can allow a call, for the model to tell them; empty where no rule may."""
+    """How the user can allow a call, for the model to pass on; empty if no rule may allow it."""
     shown = " ".join(f"--allow {shlex.quote(rule)}" for rule in rules if rule)
     return _RULE_HINT.format(rules=f"{shown}, or a rule in /permissions.") if shown else ""
 
 
 def _leaves_some(parts: ShellParts, why: str) -> bool:
-    """Whether `why` leaves out some of the commands, so that they could run without the others."""
+    """Whether `why` names only some of the commands, so the others could run without them."""
     names = (named_part(part.source) for part in parts.commands if part.kind == "command")
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", why) is None for name in names)
 
 
 def _listed(found: Sequence[str]) -> str:
-    """The first reasons of several, and how many there are beside them."""
+    """The first few reasons, and how many more there are."""
     whys = tuple(dict.fromkeys(found))
     beside = len(whys) - _MAX_WHYS
     return "; ".join(whys[:_MAX_WHYS]) + (f"; and {beside} more" if beside > 0 else "")
@@ -761,5 +760,5 @@ def _home_folder() -> Path | None:
 
 
 def _strongest(rules: Iterable[Rule]) -> Rule | None:
-    """The most specific rule; of several alike a careful one. None where there is no rule."""
+    """The most specific rule; among equals an ask rule. None if there is no rule."""
     return max(rules, key=lambda rule: (rule.specificity, rule.decision == "ask"), default=None)

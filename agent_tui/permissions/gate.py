@@ -1,4 +1,4 @@
-"""What of the sandbox a command would meet, as far as its text tells: explains, decides nothing."""
+"""Predicts from a command's text which sandbox limits it would hit. Explains; decides nothing."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _MOST_HOSTS = 3
 
 
 def meets(parts: ShellParts, facts: CommandFacts, guard: ProtectedPaths) -> tuple[str, ...]:
-    """Short phrases for the person: what the command wants that the sandbox keeps from it."""
+    """Short phrases for the user: what the command needs that the sandbox denies."""
     return tuple(dict.fromkeys(_meets(parts, facts, guard)))
 
 

@@ -1,4 +1,4 @@
-"""Whether a repository could make git run programs, told without running git."""
+"""Whether a repository's settings could make git run programs, found without running git."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _HELD_REPOSITORY = (0o160000).to_bytes(4, "big")
 
 
 def git_risk(cwd: Path) -> str:
-    """What git could obey in the repository around `cwd`; empty where it is plain, or none."""
+    """Which settings around `cwd` git could follow; empty if harmless or not a repository."""
     root = repository_root(cwd)
     for folder in (cwd, *cwd.parents):
         if path_exists(folder / "HEAD") and is_folder(folder / "objects"):
@@ -35,7 +35,7 @@ def _risk_in(inside: Path) -> str:
             if hook.suffix != ".sample":
                 return f"{hook} is a hook"
     except OSError:
-        pass  # there are none
+        pass  # the file is missing
     try:
         return next((doubt for _, doubt in odd_settings(inside / "config")), "")
     except FileNotFoundError:
@@ -45,9 +45,9 @@ def _risk_in(inside: Path) -> str:
 
 
 def _held_repositories(inside: Path) -> str:
-    """Why git may go into repositories within this one, and obey their settings.
+    """Why git may enter repositories within this one and follow their settings.
 
-    The index has an entry for each, whose mode is 160000 (octal) whatever ``.gitmodules`` says.
+    The index has an entry for each, with mode 160000 (octal) whatever ``.gitmodules`` says.
     """
     if any(inside.glob("sharedindex.*")):
         return f"{inside} has a split index"

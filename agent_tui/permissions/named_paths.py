@@ -1,4 +1,4 @@
-"""Which files the words of a command may name, and those that a search prints lines of."""
+"""Which files the words of a command may name, and which files a search prints lines of."""
 
 import fnmatch
 import os
@@ -16,9 +16,9 @@ _GREPS = ("grep", "egrep", "fgrep")
 _RECURSIVE = re.compile(r"-[^-]*[rRd].*|--(?:r|deref|dir).*", re.DOTALL)
 _FOLLOWS = re.compile(r"-[^-e]*[RL].*|--(?:deref|fol).*", re.DOTALL)
 _PLAIN_FOR_RG = re.compile(r"-[nilwcFSsoHNABCem]*\d*|(?:-t|--type=)(?:py|rust|js|ts|go)|--glob=!.*")
-"""Options with which rg leaves hidden files out."""
+"""Options that make rg skip hidden files."""
 _GIVES_PATTERN = re.compile(r"-[^-]*[ef]")
-"""Options whose value, the next word, is what to look for."""
+"""Options whose value, the next word, is the pattern to search for."""
 _NARROW = re.compile(r"--include[= ]?([\w./*-]*\*\.\w+)")
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
@@ -34,8 +34,8 @@ _UNSEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__",
 class PathResolver:
     """Resolves words against folders; each word once.
 
-    `is_exhausted`: there were more file patterns, or more files to compare with them, than are
-    looked at; which files they name is not known.
+    `is_exhausted`: the limit on patterns or on files compared with them was reached, so the files
+    they name are unknown.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class PathResolver:
             return
 
     def _matches(self, pattern: str) -> Iterator[str]:
-        """The files a shell would put in place of an absolute pattern (``**`` is ``*`` to it)."""
+        """The files a shell would substitute for an absolute pattern (``**`` means ``*``)."""
         self._patterns_left -= 1
         self.is_exhausted = self.is_exhausted or self._patterns_left < 0
         if self.is_exhausted:
@@ -109,7 +109,7 @@ class PathResolver:
 
 
 def _as_glob(word: Word) -> str:
-    """A file pattern in Python's form, or one that matches more where they may differ."""
+    """A file pattern in Python's form; broader than the shell's if the two may differ."""
     value = word.value or ""
     is_odd = re.search(r"[\\'\"]", word.source) is not None
     return "/".join(_piece_as_glob(piece, is_odd) for piece in value.split("/"))
@@ -122,7 +122,7 @@ def _piece_as_glob(piece: str, is_odd: bool) -> str:
 
 
 def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
-    """A protected name that a file pattern would match if it were there; empty if none."""
+    """A protected name that a file pattern would match if the file existed; empty if none."""
     for piece in _as_glob(word).split("/") if word.is_pattern else ():
         if re.fullmatch(r"[*?]*|[^*?\[]*", piece):
             continue
@@ -148,9 +148,9 @@ def held_below(
     *,
     hidden: bool,
 ) -> Path | None:
-    """A file below `folder` for which `is_held`; looks at a few thousand names at most.
+    """A file below `folder` for which `is_held` is true; checks a few thousand names at most.
 
-    Links are followed where there is an `is_link_held`, which is asked about what they lead to.
+    Links are followed if `is_link_held` is given; it is called with their targets.
     """
     looked_at = 0
     pending = [folder]
@@ -179,7 +179,7 @@ def held_below(
 
 
 _SAMPLES = tuple(sorted({glob.replace("*", "\N{BULLET}") for glob in SECRET_GLOBS}))
-"""Names no pattern takes in by chance."""
+"""Names that no pattern matches by chance."""
 
 
 def _texts(value: str) -> Sequence[str]:
@@ -196,7 +196,7 @@ def _texts(value: str) -> Sequence[str]:
 
 
 def searches_hidden_files(part: CommandPart) -> bool | None:
-    """Whether `part` prints lines of whole folders, hidden files too; None if it prints none."""
+    """Whether a search of whole folders includes hidden files; None if it is no such search."""
     options = _options(part)
     if part.name == "rg":
         return not all(map(_PLAIN_FOR_RG.fullmatch, options))
@@ -206,12 +206,12 @@ def searches_hidden_files(part: CommandPart) -> bool | None:
 
 
 def follows_links(part: CommandPart) -> bool:
-    """Whether a search of whole folders goes where links lead."""
+    """Whether a search of whole folders follows links."""
     return part.name == "diff" or any(map(_FOLLOWS.match, _options(part)))
 
 
 def searched_words(part: CommandPart) -> list[Word]:
-    """The words that may name what is searched: without options and what to look for."""
+    """The words that may name what is searched, without the options and the pattern."""
     words: list[Word] = []
     before, is_given = "", False
     for word in part.arguments:
@@ -230,7 +230,7 @@ def _options(part: CommandPart) -> list[str]:
 
 
 def _is_narrow(options: list[str]) -> bool:
-    """Whether only files like ``*.py`` are searched, none of which holds keys by its name."""
+    """Whether only files like ``*.py`` are searched, whose names never denote keys."""
     if any(map(_GIVES_PATTERN.fullmatch, options)):
         return False
     found = [_NARROW.fullmatch(option) for option in options if option.startswith("--inc")]

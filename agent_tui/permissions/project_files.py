@@ -1,4 +1,4 @@
-"""The files of a project that say how to work in it: where they are, without reading any."""
+"""Where a project's instruction and settings files are; finds them without reading any."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from agent_tui.safe_paths import git_entry, is_folder
 
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
-"""In each folder the first of these that is there."""
+"""In each folder the first existing file is used."""
 
 OVERRIDE_NAME = "AGENTS.override.md"
-"""Counts in place of those."""
+"""Replaces those if it exists."""
 
 LOCAL_NAME = "CLAUDE.local.md"
-"""Counts beside them: what one person wants to have in their copy of a project."""
+"""Added to those: what one user wants in their own copy of a project."""
 
 INSTRUCTION_NAMES = (OVERRIDE_NAME, *CONTEXT_NAMES, LOCAL_NAME)
 
@@ -30,28 +30,27 @@ COMMANDS_FOLDERS = (
     Path(".agents", "commands"),
     Path(".agent-tui", "commands"),
 )
-"""Prompt files, which become slash commands, those that win last; the home folder has the same, the
-person's own folder ``commands``."""
+"""Folders of prompt files (slash commands), later ones win; the home folder has the same."""
 
 SKILLS_FOLDERS = (
     Path(".agents", "skills"),
     Path(".agent-tui", "skills"),
     Path(".claude", "skills"),
 )
-"""Skills, those that win first; the home folder has the same, the person's own one ``skills``."""
+"""Folders of skills, earlier ones win; the home folder has the same, the user's is ``skills``."""
 
 AGENTS_FOLDERS = (Path(".agent-tui", "agents"), Path(".claude", "agents"))
-"""Definitions of helpers; the person's own folder has ``agents``."""
+"""Folders of helper definitions; the user's own folder is ``agents``."""
 
 
 def repository_root(cwd: Path) -> Path | None:
-    """The nearest folder from `cwd` upward with ``.git``. Git itself is not run."""
+    """The nearest folder from `cwd` upward that holds ``.git``. Does not run git."""
     entry = git_entry(cwd)
     return entry.parent if entry is not None else None
 
 
 def project_folders(cwd: Path) -> tuple[Path, ...]:
-    """The repository's root down to `cwd`; without a repository only `cwd`."""
+    """The folders from the repository's root down to `cwd`; without a repository only `cwd`."""
     root = repository_root(cwd)
     if root is None:
         return (cwd,)
@@ -60,9 +59,9 @@ def project_folders(cwd: Path) -> tuple[Path, ...]:
 
 
 def context_candidates(folder: Path) -> Iterator[Path]:
-    """The files of `folder` with instructions for the model, the one to prefer first.
+    """The files of `folder` with instructions for the model, the preferred one first.
 
-    Pipes, folders and empty files of such a name are passed over.
+    Pipes, folders and empty files with such a name are skipped.
     """
     for name in (OVERRIDE_NAME, *CONTEXT_NAMES):
         if _has_text(folder / name):
@@ -70,38 +69,38 @@ def context_candidates(folder: Path) -> Iterator[Path]:
 
 
 def local_candidate(folder: Path) -> Iterator[Path]:
-    """The file of `folder` with what one person adds to that, if there is one."""
+    """The file in `folder` with one user's additions, if it exists."""
     if _has_text(folder / LOCAL_NAME):
         yield folder / LOCAL_NAME
 
 
 def config_files(cwd: Path) -> tuple[Path, ...]:
-    """The settings of the project that `cwd` is in, the most general first."""
+    """The settings files of the project around `cwd`, the most general first."""
     files = (folder / _CONFIG_FILE for folder in project_folders(cwd))
     return tuple(file for file in files if _has_text(file))
 
 
 def server_files(cwd: Path) -> tuple[Path, ...]:
-    """The files that name MCP servers of the project that `cwd` is in, the most general first."""
+    """The files that name MCP servers of the project around `cwd`, the most general first."""
     files = (folder / _SERVER_FILE for folder in project_folders(cwd))
     return tuple(file for file in files if _has_text(file))
 
 
 def hook_files(cwd: Path) -> tuple[Path, ...]:
-    """The files that can name hooks of the project that `cwd` is in, the most general first."""
+    """The files that may name hooks of the project around `cwd`, the most general first."""
     files = (folder / name for folder in project_folders(cwd) for name in _HOOK_FILES)
     return tuple(file for file in files if _has_text(file))
 
 
 def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
-    """The folders with prompt files, helpers and skills of the project of `cwd`. None is listed."""
+    """The project's folders of prompts, helpers and skills; their content is not read."""
     kinds = (*COMMANDS_FOLDERS, *AGENTS_FOLDERS, *SKILLS_FOLDERS)
     folders = (folder / kind for kind in kinds for folder in project_folders(cwd))
     return tuple(folder for folder in folders if is_folder(folder))
 
 
 def project_files(cwd: Path) -> tuple[Path, ...]:
-    """Everything that would be obeyed in `cwd` if its project were trusted; whole folders too."""
+    """Everything that takes effect in `cwd` if its project is trusted, whole folders included."""
     files = [
         file
         for folder in project_folders(cwd)

@@ -1,4 +1,4 @@
-"""Which files always ask, and what lies inside the workspace."""
+"""Which files always ask, and what counts as inside the workspace."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ _KEY_OF_A_PROGRAM = re.compile(
     r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"
     r"(?:\.(?:json|toml|ya?ml|txt|xml|tfrc\.json|db))?"
 )
-"""What programs call the file of their keys, in folders of the home folder with a dot."""
+"""File names that programs give their keys, in dot folders of the home folder."""
 _STARTUP_NAMES = """
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
     .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession
@@ -65,12 +65,10 @@ def _nothing_is(_path: Path) -> bool:
 class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
-    `added_folders` are worked in like the workspace. `scratch_folders` count as inside it for
-    writing. `own_folders` hold our
-    configuration, rules and sessions; the skills in one may be read all the same.
-    `git_risk` says what git could obey in a folder, empty
-    where that is plain or trusted. `is_unseen` tells what commands in the sandbox cannot read;
-    nothing where there is no sandbox.
+    `added_folders` are treated like the workspace. `scratch_folders` count as inside it for
+    writing. `own_folders` hold agent-tui's configuration, rules and sessions; skills in them may be
+    read. `git_risk` says which settings git could follow in a folder, empty if harmless or trusted.
+    `is_unseen` tells what sandboxed commands cannot read; always false without a sandbox.
     """
 
     workspace: Path
@@ -88,19 +86,19 @@ class ProtectedPaths:
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """The folders that are worked in, the workspace first."""
+        """The working folders, the workspace first."""
         return (self.workspace, *self.added_folders)
 
     def root_of(self, path: Path) -> Path | None:
-        """The folder worked in that is `path` or holds it, component by component."""
+        """The working folder that is `path` or contains it, compared by path components."""
         return next((root for root in self.roots if path.is_relative_to(root)), None)
 
     def is_inside(self, path: Path) -> bool:
-        """Whether `path` is a folder worked in or below one."""
+        """Whether `path` is a working folder or below one."""
         return self.root_of(path) is not None
 
     def may_write_freely(self, path: Path) -> bool:
-        """Whether a mode that lets files be written covers `path`."""
+        """Whether `path` is covered by a mode that allows writing files."""
         return any(path.is_relative_to(f) for f in (*self.roots, *self.scratch_folders))
 
     def why_reading_asks(self, path: Path) -> str:
@@ -120,7 +118,7 @@ class ProtectedPaths:
         return ""
 
     def why_unseen(self, path: Path) -> str:
-        """Why a tool may not read `path` unasked where commands cannot; empty if it may."""
+        """Why a tool must ask before it reads `path`, as commands cannot read it; empty if not."""
         is_skill = any(path.is_relative_to(own / _SKILLS_FOLDER) for own in self.own_folders)
         if self.may_write_freely(path) or is_skill or not self.is_unseen(path):
             return ""
@@ -148,7 +146,7 @@ class ProtectedPaths:
         return self.why_reading_asks(path)
 
     def why_searching_asks(self, folder: Path) -> str:
-        """Why searching all of `folder` asks: keys or sessions are somewhere below it."""
+        """Why searching all of `folder` asks: keys or sessions are below it; empty if none are."""
         home = self.home
         if home is not None and home.is_relative_to(folder) and folder != self.workspace:
             return f"{folder} contains the home folder and its keys"
@@ -171,7 +169,7 @@ class ProtectedPaths:
         return f"{path} is part of the system" if is_system else ""
 
     def why_git_asks(self, folder: Path) -> str:
-        """Why git in `folder` may obey a configuration that came with its files."""
+        """Why git in `folder` may follow configuration that came with its files; empty if not."""
         if not self.is_inside(folder):
             return f"runs outside the folder: {folder}"
         for place in (folder, *folder.parents):
@@ -183,7 +181,7 @@ class ProtectedPaths:
         return f"the folder is not trusted, and {doubt}" if doubt else ""
 
     def is_own(self, path: Path) -> bool:
-        """Whether `path` is one of our own files."""
+        """Whether `path` is one of agent-tui's own files."""
         parts = [folded(part) for part in path.parts]
         for folder in self.own_folders:
             own = [folded(part) for part in folder.parts]
@@ -193,7 +191,7 @@ class ProtectedPaths:
 
 
 def is_inside_git(path: Path) -> bool:
-    """Whether `path` is what git keeps of a repository, or in it."""
+    """Whether `path` is a ``.git`` entry or inside one."""
     return any(folded(part) == ".git" for part in path.parts)
 
 

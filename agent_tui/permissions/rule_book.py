@@ -26,12 +26,12 @@ class RuleBook:
     """Reads, adds and removes rules.
 
     Args:
-        settings: The person's.
+        settings: The user's settings.
         project_file: Holds the rules that always apply in this project.
 
     Attributes:
-        rules: All in force.
-        problems: Rules that could not be read, for the person.
+        rules: All rules in force.
+        problems: Rules that could not be read, for the user.
     """
 
     def __init__(self, settings: PermissionSettings, project_file: Path) -> None:
@@ -46,40 +46,40 @@ class RuleBook:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What the allow rules for the network name; ``*`` for all."""
+        """The hosts that allow rules name; ``*`` for all."""
         named = (r.pattern for r in self.rules if r.tool == FETCH and r.decision == "allow")
         return tuple(dict.fromkeys(pattern.removeprefix("domain:") for pattern in named))
 
     def add_run_rules(self, rules: Sequence[Rule]) -> None:
-        """Go by `rules` of the command line, too."""
+        """Add `rules` from the command line."""
         self.rules += tuple(rules)
 
     def take_session_rules(self, previous: "RuleBook") -> None:
-        """Go by what `previous` was told for the session."""
+        """Add the session rules of `previous`."""
         self.rules += tuple(rule for rule in previous.rules if rule.source == _SESSION_SOURCE)
 
     def allowing(self, texts: Sequence[str]) -> "RuleBook":
-        """A book with `texts` allowed, too."""
+        """A copy of this book that also allows `texts`."""
         book = copy(self)
         book.problems = []
         book.rules = (*self.rules, *book._parsed(texts, "allow", _SESSION_SOURCE))
         return book
 
     def add_session_rule(self, rule: str, decision: Decision = "allow") -> None:
-        """Go by `rule` until the program ends; empty adds nothing.
+        """Apply `rule` until the program ends; an empty one adds nothing.
 
         Raises:
-            ConfigError: It is no rule.
+            ConfigError: It is not a valid rule.
         """
         if rule:
             self._put(parse_rule(rule, decision, _SESSION_SOURCE))
 
     def add_project_rule(self, rule: str, decision: Decision = "allow") -> None:
-        """Go by `rule` in this project from now on; empty adds nothing.
+        """Apply `rule` in this project from now on; an empty one adds nothing.
 
         Raises:
-            ConfigError: It is no rule, or the rules file cannot be written; then it holds for
-                this session.
+            ConfigError: It is not a valid rule, or the rules file cannot be written; it then
+                applies to this session.
         """
         if not rule:
             return
@@ -99,16 +99,16 @@ class RuleBook:
         self._put(kept)
 
     def _put(self, rule: Rule) -> None:
-        """Add `rule` in place of what its source said of the same calls."""
+        """Add `rule`, replacing the one from the same source for the same calls."""
         said = (rule.source, str(rule))
         others = (kept for kept in self.rules if (kept.source, str(kept)) != said)
         self.rules = (*others, rule)
 
     def remove_rule(self, rule: Rule) -> None:
-        """Take a rule of this session or project back.
+        """Remove a rule of this session or project.
 
         Raises:
-            ConfigError: it comes from the settings or the command line, or the rules file cannot
+            ConfigError: It comes from the settings or the command line, or the rules file cannot
                 be written.
         """
         if rule.source == RUN_SOURCE:
@@ -130,7 +130,7 @@ class RuleBook:
         )
 
     def _stored(self) -> list[Rule]:
-        """The rules of the project's file."""
+        """The rules in the project's file."""
         path = self.project_file
         try:
             stored: list[tuple[Decision, list[str]]] = [
@@ -158,7 +158,7 @@ class RuleBook:
 
 
 def _without(texts: Sequence[str], rule: Rule) -> list[str]:
-    """`texts` without those that speak of the same calls as `rule`."""
+    """`texts` without the rules for the same calls as `rule`."""
     return [text for text in texts if not _speaks_of(text, rule)]
 
 

@@ -1,4 +1,4 @@
-"""Permission rules such as ``allow bash(git commit *)``: reading, matching and keeping them."""
+"""Reads, matches and stores permission rules such as ``allow bash(git commit *)``."""
 
 import re
 import shlex
@@ -23,14 +23,14 @@ from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 Match: TypeAlias = Literal["yes", "maybe", "no"]
-"""``maybe``: only the run will tell (variables, substitutions)."""
+"""``maybe``: known only at run time (variables, substitutions)."""
 
 _RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[A-Za-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 FETCH: Final = "fetch"
 """The tool whose rules name hosts."""
 
 INSIDE_RULE: Final = "bash(inside)"
-"""Commands may write inside the sandbox unasked; where there is none it allows nothing."""
+"""Lets commands write inside the sandbox unasked; without a sandbox it allows nothing."""
 _INSIDE_WORDS: Final = "commands may write here"
 
 _DOMAIN: Final = "domain:"
@@ -40,17 +40,17 @@ _NAMED_PORT = re.compile(r"(?P<host>[^:\s]+|\[[^\]]+\]):(?P<port>\d{1,5})")
 _WEB_PORTS: Final = frozenset((80, 443))
 _KNOWN_BUNDLES: Final = f"Bundles: {', '.join(BUNDLES)}."
 _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
-"""A rule with one of these names holds for every tool with that access."""
+"""A rule with one of these names applies to every tool with that access."""
 
 _TOOL_NAMES = """
     apply_patch bash compact edit explore fetch find grep job ls plan read recall scope skill todo
     write
 """
 PLUGIN_TOOL: Final = "tool"
-"""What stands before the name of a plugin's tool: ``tool(weather)``."""
+"""The prefix for a plugin's tool: ``tool(weather)``."""
 
 RULED_TOOLS: Final = frozenset((*_TOOL_NAMES.split(), PLUGIN_TOOL))
-"""What rules may speak of, beside the tools of MCP servers."""
+"""The tools that rules may name, besides those of MCP servers."""
 
 _OTHERS_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -59,7 +59,7 @@ _OTHERS_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
         **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
     }
 )
-"""What other agents call tools in their rules."""
+"""The names that other agents give tools in their rules."""
 
 _OTHERS_PREFIX: Final = ":*"
 
@@ -68,14 +68,14 @@ _OTHERS_PREFIX: Final = ":*"
 class Rule:
     """One rule. `pattern` is a command, a path glob, or ``*`` for everything.
 
-    Commands match word by word: a last word ``*`` stands for any further words, a ``*`` within a
-    word for anything but a slash. Text that is not one simple command, or begins with ``=``,
-    stands for exactly this command. Paths are relative to the workspace, absolute or ``~/``;
-    ``**`` crosses folders. Tools of MCP servers are named whole, or with a ``*`` at the end as in
-    ``mcp__server__*``; ``mcp__server`` stands for all of one. `source` says where it was written:
-    a file, ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``, or
-    ``domain:*.python.org`` for all below it, or those of a bundle: ``bundle:pypi``. They allow
-    the ports of the web, and another only where they name it: ``domain:example.org:8443``.
+    Commands match word by word: a last word ``*`` matches any further words, a ``*`` within a word
+    anything but a slash. Text that is not one simple command, or begins with ``=``, matches exactly
+    this command. Paths are relative to the workspace, absolute or ``~/``; ``**`` crosses folders.
+    Tools of MCP servers are named in full, or with a ``*`` at the end as in ``mcp__server__*``;
+    ``mcp__server`` means all of its tools. `source` says where it was written: a file,
+    ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``,
+    ``domain:*.python.org`` for all subdomains, or ``bundle:pypi`` for the hosts of a bundle. They
+    allow the web's ports, and another port only if they name it: ``domain:example.org:8443``.
     ``bash(inside)`` names no command; see `INSIDE_RULE`.
     """
 
@@ -89,23 +89,23 @@ class Rule:
 
     @property
     def is_inside(self) -> bool:
-        """Whether it is the rule for everything that runs inside the sandbox."""
+        """Whether this is the rule for everything that runs inside the sandbox."""
         return str(self) == INSIDE_RULE
 
     @property
     def program(self) -> str:
-        """The program that a rule for commands speaks of; empty for none in particular."""
+        """The program that a command rule names; empty if it names none."""
         return self.pattern.lstrip("= ").partition(" ")[0].partition(":")[0].rpartition("/")[2]
 
     @property
     def specificity(self) -> int:
-        """How much the pattern pins down; the more specific of two rules wins."""
+        """How specific the pattern is; the more specific of two rules wins."""
         if self.tool == FETCH and self.pattern.startswith(_BUNDLE):
             return 1
         return len(self.pattern.replace("*", ""))
 
     def is_for(self, tool_name: str, access: Access) -> bool:
-        """Whether the rule speaks of calls of this tool."""
+        """Whether the rule applies to calls of this tool."""
         if self.is_inside:
             return False
         if self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access:
@@ -120,9 +120,9 @@ class Rule:
         return tool_name.startswith(begin)
 
     def matches_host(self, host: str, port: int = 443) -> bool:
-        """Whether `host` is one the rule names; a deny or ask rule means those below it, too.
+        """Whether the rule names `host`; deny and ask rules include its subdomains.
 
-        An allowing rule is for the ports of the web, or for the one that it names.
+        An allow rule covers the web's ports, or the port it names.
         """
         if self.pattern == "*":
             return True
@@ -137,7 +137,7 @@ class Rule:
         return host == name or (is_below and (name.startswith("*.") or self.decision != "allow"))
 
     def matches_path(self, path: Path, workspace: Path) -> bool:
-        """Whether `path` (resolved) is one the rule names."""
+        """Whether the rule names `path` (resolved)."""
         if self.pattern == "*":
             return True
         pattern = self.pattern
@@ -151,9 +151,9 @@ class Rule:
         return _path_regex(pattern.removeprefix("./")).fullmatch(relative) is not None
 
     def strict_path_matcher(self, workspace: Path) -> Callable[[Path], bool]:
-        """Tells whether a deny or ask rule means a path: without case, through links in the rule.
+        """A function that tells if a deny or ask rule matches a path; ignores case.
 
-        Follows the links once; ask anew for each call that is judged.
+        Follows the links in the rule once; create a new function for each call that is judged.
         """
         pattern = self.pattern if self.pattern != "*" else "/**"
         if pattern.startswith("~/"):
@@ -171,7 +171,7 @@ class Rule:
         return denies
 
     def matches_whole(self, command: str) -> bool:
-        """Whether the rule stands for exactly this command, with all its parts."""
+        """Whether the rule names exactly this command, with all its parts."""
         return self.pattern.removeprefix("=").strip() == command.strip() and (
             self.pattern.startswith("=") or not _is_simple(self.pattern) or "*" not in self.pattern
         )
@@ -204,17 +204,17 @@ class Rule:
 
     @property
     def _readings(self) -> tuple[str, ...]:
-        """``pytest:*`` is what other agents write for ``pytest *``."""
+        """The pattern's forms: other agents write ``pytest:*`` for ``pytest *``."""
         if self.pattern.endswith(_OTHERS_PREFIX):
             return (self.pattern, f"{self.pattern.removesuffix(_OTHERS_PREFIX)} *")
         return (self.pattern,)
 
 
 def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
-    """``tool(pattern)``, or ``tool`` for every call of it.
+    """Parse ``tool(pattern)``, or ``tool`` for every call of it.
 
     Raises:
-        ConfigError: it has another form.
+        ConfigError: The text has another form.
     """
     found = _RULE.fullmatch(text.strip())
     if found is None or found["pattern"] == "":
@@ -254,10 +254,10 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:
-    """The rules of one kind, as text.
+    """The rules of one decision in the file, as text.
 
     Raises:
-        OSError, ValueError: the file cannot be read, or is not TOML.
+        OSError, ValueError: The file cannot be read, or is not TOML.
     """
     return _rule_texts(tomllib.loads(read_regular_file(path).decode("utf-8")).get(decision, []))
 
@@ -265,10 +265,10 @@ def stored_rules(path: Path, decision: Decision) -> list[str]:
 def change_rules_file(
     path: Path, decision: Decision, change: Callable[[list[str]], list[str]]
 ) -> None:
-    """Replace the rules of one kind by what `change` makes of them; comments stay.
+    """Replace the rules of one decision with the result of `change`; comments stay.
 
     Raises:
-        OSError, ValueError: the file cannot be read or written, or is not TOML.
+        OSError, ValueError: The file cannot be read or written, or is not TOML.
     """
     import tomlkit  # 30 ms that only changing a rule needs
 
@@ -288,9 +288,9 @@ def _rule_texts(stored: object) -> list[str]:
 
 
 def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
-    """The rule that decides about a call of another program's tool: deny first, then the longest.
+    """The rule that decides about another program's tool: deny first, then the longest.
 
-    What stands in brackets can mean nothing there, so an allowing rule with it allows nothing.
+    A pattern in brackets has no meaning for such tools, so an allow rule with one allows nothing.
     """
     holding = [
         rule
@@ -307,7 +307,7 @@ def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
 
 
 def host_rule(tool_name: str, host: str, rules: Sequence[Rule], port: int = 443) -> Rule | None:
-    """The rule that decides about asking `host`: deny first, then the most specific."""
+    """The rule that decides about connecting to `host`: deny first, then the most specific."""
     ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
     return max(
         (rule for rule in rules if rule.tool == tool_name and rule.matches_host(host, port)),
@@ -317,12 +317,12 @@ def host_rule(tool_name: str, host: str, rules: Sequence[Rule], port: int = 443)
 
 
 def rule_for_host(host: str, port: int = 443, *, may_be_bundle: bool = False) -> str:
-    """The rule that allows asking `host` again, as text.
+    """The rule that allows connecting to `host` again, as text.
 
     Args:
         host: In small letters.
-        port: Named in the rule if it is none of the web's.
-        may_be_bundle: Whether all hosts of the bundle that it is in may be allowed.
+        port: Named in the rule unless it is one of the web's.
+        may_be_bundle: Whether the rule may allow all hosts of the bundle that contains it.
     """
     if port not in _WEB_PORTS:
         return f"{FETCH}({_DOMAIN}{f'[{host}]' if ':' in host else host}:{port})"
@@ -331,10 +331,10 @@ def rule_for_host(host: str, port: int = 443, *, may_be_bundle: bool = False) ->
 
 
 def rules_for_names(names: str, source: str) -> tuple[Rule, ...]:
-    """The rules that allow what `names` lists, with commas: bundles, domains, ``domain:port``.
+    """The rules that allow the comma-separated `names`: bundles, domains, ``domain:port``.
 
     Raises:
-        ConfigError: One is neither.
+        ConfigError: A name is neither a bundle nor a domain.
     """
     rules: list[Rule] = []
     for name in filter(None, (name.strip() for name in names.split(","))):
@@ -346,7 +346,7 @@ def rules_for_names(names: str, source: str) -> tuple[Rule, ...]:
 
 
 def _host_and_port(named: str) -> tuple[str, int]:
-    """The host that a rule names, and the port; 0 where it names none."""
+    """The host and the port that a rule names; port 0 if it names none."""
     found = _NAMED_PORT.fullmatch(named)
     if found is None:
         return named.strip("[]"), 0
@@ -354,14 +354,14 @@ def _host_and_port(named: str) -> tuple[str, int]:
 
 
 OFFERED_GIT_VERBS: Final = frozenset({"add", "commit"})
-"""Verbs that are offered with any words behind them."""
+"""Verbs that are offered with any words after them."""
 
 
 def rule_for_command(command: str) -> str:
-    """The rule that allows `command` again, as text: the narrowest that is of use.
+    """The rule that allows `command` again, as text: the narrowest useful one.
 
     ``git add`` and ``git commit`` are allowed with any arguments, as their messages differ each
-    time; everything else exactly as it is.
+    time; other commands only exactly as they are.
     """
     parts = split_command(command)
     if len(parts.commands) == 1 and not parts.redirections:
@@ -376,7 +376,7 @@ def rule_for_command(command: str) -> str:
 
 
 def granted(rules: Sequence[str]) -> str:
-    """What `rules` allow, for the person; the name of the tool is left out of commands."""
+    """What `rules` allow, for the user; commands are shown without the tool's name."""
     shown = (
         _INSIDE_WORDS
         if rule == INSIDE_RULE
@@ -390,7 +390,7 @@ _RULE_BEGINS = re.compile(r"(?<=\))[\s,]+(?=(?:bash|write)\()")
 
 
 def split_rules(text: str) -> tuple[str, ...]:
-    """The rules that are written one behind the other in `text`."""
+    """The rules written one after another in `text`."""
     return tuple(_RULE_BEGINS.split(text.strip()))
 
 
@@ -400,7 +400,7 @@ def _is_simple(text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _pattern_words(pattern: str) -> tuple[str, ...] | None:
-    """The pattern's words in the form parts are compared in; None if it is no simple command."""
+    """The pattern's words in the form parts are compared in; None if not a simple command."""
     parts = split_command(pattern)
     if parts.problem or not parts.commands or parts.redirections:
         return None
@@ -415,19 +415,19 @@ def _pattern_words(pattern: str) -> tuple[str, ...] | None:
 
 
 def _shown(word: Word) -> str | None:
-    """A word in the form rules are compared in: quoted only where it has to be."""
+    """A word in the form rules are compared in: quoted only if necessary."""
     if word.value is None:
         return None
     return word.value if word.is_pattern else _quoted(word.value)
 
 
 def _quoted(value: str) -> str:
-    """`value` so that a literal ``*`` differs from the wildcard."""
+    """`value`, quoted so that a literal ``*`` differs from the wildcard."""
     return shlex.quote(value) if re.search(r"[\s*?\[\]'\"]", value) or not value else value
 
 
 def program_names(name: str, folder: Path) -> tuple[str, ...]:
-    """What the file of a program is called, links followed; empty where it is not found."""
+    """The names of a program's file, links followed; empty if it is not found."""
     if not name or "\0" in name:
         return ()
     found = folder / name if "/" in name else shutil.which(name)
@@ -438,7 +438,7 @@ def program_names(name: str, folder: Path) -> tuple[str, ...]:
 
 
 def _disguises(part: CommandPart, names: tuple[str, ...]) -> list[list[str | None]]:
-    """The part's words, and what they amount to once disguises are taken off."""
+    """The part's words, and what they amount to once prefixes, paths and options are removed."""
     words = [None if word.is_pattern else _shown(word) for word in part.words]
     seen = [words]
     if words and words[0] is not None:

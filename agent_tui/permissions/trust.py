@@ -1,7 +1,7 @@
-"""Which folders the person trusts. Nothing that any other folder holds is obeyed or run.
+"""Which folders the user trusts. Nothing from any other folder takes effect or runs.
 
-Every reader of a project's files (instructions, settings, prompts, servers to start) asks
-`FolderTrust.may_obey` before it opens one, and git is called only where `may_run_git` agrees.
+Every reader of a project's files (instructions, settings, prompts, servers to start) calls
+`FolderTrust.may_obey` before it opens one, and git is called only if `may_run_git` agrees.
 """
 
 import stat
@@ -27,14 +27,14 @@ _TOO_BROAD_HINT = "Trust each folder you work in separately."
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """What the person is asked about.
+    """What the user is asked to trust.
 
     Args:
-        folder: What would be trusted, with all that is below it.
-        files: What would be obeyed; of prompt files the folder they are in.
-        git_risk: What of the repository git would obey; empty where it is plain.
-        has_repository: Whether git would be asked there.
-        state: What holds now.
+        folder: What would be trusted, with everything below it.
+        files: What would take effect; for prompt files the folder they are in.
+        git_risk: Which of the repository's settings git would follow; empty if harmless.
+        has_repository: Whether git would run there.
+        state: The current decision.
     """
 
     folder: Path
@@ -46,22 +46,22 @@ class TrustQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WithheldFile:
-    """A file of the project that is not obeyed, and the reason."""
+    """A project file that does not take effect, and the reason."""
 
     path: Path
     why: str
 
 
 class FolderTrust:
-    """What the person decided, kept and for this run.
+    """The user's decisions about folders, kept ones and those for this run.
 
-    A decision holds for its folder and everything below, the nearest one counts. Folders too
-    broad to be known (the root, the home folder and those above it, shared ones such as ``/tmp``)
-    are never trusted as a whole: a decision of this run about one holds for it alone.
+    A decision applies to its folder and everything below it; the nearest one counts. Folders too
+    broad to judge (the root, the home folder and those above it, shared ones such as ``/tmp``) are
+    never trusted as a whole: a decision for this run about one applies to it alone.
 
     Args:
-        file: Keeps decisions.
-        home: The person's home folder; None where there is none.
+        file: Stores decisions.
+        home: The user's home folder; None if there is none.
     """
 
     def __init__(self, file: TrustFile, *, home: Path | None = None) -> None:
@@ -71,33 +71,33 @@ class FolderTrust:
 
     @property
     def home(self) -> Path | None:
-        """The person's home folder, whose own files are theirs; None where there is none."""
+        """The user's home folder, whose own files are theirs; None if there is none."""
         return self._home
 
     @property
     def problem(self) -> str:
-        """Why kept decisions cannot be read, so that none holds; empty where they can."""
+        """Why kept decisions cannot be read, so that none applies; empty if they can."""
         return self._file.read().problem
 
     def state_of(self, folder: Path) -> TrustState:
-        """The decision that holds for `folder`: its own, or that of the nearest folder above."""
+        """The decision about `folder`: its own, or that of the nearest folder above."""
         decided = self._decided_above(folder)
         return "not asked" if decided is None else decided[1]
 
     def decided_by(self, folder: Path) -> Path | None:
-        """The folder whose decision holds for `folder`."""
+        """The folder whose decision applies to `folder`; None if none does."""
         decided = self._decided_above(folder)
         return None if decided is None else decided[0]
 
     def may_obey(self, file: Path) -> bool:
-        """Whether a file of a project may be read and obeyed."""
+        """Whether a project's file may be read and take effect."""
         return not self.why_not(file)
 
     def why_not(self, file: Path) -> str:
-        """Why a file of a project is not obeyed; empty where it is.
+        """Why a project's file does not take effect; empty if it does.
 
-        A link must stay in what is trusted and lead to a file of its kind: it could lead to
-        keys, which would then be told to the model.
+        A link must stay in the trusted folder and lead to a file of the same kind. Otherwise it
+        could expose keys to the model.
         """
         if self.state_of(file.parent) != "trusted":
             return NOT_TRUSTED
@@ -114,7 +114,7 @@ class FolderTrust:
     def may_run_git(self, cwd: Path) -> bool:
         """Whether git may be called in `cwd`.
 
-        Where nothing could be obeyed, nothing is asked, and so nothing is held against it.
+        If no file could take effect, the user is not asked, so a missing decision does not count.
         """
         if self._trusts_repository(cwd):
             return True
@@ -122,29 +122,29 @@ class FolderTrust:
         return not is_asked and not git_risk(cwd)
 
     def git_risk(self, cwd: Path) -> str:
-        """What of the repository around `cwd` git could obey; empty where that is trusted."""
+        """Which settings of the repository around `cwd` git could follow; empty if trusted."""
         return "" if self._trusts_repository(cwd) else git_risk(cwd)
 
     def withheld(self, cwd: Path) -> tuple[WithheldFile, ...]:
-        """The files that would be obeyed in `cwd` and are not."""
+        """The files that could take effect in `cwd` but do not."""
         found = ((file, self.why_not(file)) for file in project_files(cwd))
         return tuple(WithheldFile(file, why) for file, why in found if why)
 
     def folder_to_ask_about(self, cwd: Path) -> Path:
-        """The folder that is trusted or not when working in `cwd`: its repository, else `cwd`."""
+        """The folder to trust when working in `cwd`: its repository, else `cwd`."""
         resolved = cwd.resolve()
         folders = (folder for folder in project_folders(resolved) if not self.is_too_broad(folder))
         return next(folders, resolved)
 
     def question(self, cwd: Path) -> TrustQuestion | None:
-        """What to ask before working in `cwd`; None where it is decided or there is nothing to."""
+        """What to ask before working in `cwd`; None if it is decided or there is no need to ask."""
         asked = self.question_about(cwd)
         if asked is None or asked.state != "not asked":
             return None
         return asked if asked.files or asked.git_risk else None
 
     def question_about(self, cwd: Path) -> TrustQuestion | None:
-        """The question about `cwd`, decided or not; None where it cannot be trusted."""
+        """The question about `cwd`, decided or not; None if it cannot be trusted."""
         folder = self.folder_to_ask_about(cwd)
         if self.is_too_broad(folder):
             return None
@@ -153,10 +153,10 @@ class FolderTrust:
         return TrustQuestion(folder, files, git_risk(cwd), has_repository, self.state_of(folder))
 
     def answer(self, question: TrustQuestion, answer: TrustAnswer | None) -> None:
-        """Carry out an answer; None (no answer) is a no until the program ends.
+        """Apply an answer; None (no answer) means no until the program ends.
 
         Raises:
-            ConfigError: It cannot be kept; it holds for this run.
+            ConfigError: The answer cannot be stored; it applies to this run.
         """
         match answer:
             case "trust":
@@ -173,10 +173,10 @@ class FolderTrust:
         self._in_this_run[folder.resolve()] = "trusted"
 
     def decide(self, folder: Path, decision: TrustDecision) -> None:
-        """Keep a decision about `folder`; it takes the place of one for this run.
+        """Store a decision about `folder`; it replaces one for this run.
 
         Raises:
-            ConfigError: The folder is too broad, or the decision cannot be kept.
+            ConfigError: The folder is too broad, or the decision cannot be stored.
         """
         resolved = folder.resolve()
         if decision == "trusted" and self.is_too_broad(resolved):
@@ -186,10 +186,10 @@ class FolderTrust:
         del self._in_this_run[resolved]
 
     def forget(self, folder: Path) -> bool:
-        """Take the decision about `folder` back; false where there is none about just it.
+        """Remove the decision about exactly `folder`; false if there is none.
 
         Raises:
-            ConfigError: It cannot be taken back.
+            ConfigError: It cannot be removed.
         """
         resolved = folder.resolve()
         in_this_run = self._in_this_run.pop(resolved, None)
@@ -199,11 +199,11 @@ class FolderTrust:
         return True
 
     def kept(self) -> dict[Path, TrustDecision]:
-        """The decisions that are kept, by folder."""
+        """The stored decisions, by folder."""
         return dict(sorted(self._file.read().decisions.items()))
 
     def is_too_broad(self, folder: Path) -> bool:
-        """Whether nobody can know all that is below `folder`."""
+        """Whether `folder` is too broad to know everything below it."""
         resolved = folder.resolve()
         if resolved == resolved.parent or (
             self._home is not None and self._home.is_relative_to(resolved)
@@ -216,14 +216,14 @@ class FolderTrust:
         return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
 
     def _trusts_repository(self, cwd: Path) -> bool:
-        """Git obeys what is at the root of the repository."""
+        """Whether `cwd` and its repository's root are trusted; git reads settings at the root."""
         root = repository_root(cwd)
         return self.state_of(cwd) == "trusted" and (
             root is None or self.state_of(root) == "trusted"
         )
 
     def _decided_above(self, folder: Path) -> tuple[Path, TrustDecision] | None:
-        """The nearest decision from `folder` upward, and where it was made."""
+        """The nearest decision from `folder` upward, and the folder it was made for."""
         resolved = folder.resolve()
         kept = self._file.read().decisions
         for above in (resolved, *resolved.parents):

@@ -1,4 +1,4 @@
-"""The file that keeps the decisions about folders, shared by all runs of the program."""
+"""The file that stores the decisions about folders, shared by all runs of the program."""
 
 import json
 import secrets
@@ -11,7 +11,7 @@ from agent_tui.config.locked_file import locked_for_change
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
-if TYPE_CHECKING:  # the first paint does not wait for pydantic
+if TYPE_CHECKING:  # keeps pydantic out of the first paint
     from pydantic import JsonValue
 
 TrustDecision: TypeAlias = Literal["trusted", "not trusted"]
@@ -21,7 +21,7 @@ _FOR_THIS_RUN = "It applies to this run only."
 
 @dataclass(frozen=True, slots=True)
 class StoredTrust:
-    """What the file says. `problem`: why it cannot be used; then it counts as empty."""
+    """The file's content. `problem`: why it cannot be used; it then counts as empty."""
 
     decisions: Mapping[Path, TrustDecision] = field(default_factory=dict[Path, TrustDecision])
     problem: str = ""
@@ -30,14 +30,14 @@ class StoredTrust:
 class TrustFile:
     """Decisions by resolved folder, as JSON: ``{"folders": {"/home/me/proj": "trusted"}}``.
 
-    Read anew each time, so that what another run takes back no longer holds here.
+    The file is read each time, so a decision that another run removes no longer applies here.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> StoredTrust:
-        """What is kept; nothing where the file is missing or broken."""
+        """The stored decisions; none if the file is missing or broken."""
         try:
             return StoredTrust(_decisions(read_regular_file(self.path)))
         except (FileNotFoundError, NotADirectoryError):
@@ -49,7 +49,7 @@ class TrustFile:
             return StoredTrust(problem=why)
 
     def change(self, folder: Path, decision: TrustDecision | None) -> None:
-        """Keep `decision` about `folder`, or none; a broken file is put aside, not lost.
+        """Store `decision` about `folder`, or remove it; a broken file is set aside, not lost.
 
         Raises:
             ConfigError: The file cannot be written.

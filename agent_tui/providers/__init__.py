@@ -1,1 +1,1 @@
-"""Models: one Protocol, litellm in a process of its own, and a scripted stand-in."""
+"""Models: one Protocol, litellm in a separate process, and a scripted stand-in."""

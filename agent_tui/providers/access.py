@@ -1,4 +1,4 @@
-"""The models a run can ask: one provider for all of them, and what is known of each."""
+"""The models a run can call: one provider for all of them, and what is known of each."""
 
 import asyncio
 import secrets
@@ -22,13 +22,13 @@ from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.silence import SilenceLimits
 
 NO_MODEL = ModelRef("")
-"""Stands in until the person has chosen a model."""
+"""Used until the user has chosen a model."""
 
 
 class RoutedProvider:
-    """Sends ``local/...`` and the models of `own` providers to them, all others to the host.
+    """Routes ``local/...`` and the models of `own` providers to them, all others to the host.
 
-    A name with a ``base_url`` is that server's, whatever it begins with.
+    A name with a ``base_url`` belongs to that server, whatever its prefix.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RoutedProvider:
             await self._local.prefill(request)
 
     async def warm(self, model: ModelRef) -> None:
-        """See `ProviderHost.warm`; others need no process, or load when they are first asked."""
+        """See `ProviderHost.warm`; others need no process, or load on the first request."""
         if self._provider_of(model) is self._host:
             await self._host.warm(model)
 
@@ -67,12 +67,12 @@ class RoutedProvider:
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """The way to every model.
+    """Access to every model.
 
     Attributes:
-        provider: Asks a model, whichever it is; starts its processes when they are needed.
-        host: Asks models elsewhere; starts litellm's process for those without a wire of ours.
-        catalog: What models there are and what is known of them.
+        provider: Calls any model; starts its processes when they are needed.
+        host: Calls remote models; starts litellm's process for those without one of our wires.
+        catalog: The known models and their properties.
         library: The models on this machine.
     """
 
@@ -85,10 +85,9 @@ class ModelAccess:
 def open_models(
     settings: Settings, environ: MutableMapping[str, str], budget: Budget | None = None
 ) -> ModelAccess:
-    """The way to every model under `settings`, while `budget` lasts; nothing is started yet.
+    """Open access to every model under `settings`, within `budget`; nothing is started yet.
 
-    A key that is put into `environ` later is seen at once, and by litellm's process once it
-    starts again.
+    A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
     """
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
@@ -115,11 +114,11 @@ def first_model(
 
     Args:
         catalog: The models.
-        is_named: The command line names the model, so that a wrong name is a wrong use.
-        is_local: It is to be one of this machine.
+        is_named: Whether the command line names the model; a wrong name is then a usage error.
+        is_local: Whether it must be a model on this machine.
 
     Raises:
-        UsageError: the model named on the command line does not exist.
+        UsageError: The model named on the command line does not exist.
     """
     try:
         chosen = catalog.local.default() if is_local else catalog.default_model()

@@ -1,4 +1,4 @@
-"""One provider for all models: each request in a form its model takes, while the budget lasts."""
+"""One provider for all models: adapts each request to its model, within the budget."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -20,27 +20,27 @@ from agent_tui.providers.text_tools.adapter import TextTools
 
 
 class Adapter(Protocol):
-    """Rewrites requests for models that do not take everything."""
+    """Rewrites requests for models that do not accept everything."""
 
     def adapt(self, request: ModelRequest) -> ModelRequest:
-        """`request` as its model takes it; the same one if there is nothing to change."""
+        """`request` in a form its model accepts; the same object if nothing needs to change."""
         ...
 
     def learn(self, sent: ModelRequest, error: ProviderError) -> bool:
-        """Whether `error`, the answer to `sent`, is why `adapt` changes more from now on."""
+        """Learn from `error`, the response to `sent`; true if `adapt` will now change more."""
         ...
 
 
 class AdaptingProvider:
-    """Adapts requests, counts what they cost, and reads calls that models write as text.
+    """Adapts requests, counts their cost, and reads calls that models write as text.
 
-    A request that is refused for a reason from which an adapter learns is sent again, rewritten.
-    A request under way is never stopped by the budget: the last one may go beyond the limit.
+    If an adapter learns from a refusal, the rewritten request is sent again. The budget never stops
+    a request in progress: the last one may exceed the limit.
 
     Args:
-        inner: Where requests go.
-        info: What is known of a model.
-        budget: What may be spent; None for any amount.
+        inner: The provider that sends the requests.
+        info: Returns what is known of a model.
+        budget: What may be spent; None for no limit.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AdaptingProvider:
         """See `Provider.stream`.
 
         Raises:
-            BudgetSpent: Nothing may be asked any more.
+            BudgetSpent: The budget allows no more requests.
             ProviderError: The request failed, or the stream was interrupted.
         """
         while True:
@@ -79,7 +79,7 @@ class AdaptingProvider:
                     raise
 
     async def prefill(self, request: ModelRequest) -> None:
-        """Let a provider that can get ready for `request`; does nothing for others."""
+        """Let a provider that supports it prepare for `request`; does nothing for others."""
         if isinstance(self._inner, PrefillingProvider):
             await self._inner.prefill(self._adapted(request))
 

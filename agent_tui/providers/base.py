@@ -1,4 +1,4 @@
-"""What every provider offers: a stream of chunks for a request, and one family of errors."""
+"""The interface of all providers: a stream of chunks per request, and one family of errors."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
@@ -22,12 +22,12 @@ class ModelRef:
 
     @property
     def provider(self) -> str:
-        """The part before the first slash; empty where there is none."""
+        """The part before the first slash; empty if there is none."""
         return self.name.partition("/")[0] if "/" in self.name else ""
 
     @property
     def runs_here(self) -> bool:
-        """Whether the program itself runs it, which costs nothing."""
+        """Whether the program runs it itself, at no cost."""
         return self.provider in ("local", "scripted")
 
     @property
@@ -37,24 +37,23 @@ class ModelRef:
 
 
 def model_name(provider: str, model_id: str) -> str:
-    """The name whose `ModelRef.provider` and `ModelRef.model_id` these are."""
+    """The model name for this provider and model id; the inverse of the `ModelRef` properties."""
     return f"{provider}/{model_id}" if provider else model_id
 
 
 def reply_limit(window: int) -> int:
-    """Tokens a reply may have where nobody says, and at most: a quarter of `window`.
+    """The default and maximum length of a reply in tokens: a quarter of `window`.
 
-    litellm's table allows some models a reply as long as the window; asked for that, the services
-    refuse.
+    litellm's table lists replies as long as the window for some models, which services refuse.
     """
     return max(window // 4, 1)
 
 
 ThinkingEffort: TypeAlias = Literal["off", "low", "medium", "high", "xhigh", "max"]
-"""How much a request asks a model to think."""
+"""How much thinking a request asks for."""
 
 ToolStyle: TypeAlias = Literal["native", "text"]
-"""How a model is offered tools: in the request, or (its template knows none) in the prompt."""
+"""How tools are offered: in the request, or in the prompt if the model's template has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +61,10 @@ class ModelInfo:
     """What is known of a model. Sizes in tokens, prices in US dollars per million tokens.
 
     `source` says where `window` comes from: a setting, the server, litellm's table, a guess.
-    `writes_calls`: it may write a tool call as text, so that its replies are looked through for
-    one. `takes_schema`, `takes_grammar`: its server holds a reply to a JSON schema, to a grammar
-    in llama.cpp's GBNF. `is_tiny`: it is too small for real work. `cache_read_price` and
-    `cache_write_price` are those of input that the provider has in its cache, or puts there.
+    `writes_calls`: it may write tool calls as text, so its replies are searched for them.
+    `takes_schema`, `takes_grammar`: its server can constrain a reply to a JSON schema, or to a
+    grammar in llama.cpp's GBNF. `is_tiny`: it is too small for real work. `cache_read_price` and
+    `cache_write_price` are for input read from the provider's cache or written to it.
     """
 
     name: str
@@ -86,7 +85,7 @@ class ModelInfo:
 
 
 def thinking_effort(level: ThinkingLevel, info: ModelInfo) -> ThinkingEffort:
-    """What `level` means for a model: ``auto`` is ``medium`` where it is known to think."""
+    """The effort that `level` means for a model: ``auto`` is ``medium`` if it can think."""
     if level == "auto":
         return "medium" if info.thinks else "off"
     return level
@@ -94,7 +93,7 @@ def thinking_effort(level: ThinkingLevel, info: ModelInfo) -> ThinkingEffort:
 
 @dataclass(frozen=True, slots=True)
 class TriggeredGrammar:
-    """A grammar in llama.cpp's GBNF that holds from where the model writes `trigger`."""
+    """A grammar in llama.cpp's GBNF that applies once the model writes `trigger`."""
 
     text: str
     trigger: str
@@ -104,11 +103,11 @@ class TriggeredGrammar:
 class ModelRequest:
     """One request. `messages` are already settled: every call has its result, in order.
 
-    `purpose` lets a provider tell a summary, or other work of a compaction, from a turn.
-    `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
-    `silence` is how long the server may be silent, where that is not for the provider to say.
-    `on_wait` is called every few seconds while the request is under way.
-    `cache_key` is the same for all requests that begin alike: the session.
+    `purpose` lets a provider distinguish a summary or other compaction work from a turn.
+    `reply_schema` and `grammar` are only for models that support them (see `ModelInfo`). `silence`
+    is how long the server may be silent, if the provider's default does not apply. `on_wait` is
+    called every few seconds while the request runs. `cache_key` is the same for all requests with
+    the same beginning: the session.
     """
 
     model: ModelRef
@@ -127,7 +126,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Visible text; `signature`, when it comes, closes the present block of text.
+    """Visible text; a `signature` closes the current block of text.
 
     An empty one closes it without a signature.
     """
@@ -138,11 +137,11 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingChunk:
-    """Reasoning text; `signature`, when it comes, closes the present thinking block.
+    """Reasoning text; a `signature` closes the current thinking block.
 
-    What it says is the wire's affair: whatever must go back with the block. A `redacted` one is
-    a block of its own: no text, and `signature` is its encrypted content. A wire yields an empty
-    one where the model thinks and its words are not shown: that is a sign of life, and no block.
+    Its content depends on the wire: whatever must be sent back with the block. A `redacted` chunk
+    is a separate block without text, whose `signature` is its encrypted content. A wire yields an
+    empty chunk if the model thinks without showing it: a sign of life, not a block.
     """
 
     text: str
@@ -154,8 +153,8 @@ class ThinkingChunk:
 class ToolCallChunk:
     """A piece of a tool call. `id` and `name` come with the first piece of each `index`.
 
-    `signature` is what must go back with the call. `problem`, where it is known already, is why
-    the call is answered with an error instead of run.
+    `signature` must be sent back with the call. `problem`, if already known, is why the call is
+    answered with an error instead of run.
     """
 
     index: int
@@ -175,22 +174,22 @@ class UsageChunk:
 
 @dataclass(frozen=True, slots=True)
 class FinishChunk:
-    """The provider said why it stopped. A stream that ends without one was interrupted."""
+    """The reason the provider gave for stopping. A stream without one was interrupted."""
 
     reason: Literal["stop", "length", "toolUse", "contentFilter"]
 
 
 @dataclass(frozen=True, slots=True)
 class RestartChunk:
-    """The reply begins anew: nothing that came of it so far counts.
+    """The reply starts again: everything received for it so far is discarded.
 
-    A gateway whose own server failed in mid-stream may send a second reply behind the first.
+    A gateway whose own server failed mid-stream may send a second reply after the first.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeChunk:
-    """Something about the request that the person is told; no part of the reply."""
+    """A notice for the user about the request; not part of the reply."""
 
     text: str
 
@@ -208,18 +207,18 @@ Chunk: TypeAlias = (
 FaultKind: TypeAlias = Literal[
     "auth",  # 401, 403: key missing or refused
     "not_found",  # 404: no such model or address
-    "rate_limit",  # 429 that passes
+    "rate_limit",  # 429, temporary
     "quota",  # 429 for billing: waiting does not help
     "overloaded",  # 503, 529
-    "server",  # 500, 502, 504, 408, garbage instead of an answer
+    "server",  # 500, 502, 504, 408, or an unreadable response
     "network",  # refused, reset, no route, no such host
-    "address",  # what is there is no model server: a web page, a redirect, a wrong certificate
+    "address",  # no model server: a web page, a redirect, a wrong certificate
     "timeout",  # the server was silent for too long
     "interrupted",  # the stream ended in the middle
     "context_overflow",  # the request is larger than the window
     "content_filter",  # the provider refused the content
     "bad_request",  # 400 for another reason
-    "endless",  # the reply had no end, and was given up
+    "endless",  # the reply did not end and was stopped
     "crashed",  # litellm's process died
 ]
 
@@ -228,15 +227,15 @@ class ProviderError(AgentTuiError):
     """A request failed.
 
     Attributes:
-        kind: What it means.
-        status: Of the answer, where there was one.
-        retry_after_s: What the server asked for, if it did.
+        kind: What the failure means.
+        status: HTTP status of the response; None if there was none.
+        retry_after_s: Seconds the server asked to wait; None if it did not.
         detail: The server's own words, as one sentence.
-        is_no_stream: It answered as if all were well, but with something else than a reply.
+        is_no_stream: The response claims success but is not a reply.
         is_unproven: Nothing shows a model server at the address: the connection failed, or the
-            answer was empty or broken.
+            response was empty or broken.
         stated_window: Tokens of the model's window that the server names; 0 if it names none.
-        has_answered: The address gave a reply before, since the program started.
+        has_answered: The address has given a reply since the program started.
     """
 
     def __init__(
@@ -263,10 +262,10 @@ class ProviderError(AgentTuiError):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may work a little later.
+        """Whether the same request may succeed a little later.
 
-        Where an address gave replies before, a web page or a strange certificate is that of the
-        network in between, which may ask for a login.
+        If an address gave replies before, a web page or unknown certificate comes from the network
+        in between, which may require a login.
         """
         return (self.kind == "address" and self.has_answered) or self.kind in (
             "rate_limit",
@@ -283,17 +282,17 @@ class Provider(Protocol):
     """A source of replies. One instance serves a whole program; requests may overlap."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Send `request` and yield what comes back, `FinishChunk` last.
+        """Send `request` and yield the chunks of the reply, `FinishChunk` last.
 
-        Closing the generator (``aclosing``) or cancelling the task stops the request for real.
+        Closing the generator (``aclosing``) or cancelling the task really stops the request.
 
         Raises:
-            ProviderError: the request failed, or the stream broke off.
+            ProviderError: The request failed, or the stream was interrupted.
         """
         ...
 
     async def warm(self, model: ModelRef) -> None:
-        """Get ready ahead of the first request to `model`; failures show up with the request."""
+        """Prepare for the first request to `model`; failures show up with the request."""
         ...
 
     async def aclose(self) -> None:
@@ -303,10 +302,10 @@ class Provider(Protocol):
 
 @runtime_checkable
 class PrefillingProvider(Protocol):
-    """A provider that can read the beginning of a request ahead of it."""
+    """A provider that can read the start of a request in advance."""
 
     async def prefill(self, request: ModelRequest) -> None:
-        """Get ready for `request` and those that begin like it."""
+        """Prepare for `request` and for requests with the same beginning."""
         ...
 
 
@@ -319,6 +318,6 @@ class FoundModel:
     via: str = ""
     """Where it was found: ``ANTHROPIC_API_KEY``, ``Ollama at 127.0.0.1:11434``."""
     state: str = ""
-    """What choosing it means, where that is known: ``loaded``, ``not loaded``."""
+    """What choosing it means, if known: ``loaded``, ``not loaded``."""
     size_bytes: int | None = None
-    """Of the model's files, for one on this machine that says."""
+    """Size of the model's files in bytes, if it is on this machine and known."""

@@ -1,4 +1,4 @@
-"""What a run of the program may cost: nothing is asked of a model once that is reached."""
+"""The cost limit of a run: once it is reached, no more requests are sent."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,18 @@ from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 
 @dataclass(slots=True)
 class Budget:
-    """What all requests of a run may cost together, in US dollars; summaries and helpers count.
+    """The cost limit of all requests of a run, in US dollars, including summaries and helpers.
 
     Attributes:
-        limit_usd: The most; None for any amount.
-        spent_usd: What was spent so far, as far as providers told.
+        limit_usd: The limit; None for no limit.
+        spent_usd: Spent so far, as far as providers report it.
     """
 
     limit_usd: float | None = None
     spent_usd: float = 0.0
 
     def refusal(self, model: ModelRef, info: ModelInfo) -> str:
-        """Why nothing may be asked of `model` now; empty where it may."""
+        """Why no request may be sent to `model` now; empty if it may."""
         if self.limit_usd is None or model.runs_here:
             return ""
         if info.input_price is None:
@@ -29,7 +29,7 @@ class Budget:
 
 
 class BudgetSpent(ProviderError):
-    """Nothing was sent: the run may spend no more, or what it would spend is not known."""
+    """Nothing was sent: the budget is spent, or the model's price is unknown."""
 
     def __init__(self, why: str) -> None:
         super().__init__("quota", why, "Start again with a higher --max-cost, or without it.")

@@ -1,4 +1,4 @@
-"""Which models there are, how large they are, and which one a name means."""
+"""Which models exist, how large they are, and which one a name means."""
 
 import asyncio
 import dataclasses
@@ -29,7 +29,7 @@ from agent_tui.providers.table import ModelTable, bundled_table
 
 UNKNOWN_WINDOW = 128_000
 _UNKNOWN_MAX_OUTPUT = 8_192
-"""For a model nobody knows: what most services of the last years offer at least."""
+"""The window of an unknown model, in tokens: what most recent services offer at least."""
 
 _CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
     {
@@ -47,12 +47,12 @@ _CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
         "xai",
     }
 )
-"""Services whose own models never write a tool call as text: the service that trained the model
-turns its calls into the protocol's. What looks like one in their replies is a quotation."""
+"""Services whose own models never write a tool call as text: the service converts calls into the
+protocol's form. What looks like one in their replies is a quotation."""
 
 _NEAR_MATCHES = 3
 _NEAR_SCORE = 60
-"""Of 100; names that nobody meant come to about 50."""
+"""Out of 100; unrelated names reach about 50."""
 _RESELLER = "openrouter"
 
 _OWN_MODELS: Final = MappingProxyType(
@@ -61,20 +61,20 @@ _OWN_MODELS: Final = MappingProxyType(
 
 
 class ModelCatalog:
-    """Models by name. The table is read on first use: call `load` off the event loop before.
+    """Models by name. The table is read on first use: call `load` off the event loop first.
 
     Args:
         settings: ``model``, ``base_url``, ``api_key_env`` and ``[models]``.
-        environ: Where keys are looked for, and what says where accounts have their tokens; only
-            their presence matters here.
-        table: For tests; None reads the one in litellm's wheel.
-        server_ports: Where servers are looked for on this machine.
-        library: The models behind ``local/...``; None for a program without.
-        served: Loads one of them and tells its real window (`LocalProvider.served`).
-        patience_s: How long looking for servers may take.
+        environ: Holds the keys, and says where accounts store their tokens; only their presence
+            matters here.
+        table: For tests; None reads the table in litellm's wheel.
+        server_ports: Ports on this machine where servers are searched for.
+        library: The models behind ``local/...``; None without local models.
+        served: Loads one of them and returns its real window (`LocalProvider.served`).
+        patience_s: Seconds that the search for servers may take.
 
     Attributes:
-        local: The models of this machine.
+        local: The models on this machine.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class ModelCatalog:
         return self._loaded.entry(name)
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        """What is known of `ref`, the settings' word first; a guess, marked so, otherwise."""
+        """What is known of `ref`; settings override, and an unknown model gets a marked guess."""
         return self._with_settings(ref, self._known(ref))
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
-        """As `info`, after asking the model's server if it has one of its own.
+        """As `info`, after querying the model's own server if it has one.
 
-        A server that does not answer changes nothing: that shows with the request itself.
+        A server that does not respond changes nothing; the request itself will show the failure.
         """
         await asyncio.to_thread(self.load)
         if self.local.is_local(ref):
@@ -121,14 +121,14 @@ class ModelCatalog:
         return self.info(ref)
 
     def resolve(self, name: str) -> ModelRef:
-        """The model that `name` means: exact, with its provider left out, or the part of a name.
+        """The model that `name` means: exact, without its provider, or part of a name.
 
-        A name under a known provider is taken as it stands, for models appear daily; with a
-        ``base_url`` in the settings any other name is taken for one of that server's. Models of
-        running servers are known by name once `found` was asked.
+        A name under a known provider is accepted as it is, since new models appear daily. With a
+        ``base_url`` in the settings, any other name is taken for a model of that server. Models of
+        running servers are known by name after `found` has run.
 
         Raises:
-            ConfigError: nothing fits; the hint has the nearest names.
+            ConfigError: Nothing matches; the hint has the nearest names.
         """
         name = name.strip()
         is_local = name.startswith(f"{LOCAL}/") or self.local.has(name)
@@ -149,11 +149,11 @@ class ModelCatalog:
     def default_model(self) -> ModelRef | None:
         """The model to begin with.
 
-        The setting's; else the first of the server at ``base_url``; else a good one of the first
-        key found; else one on this machine. Blocks while a server is asked.
+        That of the setting; else the first of the server at ``base_url``; else a good one of the
+        first key found; else one on this machine. Blocks while querying a server.
 
         Raises:
-            ConfigError: the setting names no model, or the server at ``base_url`` lists none.
+            ConfigError: The setting names no model, or the server at ``base_url`` lists none.
         """
         if name := self._settings.model:
             if not self._settings.base_url and not self._is_exact(name):
@@ -167,7 +167,7 @@ class ModelCatalog:
         return self.local.default()
 
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
-        """The cheap model of `ref`'s provider, for summaries; None where there is no other."""
+        """The cheap model of `ref`'s provider, for summaries; None if there is no other."""
         if ref.base_url:
             return None
         name = self._of_family(self._provider_of(ref.name), is_cheap=True)
@@ -178,10 +178,10 @@ class ModelCatalog:
     async def found(self) -> tuple[FoundModel, ...]:
         """Every model that can be chosen now.
 
-        Those on this machine and of our own providers, then of running servers, then of
-        providers with a key, newest first. At the end come those that few look for: fine-tunes,
-        dated snapshots, models that are not there for text. A server that does not answer is
-        waited for `patience_s` at most.
+        First models on this machine and of our own providers, then of running servers, then of
+        providers with a key, newest first. Rarely wanted ones come last: fine-tunes, dated
+        snapshots, models not meant for text. Waits at most `patience_s` for a server that does not
+        respond.
         """
         _, local, served = await asyncio.gather(
             asyncio.to_thread(self.load),
@@ -213,9 +213,9 @@ class ModelCatalog:
         return is_aside(name, names) or self._loaded.is_other_kind(name)
 
     def secret_env_names(self) -> frozenset[str]:
-        """Variables that no command of the agent's needs: the providers' keys.
+        """The providers' key variables, which no command of the model needs.
 
-        Amazon's are not among them: they are general credentials of the person's tools.
+        Amazon's are excluded: they are general credentials for the user's tools.
         """
         own = {self._settings.api_key_env}
         own |= {model.api_key_env or "" for model in self._settings.models.values()}
@@ -254,7 +254,7 @@ class ModelCatalog:
         )
 
     def _is_exact(self, name: str) -> bool:
-        """Whether `name` means one model without a look around."""
+        """Whether `name` identifies one model without a search."""
         return (
             name in self._settings.models
             or name in self._loaded
@@ -271,7 +271,7 @@ class ModelCatalog:
         if (own := _OWN_MODELS.get(ref.name)) is not None:
             return own
         names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]
-        if ref.provider == _RESELLER:  # "anthropic/claude-sonnet-4.5" there, "-4-5" at home
+        if ref.provider == _RESELLER:  # "claude-sonnet-4.5" there is "-4-5" at home
             names += [ref.model_id, ref.model_id.replace(".", "-")]
         entries = (self._loaded.info(name) for name in names)
         entry = next((entry for entry in entries if entry is not None), None)
@@ -280,9 +280,9 @@ class ModelCatalog:
         return dataclasses.replace(entry, name=ref.name)
 
     def _with_table_window(self, known: ModelInfo) -> ModelInfo:
-        """`known`, with the window of the model of that name where its server states none.
+        """`known`, with the table's window for that model name if its server states none.
 
-        Names of gateways have more before the model's own: the last part counts.
+        Gateways put more before the model's own name: the last part counts.
         """
         if known.source != "guess" or known.window != GUESSED_WINDOW:
             return known
@@ -310,14 +310,14 @@ class ModelCatalog:
         return self._settings.models.get(name, ModelSettings())
 
     def _is_known(self, name: str) -> bool:
-        """Whether `name` is a full one: of the table, or of a provider that takes any."""
+        """Whether `name` is a full name: in the table, or of a provider that accepts any."""
         provider, slash, model_id = name.partition("/")
         if not slash or not model_id:
             return False
         return provider in KEY_VARIABLES or any(self._loaded.of_provider(provider))
 
     def _provider_of(self, name: str) -> str:
-        """The provider of a name that may lack it."""
+        """The provider of a name, which may lack it; empty if unknown."""
         provider, slash, _ = name.partition("/")
         if slash:
             return provider
@@ -332,7 +332,7 @@ class ModelCatalog:
         ]
 
     def _with_keys(self) -> list[FoundModel]:
-        """Models of providers with a key, then of accounts that somebody is signed in to."""
+        """Models of providers with a key, then of accounts that are signed in."""
         opened_by = {
             provider: next(v for v in KEY_VARIABLES[provider] if self._environ.get(v))
             for provider in self._providers_with_keys()
@@ -351,7 +351,7 @@ class ModelCatalog:
         return [one for one in ACCOUNTS.values() if one.is_signed_in(self._environ)]
 
     def _nearest(self, name: str) -> str:
-        """A hint with the names that look most like `name`."""
+        """A hint with the names most similar to `name`."""
         usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
         near = process.extract(name, usual, limit=_NEAR_MATCHES, score_cutoff=_NEAR_SCORE)
         listed = "List all with agent-tui models."
@@ -374,12 +374,12 @@ def _own_models() -> Iterator[FoundModel]:
 
 
 def best_match(query: str, names: Iterable[str], providers: Sequence[str]) -> str | None:
-    """The likeliest full name that holds the words of `query` one after the other.
+    """The likeliest full name that contains the words of `query` in order.
 
     Args:
-        query: What was typed.
+        query: The typed text.
         names: As ``provider/model``.
-        providers: Those that may be meant, the likeliest first.
+        providers: Providers that may be meant, the likeliest first.
     """
     words = _words(query)
     if not words:
@@ -401,7 +401,7 @@ def _holds(words: list[str], part: list[str]) -> bool:
 
 
 def _rank(name: str, query: str, preferred: Sequence[str]) -> tuple[object, ...]:
-    """Sorts the likeliest meaning first: exact, a provider with a key, a plain and new name."""
+    """A sort key, the likeliest first: exact, a provider with a key, a plain and new name."""
     provider, _, model_id = name.partition("/")
     words = _words(model_id)
     numbers = [int(word) for word in words if word.isdigit()]
@@ -412,6 +412,6 @@ def _rank(name: str, query: str, preferred: Sequence[str]) -> tuple[object, ...]
         preferred.index(provider),
         is_dated,
         letters,
-        [*(-number for number in numbers), 1],  # the 1 puts "5" behind "5.5"
+        [*(-number for number in numbers), 1],  # the 1 sorts "5" after "5.5"
         name,
     )

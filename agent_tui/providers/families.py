@@ -1,4 +1,4 @@
-"""Which of a provider's models to begin with, and which to write summaries."""
+"""Which of a provider's models to begin with, and which to use for summaries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Patterns for a provider's working and its cheap model; the newest that fits is taken.
+    """Patterns for a provider's working and its cheap model; the newest match is used.
 
-    `unlisted` are a working and a cheap model for a provider that the table does not have.
+    `unlisted` are a working and a cheap model for a provider that is not in the table.
     """
 
     working: tuple[str, ...]

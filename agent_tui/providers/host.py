@@ -1,4 +1,4 @@
-"""Models elsewhere: each is asked by its wire, in the program itself or in litellm's process."""
+"""Remote models: each is called over its wire, in this process or in litellm's."""
 
 import asyncio
 import functools
@@ -28,19 +28,19 @@ from agent_tui.providers.transport.speaker import Speaker
 from agent_tui.providers.wires.base import Way
 
 _MAX_LESSONS: Final = 6
-"""How often one request is sent anew: by another wire or name, without a field or old thinking."""
+"""How often one request is resent: by another wire or name, without a field or old thinking."""
 
 
 class ProviderHost:
-    """Asks models elsewhere, and starts litellm's process for those without a wire of ours.
+    """Calls remote models, and starts litellm's process for those without one of our wires.
 
     Args:
         log_path: File to which the process's stderr is appended.
-        environ: Where the keys are, and the process's environment.
-        silence: How long a server may be silent, before its first byte and after, unless a
-            request says so itself.
-        stuck_after_s: When a process without any sign of life is ended.
-        known: What litellm's table says of a model; None to read the table for it.
+        environ: Holds the keys; also the process's environment.
+        silence: How long a server may be silent, before its first byte and after, unless the
+            request sets it.
+        stuck_after_s: Seconds without a sign of life after which the process is killed.
+        known: Returns what litellm's table says of a model; None reads the table for it.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class ProviderHost:
         self._answered: set[tuple[str, str]] = set()
 
     async def warm(self, model: ModelRef) -> None:
-        """Get ready for `model`: seconds if it is spoken to through litellm."""
+        """Prepare for `model`; takes seconds if litellm calls it."""
         if self._refusals.wire_to(model).stream is None:
             await self.process.warm()
         else:
-            with suppress(Exception):  # the first request says it
+            with suppress(Exception):  # the first request reports it
                 await self._speaker.client()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Provider.stream`. What the provider refuses to have back is left out once.
+        """See `Provider.stream`. Once, what the provider refuses to take back is left out.
 
         Raises:
-            ProviderError: the request failed, or the stream broke off.
+            ProviderError: The request failed, or the stream was interrupted.
         """
         place = (request.model.provider, request.model.base_url)
         told: list[str] = []
@@ -101,18 +101,18 @@ class ProviderHost:
                 told.append(lesson)
 
     def forget_keys(self) -> None:
-        """See keys that came in while the program runs; requests through litellm end as crashed."""
+        """Use keys added while the program runs; requests through litellm end as crashed."""
         self.process.retire()
 
     async def aclose(self) -> None:
-        """End what is under way, and the process, and wait until it is gone."""
+        """Stop all requests and the process, and wait until it is gone."""
         await asyncio.gather(self._speaker.aclose(), self.process.aclose())
 
     async def _attempt(self, way: Way) -> AsyncGenerator[Chunk, None]:
-        """One request.
+        """Send one request.
 
         Raises:
-            ProviderError: the request failed, or the stream broke off.
+            ProviderError: The request failed, or the stream was interrupted.
         """
         model = way.request.model
         is_mid_stream = has_finished = False

@@ -29,15 +29,15 @@ KEY_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "dashscope": ("DASHSCOPE_API_KEY",),
     }
 )
-"""litellm's provider name -> the variables it reads, the usual one first; also the order in
-which a model is chosen when none is set."""
+"""litellm's provider name -> the variables it reads, the usual one first; also the order in which a
+model is chosen if none is set."""
 
 _MIN_SECRET_CHARS = 6
 _MIN_KEY_CHARS = 8
 
 
 def key_variable(provider: str) -> str:
-    """The usual variable for `provider`'s key; empty where none is known."""
+    """The usual variable for `provider`'s key; empty if unknown."""
     return KEY_VARIABLES.get(provider, ("",))[0]
 
 
@@ -50,9 +50,9 @@ def secret_variables() -> frozenset[str]:
 
 
 def key_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> tuple[str, ...]:
-    """The keys of providers in `environ`: of known variables and of `extra_names`.
+    """The providers' keys in `environ`: of known variables and of `extra_names`.
 
-    What people write there for servers that want none (``dummy``, ``lm-studio``) is no key.
+    Placeholders that people set for servers without keys (``dummy``, ``lm-studio``) do not count.
     """
     names = secret_variables() | set(extra_names)
     found = {environ[name] for name in names if name in environ}
@@ -66,7 +66,7 @@ def _is_like_a_key(value: str) -> bool:
 def secret_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> tuple[str, ...]:
     """Values in `environ` that must not be shown: known keys, `extra_names`, secret-like names.
 
-    Longest first, so that a secret inside another does not leave the rest of it standing.
+    Longest first, so that masking a shorter secret leaves no part of a longer one visible.
     """
     named = secret_variables() | set(extra_names)
     found = {
@@ -78,7 +78,7 @@ def secret_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -
 
 
 def what_is_wrong_with(key: str) -> str:
-    """Why `key` cannot be a key as it stands, in words that tell nothing of it; empty if it can."""
+    """Why `key` cannot be a key, in words that reveal none of it; empty if it can."""
     if key != key.strip():
         return "starts or ends with white space"
     if any(character.isspace() for character in key):

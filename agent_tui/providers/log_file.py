@@ -1,4 +1,4 @@
-"""The program's own log: private, bounded, without keys. Several processes may write to it."""
+"""The program's log: private, bounded, without keys. Several processes may write to it."""
 
 import asyncio
 import contextlib
@@ -13,22 +13,22 @@ from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
 
 MAX_LOG_BYTES = 1_000_000
-"""A log that is larger becomes ``agent-tui.log.1`` in place of the one before it."""
+"""A larger log is renamed to ``agent-tui.log.1``, replacing the previous one."""
 
 MAX_ENTRY_BYTES = 64 * 1024
-"""Of what is longer only the end is written: a traceback's last lines say most."""
+"""Of a longer entry only the end is written: a traceback's last lines say most."""
 
 _FINISH_S = 1.0
 
 _FLOOD_PAUSE_S = 0.05
-"""After as much at once: a process that complains without end must not keep the program busy."""
+"""Bytes taken at once: a process that keeps complaining must not keep the program busy."""
 
 
 def append_to_log(log_path: Path, text: str, secrets: Iterable[str] = ()) -> None:
-    """Append `text`, which ends up on lines of its own, without `secrets` and what looks like one.
+    """Append `text` on separate lines, without `secrets` and what looks like one.
 
     Raises:
-        OSError: the log cannot be written.
+        OSError: The log cannot be written.
     """
     harmless = mask_secrets(strip_control_characters(text), secrets).strip("\n")
     entry = f"{harmless}\n".encode("utf-8", "replace")[-MAX_ENTRY_BYTES:]
@@ -45,10 +45,10 @@ def append_to_log(log_path: Path, text: str, secrets: Iterable[str] = ()) -> Non
 
 
 def fault_reporter(log_path: Path, secrets: Iterable[str] = ()) -> Callable[[BaseException], None]:
-    """What writes to the log where a fault of the program happened, and of which kind it was.
+    """A function that logs where a fault of the program happened, and its kind.
 
-    Not what its message says: that can repeat what a model wrote. A log that cannot be written
-    stops nothing.
+    Not its message, which can repeat what a model wrote. A log that cannot be written stops
+    nothing.
     """
 
     def report(fault: BaseException) -> None:
@@ -60,7 +60,7 @@ def fault_reporter(log_path: Path, secrets: Iterable[str] = ()) -> Callable[[Bas
 
 
 class ProcessLog:
-    """Writes what a child process says on stderr to the log; keeps the end of it in memory.
+    """Writes a child process's stderr to the log; keeps the end of it in memory.
 
     Needs a running event loop.
     """
@@ -69,19 +69,19 @@ class ProcessLog:
         self._log_path = log_path
         self._secrets = tuple(secrets)
         self.text = ""
-        """The newest of what the process said, at most `MAX_ENTRY_BYTES` characters."""
+        """The newest output of the process, at most `MAX_ENTRY_BYTES` characters."""
         self._taking = asyncio.create_task(self._take_all(stderr))
 
     @property
     def last_line(self) -> str:
-        """The last line that the process said, fit to be shown: harmless and without secrets."""
+        """The last line of the process's output, safe to show and without secrets."""
         line = next(filter(str.strip, reversed(self.text.splitlines())), "")
         return mask_secrets(strip_control_characters(line), self._secrets).strip()
 
     async def finish(self) -> None:
-        """Take in what is left of a process that has ended.
+        """Read the remaining output of a process that has ended.
 
-        One it started may hold its stderr open: that is not waited for.
+        A child of it may hold its stderr open; that is not waited for.
         """
         await asyncio.wait({self._taking}, timeout=_FINISH_S)
         self._taking.cancel()

@@ -1,4 +1,4 @@
-"""Images only for models that see them, and none that their provider refused."""
+"""Sends images only to models that see them, and none that their provider refused."""
 
 import hashlib
 import re
@@ -15,13 +15,13 @@ _REFUSED: Final = "[Image omitted: the provider rejected it.]"
 
 
 class Pictures:
-    """Puts a line of text in the place of images that cannot be sent.
+    """Replaces images that cannot be sent with a line of text.
 
-    If a request is refused because of its images, they are left out from then on; later ones
-    are sent.
+    If a request is refused because of its images, they are left out from then on; later ones are
+    sent.
 
     Args:
-        info: What is known of a model.
+        info: Returns what is known of a model.
     """
 
     def __init__(self, info: Callable[[ModelRef], ModelInfo]) -> None:
@@ -46,7 +46,7 @@ class Pictures:
         return True
 
     def _without(self, message: Message, sees_images: bool) -> Message:
-        """`message` with a word for each image that is not sent; the same one where all are."""
+        """`message` with a note for each image that is not sent; the same object if all are."""
         if not _images(message) or not isinstance(message, UserMessage | ToolResultMessage):
             return message
         parts = (part for part in message.content if not isinstance(part, str))

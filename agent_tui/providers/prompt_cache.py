@@ -1,7 +1,7 @@
-"""How long providers keep the beginning of a request, so that the next one need not pay for it.
+"""How long providers cache the start of a request, so that the next one costs less.
 
-What their documentation says of requests as ours, which ask for no lifetime; counted from the last
-use. A provider that documents none for such requests, Google and DeepSeek among them, is not here.
+As documented for requests like ours, which ask for no lifetime; counted from the last use.
+Providers that document none for such requests, such as Google and DeepSeek, are not listed.
 
 - Anthropic: 5 minutes, an hour only if a request asks for it.
   platform.claude.com/docs/en/build-with-claude/prompt-caching. The same for its models elsewhere.
@@ -23,7 +23,7 @@ _MINUTE_S, _HOUR_S = 60.0, 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class CacheLifetime:
-    """A prefix is there for `least_s` seconds after its last use, and gone after `most_s`."""
+    """A prefix is cached for at least `least_s` seconds after its last use, at most `most_s`."""
 
     least_s: float
     most_s: float
@@ -45,11 +45,11 @@ _LIFETIMES: Final = tuple(
         (r"azure/", _EXTENDED),
     )
 )
-"""By the beginning of a model's full name; the first that fits."""
+"""By the start of a model's full name; the first match counts."""
 
 
 def cache_lifetime(model: ModelRef) -> CacheLifetime | None:
-    """How long `model`'s provider keeps a prefix; None where that is not documented."""
+    """How long `model`'s provider caches a prefix; None if not documented."""
     if model.base_url:
         return None
     fits = (lifetime for pattern, lifetime in _LIFETIMES if pattern.match(model.name))

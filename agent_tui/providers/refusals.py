@@ -1,4 +1,4 @@
-"""What a program learns from refusals, so that a request that was refused can be sent again."""
+"""Learns from refusals, so that a refused request can be changed and sent again."""
 
 import re
 from collections import defaultdict
@@ -22,12 +22,12 @@ _NO_SUCH_MODEL = re.compile(
     r"^model: |model[^.]{0,80}\b(?:not found|not exist)|no such model|not a valid model", re.I
 )
 _FAULTY = frozenset({"bad_request", "not_found", "server"})
-"""What a request that holds something unknown is answered with: llama.cpp says 500."""
+"""Statuses for a request with something unknown in it: llama.cpp says 500."""
 
 
 @dataclass(slots=True)
 class _Lessons:
-    """What was learned of one model by one wire."""
+    """What was learned about one model on one wire."""
 
     is_lacking: bool = False
     is_otherwise_named: bool = False
@@ -43,13 +43,13 @@ class Refusals:
         self._unthinking: set[ModelRef] = set()
 
     def wire_to(self, model: ModelRef) -> Wire:
-        """The wire to speak to `model` by."""
+        """The wire for calling `model`."""
         wires = wires_to(model)
         there = (wire for wire in wires if not self._lessons[model, wire.name].is_lacking)
         return next(there, wires[-1])
 
     def way(self, request: ModelRequest) -> Way:
-        """How to put `request`, after all that was learned."""
+        """How to send `request`, given what was learned."""
         wire = self.wire_to(request.model)
         lessons = self._lessons[request.model, wire.name]
         first, other = _names(wire, request.model)
@@ -57,10 +57,10 @@ class Refusals:
         return Way(wire, self._heeded(request), model_id, lessons.refused_fields)
 
     def learn(self, way: Way, error: ProviderError) -> str | None:
-        """Take in why a request was refused; None where it is not to be sent once more.
+        """Learn why a request was refused; None if it should not be sent again.
 
         Returns:
-            What to tell the person; empty where nothing is lost.
+            What to tell the user; empty if nothing is lost.
         """
         model, lessons = way.request.model, self._lessons[way.request.model, way.wire.name]
         first, other = _names(way.wire, model)
@@ -106,22 +106,22 @@ class Refusals:
 
 
 def _names(wire: Wire, model: ModelRef) -> tuple[str, str]:
-    """What a server is asked for first, and what else it may call `model`."""
+    """The name to send to a server first, and the other name it may have for `model`."""
     first = wire.id_of(model.name)
     return first, model.model_id if first == model.name else model.name
 
 
 def _refused_field(way: Way, error: ProviderError) -> str:
-    """The field of the request's that `error` names, one not yet left out; empty if none.
+    """A field of the request that `error` names and that is not yet left out; else empty.
 
-    OpenAI names the field it wants in the place of another behind that one: the first counts.
+    OpenAI names the unknown field first and the one it expects instead after it: the first counts.
     """
     if error.kind not in _FAULTY:
         return ""
     places: dict[str, int] = {}
     for field in way.wire.spare_fields:
         name = field.rpartition(".")[2]
-        before = r"\b" if "_" in name else r"(?<=[.'\"`\]])"  # else it may be a mere word
+        before = r"\b" if "_" in name else r"(?<=[.'\"`\]])"  # otherwise it may be an ordinary word
         named = re.search(rf"{before}{name}\b", error.detail)
         if named and field not in way.without:
             places[field] = named.start()
@@ -129,7 +129,7 @@ def _refused_field(way: Way, error: ProviderError) -> str:
 
 
 def without_seals(reply: AssistantMessage) -> AssistantMessage:
-    """`reply` without its thinking and what was sealed with it."""
+    """`reply` without its thinking and signatures."""
     content: list[AssistantContent] = []
     for part in reply.content:
         match part:
@@ -141,7 +141,7 @@ def without_seals(reply: AssistantMessage) -> AssistantMessage:
 
 
 def _seals(reply: AssistantMessage) -> Iterator[int]:
-    """What tells the sealed parts of `reply` from all others."""
+    """Hashes that identify the signed parts of `reply`."""
     for part in reply.content:
         if isinstance(part, ThinkingContent):
             yield hash((part.thinking, part.signature))
@@ -150,6 +150,6 @@ def _seals(reply: AssistantMessage) -> Iterator[int]:
 
 
 def _is_address_unknown(error: ProviderError) -> bool:
-    """Whether the server answered like one that has no such address."""
+    """Whether the response means that the server has no such address."""
     is_unknown = error.kind == "not_found" or error.status in _NO_SUCH_ADDRESS
     return (is_unknown and not _NO_SUCH_MODEL.search(error.detail)) or error.is_no_stream

@@ -1,4 +1,4 @@
-"""The providers that answer by themselves, without litellm: each one file and one line here."""
+"""The providers that answer without litellm: each is one file and one line here."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from agent_tui.providers.scripted.provider import ScriptedProvider
 
 @dataclass(frozen=True, slots=True)
 class OwnProvider:
-    """A provider of the program's own.
+    """One of the program's own providers.
 
     Attributes:
-        build: Makes it, given the environment; nothing is started yet.
-        models: What it has, by full names: ``<provider>/<model>``.
-        via: What the picker says of where they are; empty leaves them out of it.
+        build: Creates it, given the environment; nothing is started yet.
+        models: Its models, by full names: ``<provider>/<model>``.
+        via: Where its models are, as the picker shows it; empty hides them there.
     """
 
     build: Callable[[Mapping[str, str]], Provider]
@@ -32,4 +32,4 @@ OWN_PROVIDERS: Final[Mapping[str, OwnProvider]] = MappingProxyType(
         "scripted": OwnProvider(lambda _environ: ScriptedProvider(demo_reply), (_TOUR,)),
     }
 )
-"""By the name before the slash of their models."""
+"""By the name before the slash in their models."""

@@ -1,4 +1,4 @@
-"""When a failed request is tried again, and after how long."""
+"""When a failed request is retried, and after how long."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -7,34 +7,34 @@ from typing import TypeAlias
 from agent_tui.providers.base import FaultKind, ProviderError
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
-"""Waits for a number of seconds; a parameter wherever a retry waits, so that tests need not."""
+"""Waits for a number of seconds; a parameter, so that tests need not wait."""
 
 MAX_RETRIES = 9
-"""Some five minutes, which most outages of a service do not outlast."""
+"""Retries for about five minutes in all, which few outages outlast."""
 
 FALLBACK_RETRIES = 3
-"""Where another model can go on instead."""
+"""Retries if another model can take over."""
 
 FIRST_CONTACT_RETRIES = 2
-"""Where nothing shows a server at an address that gave no reply yet: wrong, or starting."""
+"""Retries if no server is known at the address: it is wrong, or the server is starting."""
 
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 _BELIEVED_TIMES = 3
 _JITTER_SHARE = 0.25
-"""Up to a quarter longer, so that many clients of one server do not come back at once."""
+"""Up to a quarter longer, so that a server's clients do not all return at once."""
 
 
 _RETRIES_AT_MOST: Mapping[FaultKind, int] = MappingProxyType({"timeout": 1, "crashed": 1})
-"""Of what takes long or costs money each time, and what waiting does little for."""
+"""Limits for kinds that take long or cost money each time, or where waiting helps little."""
 
 
 def most_retries(error: ProviderError, most: int = MAX_RETRIES) -> int:
-    """How often a request that failed so is tried again.
+    """How often to retry a request that failed this way.
 
     Args:
         error: Why it failed.
-        most: How often at most.
+        most: The limit on retries.
     """
     if not error.is_retryable:
         return 0
@@ -48,15 +48,14 @@ def retry_delay_s(
 ) -> float | None:
     """Seconds to wait before retry number `attempt` (1 is the first); None: do not retry.
 
-    What the server asked for (at most 60 s, see `faults.retry_after_s`), else 2, 4, 8 ... and
-    at most 60 s. One that has asked for too little three times is waited for as long as one that
-    asks for nothing.
+    What the server asks for (at most 60 s, see `faults.retry_after_s`), else 2, 4, 8 ... up to 60
+    s. After three retries the wait is never shorter than without the server's request.
 
     Args:
         error: Why the request failed.
-        attempt: Which retry this would be.
+        attempt: The number of this retry.
         jitter: A random number from 0 to 1.
-        most: How many retries there are.
+        most: The limit on retries.
     """
     if not 1 <= attempt <= most_retries(error, most):
         return None

@@ -1,4 +1,4 @@
-"""How long a server may be silent while a reply is awaited, and how long it has been."""
+"""How long a server may be silent during a request, and how long it has been."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from typing import Final, Self, TypeAlias
 class SilenceLimit:
     """How long a request waits, in seconds; None for as long as its server lives.
 
-    `byte_s` is without a byte. `word_s` is while bytes come that hold nothing of a reply: pings,
-    comments, empty deltas.
+    `byte_s` limits the time without a byte. `word_s` limits the time in which only pings, comments
+    or empty deltas come.
     """
 
     byte_s: float | None
@@ -20,12 +20,12 @@ class SilenceLimit:
 NO_LIMIT: Final = SilenceLimit(None, None)
 _WORD_S = 1_800.0
 _ALIVE_S = 50.0
-"""A server whose last byte is older is not said to be alive; most that ping do so every 30 s."""
+"""Seconds; a server whose last byte is older counts as silent. Most ping every 30 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class SilenceLimits:
-    """The limit for servers elsewhere, and the one for servers at a loopback address.
+    """The limit for remote servers, and the one for servers at a loopback address.
 
     A server on this machine may read a long prompt, or load its model, for many minutes.
     """
@@ -35,9 +35,9 @@ class SilenceLimits:
 
     @classmethod
     def without_bytes(cls, elsewhere_s: float = 600.0, here_s: float = 3_600.0) -> Self:
-        """The limits where so many seconds may pass without a byte.
+        """The limits for this many seconds without a byte.
 
-        A server that only ever pings is given up after half an hour, and never before one that
+        A server that only pings is abandoned after half an hour, and never earlier than one that
         sends nothing.
         """
         seconds = (elsewhere_s, here_s)
@@ -49,8 +49,8 @@ class Wait:
     """How long a request has been waiting, in seconds.
 
     Attributes:
-        word_s: Since anything of the reply came, or since the request began.
-        byte_s: Since the last byte of any kind. About as long as `word_s` where none came.
+        word_s: Since the last part of the reply, or since the request began.
+        byte_s: Since the last byte of any kind. About the same as `word_s` if none came.
     """
 
     word_s: float
@@ -58,7 +58,7 @@ class Wait:
 
 
 OnWait: TypeAlias = Callable[[Wait], None]
-"""Called every few seconds while a request is under way."""
+"""Called every few seconds while a request is in progress."""
 
 
 def ignore_wait(_wait: Wait) -> None:
@@ -66,10 +66,10 @@ def ignore_wait(_wait: Wait) -> None:
 
 
 class WaitTeller:
-    """Tells once a minute of a request that waits for words.
+    """Reports once a minute that a request is waiting for output.
 
     Args:
-        tell: Called with the seconds so far, and whether the server gave signs of life lately.
+        tell: Called with the seconds so far, and whether the server showed signs of life lately.
     """
 
     def __init__(self, tell: Callable[[float, bool], None]) -> None:
@@ -77,7 +77,7 @@ class WaitTeller:
         self._told_minutes = 0
 
     def hear(self, wait: Wait) -> None:
-        """An `OnWait`."""
+        """Take in a wait, as an `OnWait`."""
         minutes = int(wait.word_s // 60)
         if minutes > self._told_minutes:
             self._tell(wait.word_s, wait.byte_s < _ALIVE_S)

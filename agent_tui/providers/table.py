@@ -22,7 +22,7 @@ _PROVIDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "vertex_ai-language-models": "vertex_ai",
     }
 )
-"""Providers the table names otherwise than requests do."""
+"""Providers that the table names differently from requests."""
 
 _TABLE = TypeAdapter(dict[str, JsonObject])
 
@@ -56,7 +56,7 @@ class ModelTable:
         return tuple(self._by_name)
 
     def entry(self, name: str) -> JsonObject:
-        """All that the table says of one model; empty if it does not know it.
+        """All that the table says about one model; empty if it is not listed.
 
         The table lists some models with their provider and some without.
         """
@@ -71,18 +71,18 @@ class ModelTable:
         return (name for name in self._by_name if name.startswith(f"{provider}/"))
 
     def calls_tools(self, name: str) -> bool:
-        """Whether the model can work as an agent."""
+        """Whether the model can call tools."""
         return self._by_name[name].get("supports_function_calling") is True
 
     def is_other_kind(self, name: str) -> bool:
-        """Whether a model is there for sound, pictures, embeddings or the like, not for text."""
+        """Whether a model is for sound, pictures, embeddings or the like, not for text."""
         if (entry := self._by_name.get(name)) is not None:
             return "output_cost_per_audio_token" in entry
         last = name.rpartition("/")[2]
         return last in self._other_kinds and last not in self._by_last_part
 
     def info(self, name: str) -> ModelInfo | None:
-        """What the table says of ``provider/model``; None if it is not there or has no window."""
+        """What the table says of ``provider/model``; None if it is not listed or has no window."""
         entry = self._by_name.get(name, {})
         window = _whole(entry.get("max_input_tokens")) or _whole(entry.get("max_tokens"))
         if not window:
@@ -102,7 +102,7 @@ class ModelTable:
         )
 
     def newest(self, provider: str, *patterns: str) -> str | None:
-        """The model of `provider` with the highest version, by the first pattern that fits any.
+        """The model of `provider` with the highest version that matches a pattern.
 
         Args:
             provider: As in ``provider/model``.
@@ -120,7 +120,7 @@ class ModelTable:
 
 
 def bundled_table() -> ModelTable:
-    """The table in litellm's wheel; empty when it cannot be found."""
+    """The table in litellm's wheel; empty if it cannot be found."""
     found = importlib.util.find_spec("litellm")
     for folder in found.submodule_search_locations or () if found else ():
         path = Path(folder) / _FILE_NAME

@@ -1,1 +1,1 @@
-"""What the model can do: one tool a file, its model-facing text beside it."""
+"""What the model can do: one tool per file, with its model-facing text."""

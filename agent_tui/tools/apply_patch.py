@@ -1,4 +1,4 @@
-"""The `apply_patch` tool: changes of several files in the V4A form, all or none."""
+"""The `apply_patch` tool: changes to several files in the V4A format, all or none."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _END_OF_FILE = "*** End of File"
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _MOVE = re.compile(r"\*\*\* Move to: (.+)")
 _LINE_NUMBERS = re.compile(r"^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
-"""What other diffs have behind ``@@``; V4A has none, and models still write them."""
+"""What other diff formats put after ``@@``; V4A does not, but models still write it."""
 
 Action: TypeAlias = Literal["add", "update", "delete"]
 _ACTIONS: Final[dict[str, Action]] = {"Add": "add", "Update": "update", "Delete": "delete"}
@@ -35,7 +35,7 @@ _ACTIONS: Final[dict[str, Action]] = {"Add": "add", "Update": "update", "Delete"
 
 @dataclass(slots=True)
 class Hunk:
-    """Lines to be replaced. `headers` are lines above them, from the outermost inwards."""
+    """Lines to be replaced. `headers` are lines above them, outermost first."""
 
     headers: list[str] = field(default_factory=list[str])
     old: list[str] = field(default_factory=list[str])
@@ -45,7 +45,7 @@ class Hunk:
 
 @dataclass(slots=True)
 class FilePatch:
-    """What is to become of one file. `content` is that of a new one."""
+    """The patch of one file. `content` is for a new file."""
 
     action: Action
     path: str
@@ -62,7 +62,7 @@ class ApplyPatchArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class ApplyPatchTool:
-    """Adds, updates, moves and deletes text files, for models trained on this form."""
+    """Adds, updates, moves and deletes text files, for models trained on this format."""
 
     name: str = "apply_patch"
     description: str = (
@@ -76,13 +76,13 @@ class ApplyPatchTool:
     arguments_type: type[ApplyPatchArguments] = ApplyPatchArguments
 
     def intent(self, arguments: ApplyPatchArguments, context: ToolContext) -> Intent:
-        """All files of the patch, and what would become of them as a diff."""
+        """All files of the patch, and the changes as a diff."""
         changes, _ = _planned(arguments, context)
         names = ", ".join(context.shown(change.path) for change in changes)
         return combined_intent(f"patch {names}", changes)
 
     async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> ToolOutput:
-        """Write the files and remember what they hold now as seen."""
+        """Write the files and remember their new content as seen."""
         return await in_thread(lambda: _apply(arguments, context))
 
 
@@ -116,7 +116,7 @@ def _counts(changes: tuple[FileChange, ...]) -> str:
 def _planned(
     arguments: ApplyPatchArguments, context: ToolContext
 ) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
-    """Every change of the patch, worked out before any is made, and what was overlooked for it."""
+    """Plan every change of the patch, and list the differences ignored to place its hunks."""
     changes: dict[Path, FileChange] = {}
     remarks: list[str] = []
     for file in read_patch(arguments.patch):
@@ -195,10 +195,10 @@ def _updated(
 
 
 def read_patch(text: str) -> tuple[FilePatch, ...]:
-    """The files of a patch, in order.
+    """Parse the files of a patch, in order.
 
     Raises:
-        ToolError: naming the line that is not in the form.
+        ToolError: A line is not in the format; the text names it.
     """
     lines = text.replace("\r\n", "\n").strip("\n").split("\n")
     if lines[0].strip() != _BEGIN or lines[-1].strip() != _END:
@@ -215,7 +215,7 @@ def read_patch(text: str) -> tuple[FilePatch, ...]:
 
 
 def _take(line: str, file: FilePatch) -> bool:
-    """Put a line of the patch where it belongs; false where it belongs nowhere."""
+    """Add a line of the patch to `file`; false if it is not valid there."""
     if file.action == "add":
         file.content.append(line[1:])
         return line.startswith("+")
@@ -242,7 +242,7 @@ def _take(line: str, file: FilePatch) -> bool:
 
 
 def _take_header(header: str, file: FilePatch) -> None:
-    """A header begins a hunk; right below another it leads further inwards."""
+    """Begin a hunk with a header; a header right after another refines it."""
     last = file.hunks[-1] if file.hunks else None
     if last is None or last.old or last.new:
         file.hunks.append(last := Hunk())
@@ -251,13 +251,13 @@ def _take_header(header: str, file: FilePatch) -> None:
 
 
 def hunk_places(text: str, file: FilePatch, shown: str) -> tuple[list[Place], tuple[str, ...]]:
-    """Where the hunks of an update belong in `text`, in order, and what was overlooked for that.
+    """Where the hunks of an update belong in `text`, in order, and what differences were ignored.
 
-    Each is sought below the one before it and below its headers. One without headers must fit
-    one place only: the first of several may not be the one that is meant.
+    Each is searched for after the one before it and below its headers. One without headers must
+    match exactly one place, as the first of several may not be the intended one.
 
     Raises:
-        ToolError: naming the hunk that has no place, or too many.
+        ToolError: A hunk has no place, or too many; the text names it.
     """
     places: list[Place] = []
     remarks: list[str] = []
@@ -297,7 +297,7 @@ def _place(text: str, hunk: Hunk, done: int, name: str) -> tuple[Place, str]:
 
 
 def _below(text: str, header: str, start: int, name: str) -> int:
-    """The offset behind the line that is `header`, from `start` on."""
+    """The offset after the line that equals `header`, from `start` on."""
     for found in re.compile(r"[^\n]*\n?").finditer(text, start):
         if found[0].strip() == header and found[0]:
             return found.end()
@@ -310,8 +310,7 @@ def _below(text: str, header: str, start: int, name: str) -> int:
 def _line_places(text: str, hunk: Hunk, start: int) -> Iterator[tuple[Place, str]]:
     """Where the old lines of `hunk` are whole lines of `text`, from the offset `start` on.
 
-    Text and lines are sought with a line end before and behind them, so that only whole lines
-    are found.
+    Both are compared with a line end before and after, so that only whole lines match.
     """
     added = "" if text.endswith("\n") else "\n"
     within = f"\n{text[start:]}{added}"

@@ -1,4 +1,4 @@
-"""What a tool is: a spec for the model, a look ahead for the person, and a run."""
+"""What a tool is: a spec for the model, a preview for the user, and a run."""
 
 import asyncio
 import contextlib
@@ -25,15 +25,15 @@ from agent_tui.tools.sandbox.held import HeldFile
 from agent_tui.tools.sandbox.scratch import Scratch
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
-"""What a call can do: nothing outside the program, read files, change files, run commands, ask a
-host of the network, have another program do something that cannot be judged."""
+"""What a call can do: nothing outside the program, read files, change files, run commands, call a
+network host, or make another program do something that cannot be judged."""
 
 Place: TypeAlias = Literal["open", "inside", "outside"]
-"""Where a command runs: without a sandbox, inside it, or outside one that there is."""
+"""Where a command runs: without a sandbox, inside it, or outside an existing one."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
-"""How the turn ends behind a call; empty where it goes on."""
+"""How the turn ends after a call; empty if it continues."""
 """Begin a scope, leave the innermost one, or leave a loop early."""
 
 
@@ -48,12 +48,12 @@ ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """Result of a call: text (and images) for the model, details for the person.
+    """Result of a call: text (and images) for the model, details for the user.
 
-    `find_changes` finds out which files a command changed, where that takes its time: to be called
-    once at most, before anything else changes files. It raises nothing. `ends_turn` leaves the
-    word to the person: the turn ends so behind the results of the reply. `held` files are not where
-    the command put them: `put_in_place` does that once the person has agreed.
+    `find_changes` finds which files a command changed, if that takes time: call it at most once,
+    before anything else changes files. It raises nothing. `ends_turn` gives control to the user:
+    the turn ends this way after the reply's results. `held` files are not where the command put
+    them: `put_in_place` moves them there once the user agrees.
     """
 
     for_model: str
@@ -68,16 +68,15 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a call would do, worked out before anything happens.
+    """What a call would do, determined before anything happens.
 
-    `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
-    `execute`, `host` for `network`, with `leaves_sandbox` where commands run in a sandbox.
-    `place` says where a command would run: ``open`` where there is no sandbox, ``inside`` it, or
-    ``outside`` it, which the model asks for and gives `purpose` as its reason.
-    `is_coarse`: the sandbox neither hides nor protects single files in the folders worked in.
-    `body` is what the person is shown when asked: the exact command or a diff. `note` is said
-    beside the reason for asking. `fingerprint` changes when what was shown no longer is what
-    would happen.
+    `paths` are resolved, absolute targets (links and ``..`` followed). `command` is set for
+    `execute`, `host` for `network`, with `leaves_sandbox` if commands run in a sandbox. `place`
+    says where a command would run: ``open`` without a sandbox, ``inside`` it, or ``outside`` it,
+    which the model requests with `purpose` as its reason. `is_coarse`: the sandbox can neither hide
+    nor protect single files in the working folders. `body` is what an approval shows: the exact
+    command or a diff. `note` is shown beside the reason for asking. `fingerprint` changes when the
+    call would no longer do what was shown.
     """
 
     title: str
@@ -96,17 +95,17 @@ class Intent:
 
 
 class History(Protocol):
-    """Everything that was ever said in a conversation, whatever the model still sees of it."""
+    """Everything said in a conversation, including what the model no longer sees."""
 
     def entries(self) -> Iterator[Entry]:
-        """All entries, newest first, those of the sessions it goes on from after its own.
+        """All entries, newest first, followed by those of the sessions it continues.
 
         May read files: not for the event loop.
         """
         ...
 
     def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
-        """Other sessions of the project that fit `query`; how many could not be looked at."""
+        """Other sessions of the project that match `query`, and how many could not be searched."""
         ...
 
     def others_named(self, start: str) -> Sequence[KnownSession]:
@@ -115,31 +114,31 @@ class History(Protocol):
 
     @property
     def session_count(self) -> int:
-        """How many sessions the newest walk through `entries` has come to so far."""
+        """How many sessions the latest walk through `entries` has reached so far."""
         ...
 
     @property
     def missing(self) -> str:
-        """The earlier session that could not be read on that walk; empty where none."""
+        """The earlier session that could not be read on that walk; empty if none."""
         ...
 
 
 class NoHistory:
-    """A conversation in which nothing was said."""
+    """The history of an empty conversation."""
 
     session_count = 0
     missing = ""
 
     def entries(self) -> Iterator[Entry]:
-        """Nothing."""
+        """No entries."""
         return iter(())
 
     def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
-        """None."""
+        """No other sessions."""
         return (), 0
 
     def others_named(self, start: str) -> Sequence[KnownSession]:
-        """None."""
+        """No other sessions."""
         return ()
 
 
@@ -173,34 +172,32 @@ class ToolContext:
 
     Args:
         cwd: The workspace; relative paths start here.
-        emit: Called with output as it comes, for the person.
-        files: What the model has seen of each file.
-        output_dir: Where whole outputs are kept when the model gets a shortened one.
+        emit: Called with output as it arrives, for the user.
+        files: The version of each file that the model has seen.
+        output_dir: Where whole outputs are stored if the model gets a shortened one.
         environ: Environment for child processes, without the providers' keys.
-        secrets: Those keys, which no output that is kept may hold.
-        todos: The present plan; the todo tool replaces it.
-        default_timeout_s: For commands that name none.
-        waited_s: How long the person has been waited for, which does not count for a timeout.
-        limits: How much of its output the model may be given.
-        history: What `recall` looks in.
-        jobs: The commands that go on in the background.
+        secrets: Those keys, which no stored output may contain.
+        todos: The current plan; the todo tool replaces it.
+        default_timeout_s: For commands without their own timeout.
+        waited_s: Returns the seconds spent waiting for the user, which no timeout counts.
+        limits: How much of its output the model may receive.
+        history: What `recall` searches.
+        jobs: The commands that run in the background.
         open_texts: What an editor has open.
-        resolved: What paths of this call lead to, so that it is decided once; None: each time.
-        scratch: What stands for ``/tmp`` in the sandbox, for a call that names a path there.
-        only_reads: Whether the call is known to change nothing: its changes are not looked for.
-        is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
-        may_show: Whether a rule of the person's lets commands in the sandbox see a file with keys.
-        may_write: Whether a command in the sandbox may write in the folders worked in.
-        compact: Makes room in the context, with what to pay attention to; never raises for a
-            compaction that cannot be made.
-        scope: Enters a scope with a label and a focus for its summary, or leaves one; never
-            raises for a summary that cannot be made.
-        plan: Has the person decide on a plan, in Markdown.
-        held_in: Given what is searched, tells which files there are left out: a rule denies
-            reading them, or they may hold keys.
-        explore: Has a helper look into a task, one of a kind that is defined or any; what it
-            does is said as it goes on.
-        use_skill: Puts the text of a skill before the model, where it stays.
+        resolved: The resolved paths of this call, so each is resolved once; None: each time.
+        scratch: What replaces ``/tmp`` in the sandbox, for a call that names a path there.
+        only_reads: Whether the call is known to change nothing: its changes are not searched for.
+        is_persons: Whether the user typed the call; such commands are not sandboxed.
+        may_show: Whether a rule lets sandboxed commands see a file with keys.
+        may_write: Whether a sandboxed command may write in the working folders.
+        compact: Compacts the context, with a focus; never raises if compaction is not possible.
+        scope: Enters a scope with a label and a summary focus, or leaves one; never raises if no
+            summary can be made.
+        plan: Asks the user to decide on a plan, in Markdown.
+        held_in: Given the searched path, returns a function that tells which files to skip: a rule
+            denies reading them, or they may hold keys.
+        explore: Lets a helper investigate a task, of a defined kind or any; reports progress.
+        use_skill: Gives the model the text of a skill, which stays in the context.
     """
 
     cwd: Path
@@ -230,12 +227,12 @@ class ToolContext:
     scratch: Scratch | None = None
 
     def resolve(self, path: str) -> Path:
-        """`path` as the model wrote it, absolute and with links followed.
+        """`path` as the model wrote it, made absolute and with links followed.
 
-        A leading ``@`` (how people name files to us) is dropped unless such a file exists.
+        A leading ``@`` (how users mention files) is dropped unless such a file exists.
 
         Raises:
-            ToolError: no file can have this name.
+            ToolError: No file can have this name.
         """
         if self.resolved is not None and path in self.resolved:
             return self.resolved[path]
@@ -255,7 +252,7 @@ class ToolContext:
             raise ToolError(f"{path[:200]!r} cannot be used as a path: {why}") from error
 
     def shown(self, path: Path) -> str:
-        """`path` as it is named to the model and the person: relative inside the workspace."""
+        """`path` as shown to the model and the user: relative if inside the workspace."""
         path = path if self.scratch is None else self.scratch.named(path)
         root = self.cwd.resolve()
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
@@ -266,12 +263,12 @@ class Tool(Protocol[ArgumentsT]):
 
     @property
     def name(self) -> str:
-        """The name the model calls."""
+        """The name that the model calls."""
         ...
 
     @property
     def description(self) -> str:
-        """What the model reads about the tool; in a small window only the first line."""
+        """What the model reads about the tool; with a small window only the first line."""
         ...
 
     @property
@@ -280,25 +277,25 @@ class Tool(Protocol[ArgumentsT]):
         ...
 
     def intent(self, arguments: ArgumentsT, context: ToolContext) -> Intent:
-        """What the call would do. Quick, changes nothing.
+        """What the call would do. Fast; changes nothing.
 
         Raises:
-            ToolError: the call cannot work; the text tells the model how to mend it.
+            ToolError: The call cannot work; the text tells the model how to fix it.
         """
         ...
 
     async def run(self, arguments: ArgumentsT, context: ToolContext) -> ToolOutput:
-        """Do it. On cancellation, stop everything that was started and re-raise.
+        """Run the call. On cancellation, stop everything that was started and re-raise.
 
         Raises:
-            ToolError: it failed in a way the model can mend.
+            ToolError: It failed in a way that the model can fix.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A validated call: what it would do, and the way to do it."""
+    """A validated call: what it would do, and how to run it."""
 
     intent: Intent
     run: Callable[[], Awaitable[ToolOutput]]
@@ -309,37 +306,37 @@ class Toolbox(Protocol):
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told, in order of use: each needs none that comes after it."""
+        """The specs for the model, in order of use: no tool needs one that comes after it."""
         ...
 
     @property
     def short_specs(self) -> tuple[ToolSpec, ...]:
-        """The same tools in the same order in fewer words, for small windows."""
+        """The same tools in the same order with shorter texts, for small windows."""
         ...
 
     def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        """A call in the terms of these tools, also where it is made in those of other agents."""
+        """A call translated to these tools, even if made in the terms of other agents."""
         ...
 
     def check(self, name: str, arguments: JsonObject) -> None:
-        """Validate a call without looking at any file; all calls of a reply are checked first.
+        """Validate a call without reading any file; all calls of a reply are checked first.
 
         Raises:
-            ToolError: unknown tool or wrong arguments.
+            ToolError: Unknown tool or wrong arguments.
         """
         ...
 
     def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
-        """Validate and look ahead.
+        """Validate the call and determine its intent.
 
         Raises:
-            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+            ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
         ...
 
 
 async def in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:
-    """Run blocking `work` off the event loop."""
+    """Run blocking `work` in a thread."""
     return await asyncio.to_thread(work)
 
 

@@ -23,7 +23,7 @@ from agent_tui.tools.sandbox.watch import Settled
 
 _LONGEST_TIMEOUT_S = 3_600
 _SETTLE_S = 1.0
-"""A background command that fails at once (a name misspelt, a port in use) is told as any other."""
+"""Seconds: a background command that fails at once is reported like any other command."""
 
 _MOST_TOLD = 5
 _NEEDS_WHY = "outside needs why: say in a few words what the command needs outside the sandbox."
@@ -49,13 +49,13 @@ class BashArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class BashTool:
-    """Runs commands without a terminal; see `ShellCommand` for what bounds them.
+    """Runs commands without a terminal; see `ShellCommand` for their limits.
 
-    Those of the model run in `sandbox`, where there is one, unless they ask for `outside`. The
-    files a command changed are found by `changes` after the result, however the command ended.
+    The model's commands run in `sandbox`, if there is one, unless they request `outside`. `changes`
+    finds the files a command changed after the result, however it ended.
 
-    What is wanted in the background, what takes longer than anybody said it may, and what a
-    command of the model's leaves running goes on as a job of the conversation.
+    Commands requested in the background, commands that exceed the default timeout, and what a
+    command of the model leaves running continue as jobs of the conversation.
     """
 
     keeper: ProcessKeeper
@@ -69,7 +69,7 @@ class BashTool:
     arguments_type: type[BashArguments] = BashArguments
 
     def intent(self, arguments: BashArguments, context: ToolContext) -> Intent:
-        """The exact command; what it may touch is for the approvals to find out."""
+        """The exact command; the approvals determine what it may touch."""
         command = arguments.command
         if "\0" in command:
             raise ToolError("command contains a NUL character. Remove it.")
@@ -101,7 +101,7 @@ class BashTool:
         return "outside" if arguments.outside else "inside"
 
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
-        """Output, shortened if long, and how it ended or as which job it goes on."""
+        """Run the command: its output, shortened if long, and how it ended or which job it is."""
         if arguments.background and context.jobs.is_full:
             raise ToolError(f"{MAX_RUNNING} background jobs are running; stop one with job first.")
         wall = self.sandbox if self._place(arguments, context) == "inside" else None
@@ -134,7 +134,7 @@ class BashTool:
     async def _run(
         self, arguments: BashArguments, context: ToolContext, wall: Sandbox | None
     ) -> tuple[ToolOutput, ShellCommand]:
-        """The result of a command, and the command, which may go on as a job."""
+        """The result of a command, and the command, which may continue as a job."""
         keeper, environ = self.keeper, context.environ
         if self._place(arguments, context) == "outside":
             environ = outside_environ(environ)
@@ -188,7 +188,7 @@ class BashTool:
 
 
 def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
-    """What the model is told of files that programs outside obey."""
+    """What the model is told about files that outside programs read."""
     for path in settled.brought[:_MOST_TOLD]:
         yield f"[{context.shown(path)} was updated by git]"
     for held in settled.held:
@@ -215,14 +215,14 @@ def _hints(
     *,
     is_told: bool,
 ) -> list[str]:
-    """What the model is to know of the wall after a command in it.
+    """Hints for the model about the sandbox, after a command in it.
 
     Args:
-        wall: Where it ran.
+        wall: The sandbox it ran in.
         keeper: Started it.
-        context: Of the call.
+        context: Context of the call.
         failed: Its result, if it failed.
-        is_told: Whether a connection was refused, which is told beside.
+        is_told: Whether a refused connection is reported separately.
     """
     home = os.fspath(wall.home)
     hints = [stray_hint(strays, home)] if (strays := wall.strays()) else []
@@ -238,7 +238,7 @@ def _hints(
 async def _wait(
     command: ShellCommand, arguments: BashArguments, context: ToolContext
 ) -> tuple[Job, ...]:
-    """Wait for `command` as long as it may take; the job as which it goes on, if it does."""
+    """Wait for `command` within its time; returns the job it becomes, if it does."""
     if arguments.background:
         await command.wait(_SETTLE_S)
     else:

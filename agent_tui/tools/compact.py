@@ -1,4 +1,4 @@
-"""The `compact` tool: the model makes room in its context when the moment is good."""
+"""The `compact` tool: the model compacts its context at a good moment."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class CompactArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class CompactTool:
-    """Asks the conversation to compact itself; whether it does is the conversation's matter."""
+    """Asks the conversation to compact itself; the conversation decides."""
 
     name: str = "compact"
     description: str = (
@@ -27,10 +27,10 @@ class CompactTool:
     arguments_type: type[CompactArguments] = CompactArguments
 
     def intent(self, arguments: CompactArguments, context: ToolContext) -> Intent:
-        """Touches nothing outside the program."""
+        """No access outside the program."""
         focus = " ".join(arguments.focus.split())
         return Intent(title=f"compact: {focus}" if focus else "compact", access="none")
 
     async def run(self, arguments: CompactArguments, context: ToolContext) -> ToolOutput:
-        """Compact, and say what was kept or why there was no need."""
+        """Compact, and report what was kept or why it was not needed."""
         return await context.compact(arguments.focus.strip())

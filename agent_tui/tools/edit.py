@@ -64,7 +64,7 @@ class EditTool:
     arguments_type: type[EditArguments] = EditArguments
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:
-        """The target, and the change as a diff."""
+        """The target file, and the change as a diff."""
         change = _planned(arguments, context).change
         return change.intent(f"edit {context.shown(change.path)} ({change.diff.counts})")
 
@@ -75,7 +75,7 @@ class EditTool:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The edited file, in how many places it is another, and what the model is to know of it."""
+    """The edited file, how many places change, and remarks for the model."""
 
     change: FileChange
     places: int
@@ -110,7 +110,7 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
         raise ToolError(f"{shown} is not a text file.")
     unseen = why_unseen(path, before, context.files)
     places, remarks = _places(file.text, arguments.edits, shown, unseen)
-    if unseen and path in context.files.seen:  # else a command has shown it: the text is there
+    if unseen and path in context.files.seen:  # otherwise a command has shown it
         remarks = (f"({shown} {unseen}; the text around it may not be what you expect.)",)
     raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
     after = file.encoded(raw_text)
@@ -123,13 +123,13 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
 def _places(
     text: str, edits: tuple[Replacement, ...], shown: str, unseen: str
 ) -> tuple[list[Place], tuple[str, ...]]:
-    """Where each edit applies in the file as it is, in order, and what was overlooked to find it.
+    """Where each edit applies in the unchanged file, in order, and the differences ignored.
 
-    All are found before any counts. In a file that the model has not seen as it is (`unseen` says
-    why), only a text that is there exactly once is known to be what it means.
+    All are found before any is applied. If the model has not seen the file as it is (`unseen` says
+    why), only a text that occurs exactly once is accepted.
 
     Raises:
-        ToolError: naming the edit that is missing, ambiguous, empty or in another's way.
+        ToolError: An edit is missing, ambiguous, empty or overlaps another; names it.
     """
     places: list[Place] = []
     remarks: list[str] = []
@@ -167,6 +167,6 @@ def _places(
 
 
 def _lines_of(text: str, places: tuple[Place, ...]) -> str:
-    """The numbers of the lines they begin in, the first few."""
+    """The numbers of the first few lines where they begin."""
     lines = [str(text.count("\n", 0, place.start) + 1) for place in places[:_MOST_LINES_NAMED]]
     return ", ".join(lines) + (", ..." if len(places) > _MOST_LINES_NAMED else "")

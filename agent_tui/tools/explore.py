@@ -1,4 +1,4 @@
-"""The `explore` tool: a helper searches and reads in a context of its own, and answers."""
+"""The `explore` tool: a helper searches and reads in its own context, and answers."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class ExploreArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class ExploreTool:
-    """Hands a question on; who looks into it is the conversation's matter."""
+    """Passes a question to the conversation, which decides on the helper."""
 
     name: str = "explore"
     description: str = (
@@ -40,5 +40,5 @@ class ExploreTool:
         return Intent(title=f"explore {agent}{task}", access="read", paths=(root,))
 
     async def run(self, arguments: ExploreArguments, context: ToolContext) -> ToolOutput:
-        """The answer, and where all that was read for it is kept."""
+        """The helper's answer, and where everything it read is stored."""
         return await context.explore(arguments.task.strip(), arguments.agent.strip(), context.emit)

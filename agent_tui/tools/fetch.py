@@ -1,4 +1,4 @@
-"""The `fetch` tool: a page of the web as Markdown."""
+"""The `fetch` tool: a web page as Markdown."""
 
 import asyncio
 import hashlib
@@ -40,12 +40,12 @@ class FetchArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class FetchTool:
-    """Gives the model what a page says. A process of its own gets and reads it.
+    """Gives the model the text of a page. A separate process downloads and parses it.
 
     Args:
         keeper: Starts that process.
-        sandbox: Of the model's commands: where it is on, the network is asked for.
-        may_be_private: Whether this machine and private networks may be asked.
+        sandbox: Of the model's commands: if it is on, network access needs approval.
+        may_be_private: Whether this machine and private networks may be accessed.
     """
 
     keeper: ProcessKeeper
@@ -56,7 +56,7 @@ class FetchTool:
     arguments_type: type[FetchArguments] = FetchArguments
 
     def intent(self, arguments: FetchArguments, context: ToolContext) -> Intent:
-        """Asks one host, whose name the rules speak of. Nothing is looked up yet."""
+        """Access to one host, whose name the rules match. Nothing is resolved yet."""
         url = web_url(arguments.url)
         if any(secret in arguments.url for secret in context.secrets):
             raise ToolError("The URL contains a key, so it was not fetched.")
@@ -71,7 +71,7 @@ class FetchTool:
         )
 
     async def run(self, arguments: FetchArguments, context: ToolContext) -> ToolOutput:
-        """The page as Markdown or text, shortened if long, the whole in a file."""
+        """The page as Markdown or text, shortened if long, with the whole in a file."""
         request = FetchRequest(web_url(arguments.url).text, self.may_be_private)
         answer = answer_of(await self._printed(request, context))
         if not isinstance(answer, Fetched):
@@ -80,7 +80,7 @@ class FetchTool:
         return await in_thread(lambda: _output(answer, context))
 
     async def _printed(self, request: FetchRequest, context: ToolContext) -> bytes:
-        """What the process printed, which is run in a folder that holds no modules."""
+        """The process's output; it runs in a folder that holds no modules."""
         argv = [sys.executable, "-P", "-m", "agent_tui.tools.web.fetch_process"]
         printed = bytearray()
         async with self.keeper.child_group(

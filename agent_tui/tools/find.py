@@ -38,7 +38,7 @@ class FindArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class FindTool:
-    """Finds files by name; what ``.gitignore`` names is left out."""
+    """Finds files by name; leaves out what ``.gitignore`` names."""
 
     keeper: ProcessKeeper
     name: str = "find"
@@ -46,13 +46,13 @@ class FindTool:
     arguments_type: type[FindArguments] = FindArguments
 
     def intent(self, arguments: FindArguments, context: ToolContext) -> Intent:
-        """Reads the folders below one path."""
+        """Read access to the folders below one path."""
         path = context.resolve(arguments.path)
         title = f"find {arguments.pattern} in {context.shown(path)}"
         return Intent(title=title, access="read", paths=(path,))
 
     async def run(self, arguments: FindArguments, context: ToolContext) -> ToolOutput:
-        """Paths of the files that match."""
+        """The paths of the matching files."""
         folder = context.resolve(arguments.path)
         if not folder.exists():
             raise missing_file_error(folder, context)
@@ -93,9 +93,9 @@ def _found(
 def _matching(
     listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, workspace: Path
 ) -> list[tuple[float, str]]:
-    """(Modification time, absolute path) of each file listed that matches below `folder`.
+    """(Modification time, absolute path) of each listed file that matches below `folder`.
 
-    Inside the workspace the pattern may also be that of a path in the workspace.
+    Inside the workspace the pattern may also match the path relative to the workspace.
     """
     starts = {len(f"{folder}/")}
     if folder.is_relative_to(workspace):

@@ -1,4 +1,4 @@
-"""Calls as models make them that have learned the tools of other agents, in the terms of ours."""
+"""Translates calls of models that learned the tools of other agents into calls of ours."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from agent_tui.safe_paths import follow_links
 from agent_tui.tool_names import meant_tool
 
 _COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
-"""One tool for all that is done to files: its argument ``command`` says what."""
+"""Tools for all file operations: their argument ``command`` selects one."""
 
 _COMMANDS: Final = {"view": "read", "create": "write", "str_replace": "edit"}
 
@@ -51,7 +51,7 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     }.items()
     for other in others.split()
 } | {"text": "content", "content": "text", "search": "old"}
-"""The names other agents give to our arguments."""
+"""Other agents' names for our arguments."""
 
 _SAY_WHY = frozenset(
     {
@@ -62,16 +62,16 @@ _SAY_WHY = frozenset(
         *("prompt", "format", "max_length", "start_index", "raw"),
     }
 )
-"""Arguments that change nothing of what is done."""
+"""Arguments that do not change what is done."""
 
 _CHANGE_MUCH = frozenset({"append", "mode", "insert_line", "dry_run", "dryRun"})
-"""Arguments without which a call would do something else: left for the tool to refuse."""
+"""Arguments that change what a call does: kept, so that the tool refuses them."""
 
 _STOPPERS = frozenset({"killshell", "kill_shell", "killbash", "taskstop", "task_stop"})
-"""Tools of their own that end what ours ends with an argument."""
+"""Separate tools for what ours does with an argument."""
 
 _ANY_HELPER = frozenset({"general-purpose", "general", "explore", "default"})
-"""Kinds of helpers of other agents that stand for one of no special kind."""
+"""Other agents' kinds of helpers that correspond to a general one."""
 
 _CTRL_C = "\x03"
 _MOST_TOLD = 5
@@ -81,7 +81,7 @@ _FILE_TYPES: Final = {"python": "py", "typescript": "ts", "javascript": "js", "r
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodCall:
-    """A call in the terms of our tools, and what the model is told of how it was taken."""
+    """A call in the terms of our tools, and what the model is told about the translation."""
 
     name: str
     arguments: JsonObject
@@ -91,12 +91,12 @@ class UnderstoodCall:
 def understood(
     name: str, arguments: JsonObject, tools: Sequence[ToolSpec], cwd: Path
 ) -> UnderstoodCall:
-    """What a call means; it is left as it is where no tool of ours is meant.
+    """Translate a call; it stays unchanged if it means none of our tools.
 
     Args:
         name: The tool as the model named it.
-        arguments: As the model gave them.
-        tools: Those that are offered.
+        arguments: The arguments as the model gave them.
+        tools: The tools that are offered.
         cwd: Where commands run.
     """
     own_name, given = _own_name(name, arguments, {tool.name for tool in tools})
@@ -127,7 +127,7 @@ def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tup
 
 
 def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:
-    """`given` by our names; what has none is put into `unknown` and left out."""
+    """`given` with our argument names; unknown ones are added to `unknown` and left out."""
     known = argument_names(schema)
     properties = schema.get("properties")
     assert isinstance(properties, dict)
@@ -179,7 +179,7 @@ _PATCH_COMMAND = re.compile(
 
 
 def _patch_in(given: JsonObject, cwd: Path) -> str:
-    """The patch that a command hands to ``apply_patch``, and does nothing else; else empty."""
+    """The patch in a command that only passes it to ``apply_patch``; else empty."""
     match given.get("command", given.get("cmd")):
         case [("apply_patch" | "applypatch"), str(patch)]:
             return patch
@@ -197,9 +197,9 @@ def _is_here(folder: str, cwd: Path) -> bool:
 
 
 def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
-    """One text for a list of words, seconds for milliseconds, ``cd`` for a folder."""
+    """Join a list of words into one text, convert milliseconds, and turn a folder into ``cd``."""
     rest = dict(given)
-    rest.pop("yield_time_ms", None)  # when output is handed back meanwhile, no limit
+    rest.pop("yield_time_ms", None)  # when to return early output, not a limit
     for key in ("timeout_ms", "timeoutMs", "timeout_millis"):
         if isinstance(value := rest.pop(key, None), int | float):
             rest.setdefault("timeout", value / 1_000)
@@ -221,13 +221,13 @@ def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
 
 
 def _of_job(given: JsonObject, _cwd: Path) -> JsonObject:
-    """Text for numbers, seconds for milliseconds; Control C is what ends it."""
+    """Text for numbers, seconds for milliseconds; Control C stops the job."""
     rest = dict(given)
     typed = rest.pop("chars", None)
     if typed == _CTRL_C:
         rest["stop"] = True
     elif typed:
-        rest["chars"] = typed  # there is no input: told as an argument that there is not
+        rest["chars"] = typed  # jobs have no input: reported as an unknown argument
     limit = rest.pop("timeout", None)
     is_waiting = rest.pop("block", True) is not False
     for value in (rest.pop("yield_time_ms", None), limit):
@@ -240,13 +240,13 @@ def _of_job(given: JsonObject, _cwd: Path) -> JsonObject:
 
 
 def _one_command(words: list[str]) -> str:
-    """``["bash", "-lc", script]`` is the script; other words are quoted."""
+    """Turn ``["bash", "-lc", script]`` into the script; quote other words."""
     is_script = len(words) == 3 and words[0] in ("bash", "sh") and words[1] in ("-c", "-lc")
     return words[2] if is_script else shlex.join(words)
 
 
 def _of_read(given: JsonObject, _cwd: Path) -> JsonObject:
-    """A first line and a number of lines for a first and a last one."""
+    """Convert a first and a last line into a first line and a number of lines."""
     rest = dict(given)
     first = rest.get("offset")
     last: JsonValue = None
@@ -276,7 +276,7 @@ def _of_edit(given: JsonObject, _cwd: Path) -> JsonObject:
 
 
 def _of_fetch(given: JsonObject, _cwd: Path) -> JsonObject:
-    """The one URL of a list; how long to wait is not the model's to say."""
+    """Take the one URL of a list; the model may not set the timeout."""
     rest = {key: value for key, value in given.items() if key not in ("timeout", "query")}
     match rest.pop("urls", None):
         case [str(url)] | str(url):
@@ -289,7 +289,7 @@ def _of_fetch(given: JsonObject, _cwd: Path) -> JsonObject:
 
 
 def _of_explore(given: JsonObject, _cwd: Path) -> JsonObject:
-    """The prompt is the task, and what is said beside it a title; any kind of helper is ours."""
+    """Use the prompt as the task and the description as its title; accept any kind of helper."""
     rest = dict(given)
     for key in ("prompt", "objective", "query", "description"):
         if isinstance(text := rest.pop(key, None), str) and text.strip():
@@ -301,7 +301,7 @@ def _of_explore(given: JsonObject, _cwd: Path) -> JsonObject:
 
 
 def _of_grep(given: JsonObject, _cwd: Path) -> JsonObject:
-    """What is printed, and the lines around it, which others give for each side."""
+    """Convert the output mode and the lines of context, which others give per side."""
     rest = dict(given)
     sides = [rest.pop(key, None) for key in ("-A", "-B", "before", "after", "after_context")]
     around = [side for side in sides if isinstance(side, int)]

@@ -1,4 +1,4 @@
-"""The `grep` tool: text in files by regular expression."""
+"""The `grep` tool: searches text in files by regular expression."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class GrepArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class GrepTool:
-    """Searches text files; binary, ignored and denied ones and those with secrets are left out."""
+    """Searches text files; skips binary, ignored and denied files and those with secrets."""
 
     keeper: ProcessKeeper
     name: str = "grep"
@@ -58,13 +58,13 @@ class GrepTool:
     arguments_type: type[GrepArguments] = GrepArguments
 
     def intent(self, arguments: GrepArguments, context: ToolContext) -> Intent:
-        """Reads the files below one path."""
+        """Read access to the files below one path."""
         path = context.resolve(arguments.path)
         title = f"grep {arguments.pattern} in {context.shown(path)}"
         return Intent(title=title, access="read", paths=(path,))
 
     async def run(self, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
-        """Matching lines with their numbers under the name of their file."""
+        """Matching lines with their numbers, grouped by file."""
         target = context.resolve(arguments.path)
         if not target.exists():
             raise missing_file_error(target, context)
@@ -93,7 +93,7 @@ def _options(arguments: GrepArguments) -> list[str]:
 
 
 def _only(glob: str) -> list[str]:
-    """Options for the files of `glob`. One of names alone takes in nothing that is ignored."""
+    """Options to search only files of `glob`. A glob without folders never adds ignored files."""
     names = glob.removeprefix("**/")
     if "/" in names or names.startswith("!"):
         return [f"--glob={glob}"]
@@ -133,7 +133,7 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
 
 
 def _without(lines: list[str], is_held: Callable[[Path], bool]) -> Iterator[str]:
-    """The lines but those of files that are held."""
+    """The lines without those of files to skip."""
     is_left_out = False
     for line in lines:
         if line.startswith(os.sep):
@@ -144,7 +144,7 @@ def _without(lines: list[str], is_held: Callable[[Path], bool]) -> Iterator[str]
 
 
 def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:
-    """The files found, with counts where those were asked for; how many; whether more came."""
+    """The files found, with counts if requested; how many; whether more came."""
     found = [line for line in lines if line.startswith(os.sep)]
     shown: list[str] = []
     for line in found[:limit]:
@@ -155,7 +155,7 @@ def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str
 
 
 def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:
-    """The lines up to the last match allowed, paths made short; matches; whether more came."""
+    """The lines up to the last allowed match, with short paths; matches; whether more came."""
     kept: list[str] = []
     count = 0
     line_chars = min(_MAX_LINE_CHARS, context.limits.max_line_chars)

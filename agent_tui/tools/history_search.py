@@ -1,4 +1,4 @@
-"""Finding words in everything that was said in a conversation."""
+"""Finds words in everything that was said in a conversation."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ from agent_tui.tools.originals import (
 
 _MAX_HITS = 10
 _MAX_NEAREST = 3
-"""Hits given where no message has all of the words."""
+"""Hits returned if no message has all of the words."""
 
 _OWN_TOOLS = frozenset({"recall", "compact"})
-"""Their calls and results only repeat what was said before."""
+"""Tools whose calls and results only repeat what was said before."""
 
 _RANKED_BY_LINE = 50
-"""Matches whose lines are looked at: those below them are not shown."""
+"""Matches whose lines are examined: later ones are not shown."""
 
 _SHORT_ROW_CHARS = 120
 _SHOWN_ROW_CHARS = 200
@@ -42,17 +42,17 @@ _NONE: Set[bytes] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that has the words.
+    """A message that contains the words.
 
     Args:
-        entry_id: Where it is.
+        entry_id: The id of its entry.
         what: What it is, in a few words.
         written_at: Minute it was written.
-        row_number: Of the first row (see `rows_of`) with the most of the words, from 1.
-        rows: That row, shortened around the words, and a short one before and after it, each
-            with its number.
-        missing: Words it does not have.
-        older_alike: Older messages that would be shown the same, which are no hits themselves.
+        row_number: Number, from 1, of the first row (see `rows_of`) with the most of the words.
+        rows: That row, shortened around the words, and a short one before and after it, each with
+            its number.
+        missing: Words it does not contain.
+        older_alike: How many older messages would look the same; they are not hits themselves.
     """
 
     entry_id: str
@@ -66,10 +66,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search gave: the best hits first; `matches` of `searched` messages had the words.
+    """The result of a search: the best hits first; `matches` of `searched` messages matched.
 
-    Where no message has all of the words, the hits have as many of them as any, and at least
-    half.
+    If no message has all words, the hits have as many of them as possible, at least half.
     """
 
     hits: tuple[Hit, ...]
@@ -99,11 +98,11 @@ def terms_of(query: str) -> tuple[str, ...]:
 
 
 def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
-    """Messages that have all `terms`, in their text or in the call that they answer.
+    """Messages that contain all `terms`, in their text or in the call that they answer.
 
     Originals come before summaries, then those with the most words in one row, with the most
-    occurrences, the newest. 100,000 entries with 140 MB of text take 0.5 to 1.1 s,
-    three where every one has accented letters.
+    occurrences, the newest. 100,000 entries with 140 MB of text take 0.5 to 1.1 s, three if every
+    one has accented letters.
 
     Args:
         entries: Newest first.
@@ -114,14 +113,14 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
     matches.sort(key=lambda match: (match.is_summary, -match.count, match.age))
     best = matches[:_RANKED_BY_LINE]
     closer = [_rank_by_line(match, wanted, _older(entries, match.age)) for match in best]
-    closer.sort(key=lambda seen: seen[0])  # stable: among equals the order stays
+    closer.sort(key=lambda seen: seen[0])  # stable: equal items keep their order
     return Found(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
 
 
 def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], int]:
-    """The messages with the most of the words, at least half, and how many were looked at.
+    """The messages with the most of the words, at least half, and how many were searched.
 
-    Goes from the oldest on: what a call is about counts for its result too.
+    Starts with the oldest, since a call's subject also counts for its result.
     """
     fewest, searched = (len(wanted) + 1) // 2, 0
     matches: list[_Match] = []
@@ -148,13 +147,13 @@ def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], i
 def _words_of_call(
     entry: RecallableEntry, found: Set[bytes], wanted: TermSet, named: dict[str, Set[bytes]]
 ) -> Set[bytes]:
-    """The words in what the call is about that `entry` answers.
+    """The words in the subject of the call that `entry` answers.
 
     Args:
-        entry: What was said.
+        entry: The result.
         found: The words in it.
         wanted: All words.
-        named: What was found so, by the call's id; kept up to date.
+        named: The words found in each call, by its id; updated here.
     """
     if (found or named) and isinstance(entry, MessageEntry):
         message = entry.message
@@ -169,7 +168,7 @@ def _words_of_call(
 
 
 def _searched_text(entry: RecallableEntry) -> str | None:
-    """The text of `entry`; of a reply's calls the texts in their arguments."""
+    """The text of `entry`; for a reply's calls, the texts in their arguments."""
     if not isinstance(entry, MessageEntry):
         return entry_text(entry)
     message = entry.message
@@ -190,7 +189,7 @@ def _searched_text(entry: RecallableEntry) -> str | None:
 def _rank_by_line(
     match: _Match, wanted: TermSet, older: Iterable[Entry]
 ) -> tuple[tuple[bool, int], Hit]:
-    """The hit that `match` is, and its rank by what no quick look tells."""
+    """The hit for `match`, and a rank that needs a closer look at its text."""
     rows = rows_of(_text_with_searched_rows(match.entry))
     at, together = _best_row(rows, wanted, len(wanted) - len(match.missing))
     shown = [(at + 1, _shown(rows[at], wanted))]
@@ -209,7 +208,7 @@ def _rank_by_line(
 
 
 def _shown(row: str, wanted: TermSet) -> str:
-    """`row` without blanks at its ends; of a long one the part where the first word is."""
+    """`row` without blanks at its ends; for a long one the part around the first word."""
     row = row.strip()
     if len(row) <= _SHOWN_ROW_CHARS:
         return row
@@ -220,7 +219,7 @@ def _shown(row: str, wanted: TermSet) -> str:
 
 
 def _best_row(rows: Sequence[str], wanted: TermSet, possible: int) -> tuple[int, int]:
-    """The first row with the most of the words, of which `possible` occur at all; how many."""
+    """The first row with the most words (`possible` of them occur at all), and how many."""
     best_at, most = 0, 0
     for at, row in enumerate(rows):
         found = len(wanted.found_in(wanted.folded(row)))
@@ -236,14 +235,14 @@ def _older(entries: Sequence[Entry], age: int) -> Iterator[Entry]:
 
 
 def _text_with_searched_rows(entry: RecallableEntry) -> str:
-    """The text of `entry`, the rows of calls that are not searched being empty."""
+    """The text of `entry`, with empty rows for calls that are not searched."""
     if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
         return reply_text(entry.message, _OWN_TOOLS)
     return entry_text(entry)
 
 
 def _distinct(hits: Sequence[Hit]) -> Iterator[Hit]:
-    """The first few that differ in what is shown; the others only count."""
+    """The first few that look different; the others are only counted."""
     alike: dict[tuple[str, tuple[tuple[int, str], ...]], list[Hit]] = {}
     for hit in hits:
         alike.setdefault((hit.what, hit.rows), []).append(hit)

@@ -1,4 +1,4 @@
-"""The `job` tool: what a background command printed since the last look; waiting; stopping."""
+"""The `job` tool: new output of a background command; waiting for it; stopping it."""
 
 import os
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class JobArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class JobTool:
-    """Looks at the background commands of the conversation."""
+    """Gives access to the background commands of the conversation."""
 
     name: str = "job"
     description: str = (
@@ -34,7 +34,7 @@ class JobTool:
     arguments_type: type[JobArguments] = JobArguments
 
     def intent(self, arguments: JobArguments, context: ToolContext) -> Intent:
-        """Nothing is done that was not agreed to when the command began."""
+        """Needs no approval: it does nothing beyond what was agreed when the command began."""
         if arguments.id is None:
             if arguments.stop:
                 raise ToolError("stop needs an id.")
@@ -44,7 +44,7 @@ class JobTool:
         return Intent(f"{verb}{job.id}: {job.fact.shown}", "none")
 
     async def run(self, arguments: JobArguments, context: ToolContext) -> ToolOutput:
-        """New output, and how it stands."""
+        """The job's new output and state."""
         if arguments.id is None:
             return _all_jobs(context)
         job = context.jobs.named(arguments.id)

@@ -1,11 +1,11 @@
-"""Caps on what one tool call may give the model, whichever is reached first."""
+"""Limits on what one tool call may give the model, whichever is reached first."""
 
 from dataclasses import dataclass
 
 MAX_OUTPUT_LINES = 2_000
 MAX_OUTPUT_BYTES = 50_000
 _LEAST_OUTPUT_BYTES = 300
-"""Enough for an error or the last lines of a test run."""
+"""Bytes; enough for an error or the last lines of a test run."""
 
 _RANGE_BYTES_A_TOKEN = 3
 _LONGEST_LINE_CHARS = 2_000
@@ -14,12 +14,12 @@ _BYTES_A_LINE = MAX_OUTPUT_BYTES // MAX_OUTPUT_LINES
 
 @dataclass(frozen=True, slots=True)
 class OutputLimits:
-    """What one call may give the model at most.
+    """The most that one call may give the model.
 
     Args:
-        max_bytes: Of any output.
-        range_bytes: Lines that were asked for by number come whole up to here.
-        whose: What has the cap, and why.
+        max_bytes: Limit for any output.
+        range_bytes: Limit for lines requested by number, which are given whole up to here.
+        whose: What has the limit, and why.
     """
 
     max_bytes: int = MAX_OUTPUT_BYTES
@@ -28,38 +28,38 @@ class OutputLimits:
 
     @property
     def cap(self) -> str:
-        """The cap as the model is told of it where it cuts."""
+        """The limit as the model is told when output is cut."""
         return f"{self.max_bytes:,} bytes or {self.max_lines:,} lines {self.whose}"
 
     @property
     def max_lines(self) -> int:
-        """Lines in proportion to the bytes: 2,000 at 50,000."""
+        """The limit in lines, in proportion to the bytes: 2,000 at 50,000."""
         return self.max_bytes // _BYTES_A_LINE
 
     @property
     def max_line_chars(self) -> int:
-        """Characters of one line: a single long one leaves room for others."""
+        """Characters of one line, so that a long one leaves space for others."""
         return min(_LONGEST_LINE_CHARS, self.max_bytes // 4)
 
 
 def output_limits(
     window: int, calls: int = 1, *, given_bytes: int = 0, done: int = 0, room_tokens: int = 0
 ) -> OutputLimits:
-    """What the next of the `calls` of a reply may give a model with `window` tokens.
+    """What the next of a reply's `calls` may give a model with a window of `window` tokens.
 
-    One call gives at most a seventh of the window, all calls of one reply together two sevenths,
-    at four bytes a token: a window is compacted at four fifths of the three quarters that are
-    not kept for the reply, and what a reply asked for must be in it once before that. What the
-    first calls leave of their shares is for those that follow. 50,000 bytes from a window of
-    87,500 tokens on; an unknown window (0) is taken for a large one.
+    One call gives at most a seventh of the window, all calls of one reply together two sevenths, at
+    four bytes a token: a window is compacted at four fifths of the three quarters that are not
+    reserved for the reply, and what a reply requested must fit once before that. Unused shares of
+    the first calls go to later ones. The limit is 50,000 bytes from a window of 87,500 tokens on;
+    an unknown window (0) counts as large.
 
     Args:
         window: Tokens of the model's window.
-        calls: How many the reply has.
+        calls: How many calls the reply has.
         given_bytes: What the first `done` of them gave.
         done: How many of them have their results.
-        room_tokens: How much of the window is free before room is made. Lines asked for by
-            number may fill the call's part of that, at three bytes a token (code has more).
+        room_tokens: Free tokens before compaction. Lines requested by number may fill the call's
+            share of them, at three bytes a token (code has more).
     """
     if window <= 0:
         return OutputLimits()

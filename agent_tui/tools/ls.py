@@ -1,4 +1,4 @@
-"""The `ls` tool: what is in a folder."""
+"""The `ls` tool: lists a folder."""
 
 import os
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class LsTool:
     arguments_type: type[LsArguments] = LsArguments
 
     def intent(self, arguments: LsArguments, context: ToolContext) -> Intent:
-        """Reads one folder."""
+        """Read access to one folder."""
         path = context.resolve(arguments.path)
         return Intent(title=f"ls {context.shown(path)}", access="read", paths=(path,))
 
@@ -83,7 +83,7 @@ def _line(entry: os.DirEntry[str]) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes as a person says them, powers of 1,000."""
+    """A size in bytes for people, in powers of 1,000."""
     for unit, factor in (("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"

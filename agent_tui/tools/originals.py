@@ -1,4 +1,4 @@
-"""What was said in a conversation, as it was written: its text, what it was, its lines."""
+"""The original messages of a conversation: text, description and lines."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,24 +29,24 @@ from agent_tui.sessions.entries import (
 )
 
 ROW_CHARS = 500
-"""A longer line counts as several, so that every part of it can be asked for."""
+"""A longer line counts as several, so that every part of it can be requested."""
 
 _SUBJECT_CHARS = 80
 _MOST_CALLS = 3
 _TELLING = frozenset({"command", "cmd", "path", "file_path", "pattern", "query", "url", "id"})
-"""Arguments that say what a call is about, whichever program's tool it is."""
+"""Arguments that show what a call is about, for any program's tools."""
 
 
 RecallableEntry: TypeAlias = (
     MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
 )
-"""The entries that hold words; see `is_recallable`."""
+"""The entries that contain text; see `is_recallable`."""
 
 
 def is_recallable(entry: Entry) -> TypeGuard[RecallableEntry]:
-    """Whether `entry` has words that the model may be given.
+    """Whether `entry` has text that the model may receive.
 
-    What the person ran with ``!!`` was meant to stay out of the model's sight, and does.
+    What the user ran with ``!!`` was meant to be hidden from the model, and stays hidden.
     """
     if isinstance(entry, MessageEntry):
         message = entry.message
@@ -55,7 +55,7 @@ def is_recallable(entry: Entry) -> TypeGuard[RecallableEntry]:
 
 
 def entry_text(entry: RecallableEntry) -> str:
-    """What `entry` says, thinking left out."""
+    """The text of `entry`, thinking left out."""
     match entry:
         case MessageEntry(message=message):
             return _message_text(message)
@@ -68,11 +68,11 @@ def entry_text(entry: RecallableEntry) -> str:
 
 
 def reply_text(reply: AssistantMessage, blanked: frozenset[str] = frozenset()) -> str:
-    """Text and calls of a reply in their order, every argument in full.
+    """Text and calls of a reply in order, every argument in full.
 
     Args:
-        reply: Its thinking is left out.
-        blanked: Tools whose calls become as many empty lines.
+        reply: The reply; its thinking is left out.
+        blanked: Tools whose calls become the same number of empty lines.
     """
     parts: list[str] = []
     for part in reply.content:
@@ -94,7 +94,7 @@ def describe_entry(entry: RecallableEntry, call: ToolCall | None) -> str:
     """What `entry` was, in a few words.
 
     Args:
-        entry: What was said.
+        entry: The entry.
         call: The call that it answers, if it is a result and the call is known.
     """
     match entry:
@@ -121,7 +121,7 @@ def call_answered_by(entry: RecallableEntry, older: Iterable[Entry]) -> ToolCall
     """The call that `entry` is the result of: the newest with its id among `older`.
 
     Args:
-        entry: None is answered by anything but a result.
+        entry: Any entry; None is returned unless it is a result.
         older: The entries before it, newest first.
     """
     if not (isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)):
@@ -146,7 +146,7 @@ def entry_images(entry: RecallableEntry) -> tuple[ImageContent, ...]:
 
 
 def whole_output_path(entry: RecallableEntry) -> str | None:
-    """The file that was given the whole output when the model was given part of it."""
+    """The file with the whole output of a result that the model received in part."""
     match entry:
         case MessageEntry(message=ToolResultMessage() as result):
             return result.tool_details.full_output_path
@@ -162,7 +162,7 @@ def entry_minute(entry: RecallableEntry) -> str:
 
 
 def rows_of(text: str) -> list[str]:
-    """`text` in lines with their ends, lines over `ROW_CHARS` in pieces; joined they are `text`."""
+    """`text` in lines with their ends, lines over `ROW_CHARS` split; joined they are `text`."""
     rows: list[str] = []
     for line in text.split("\n"):
         rows += [line[at : at + ROW_CHARS] for at in range(0, len(line), ROW_CHARS)] or [""]
@@ -212,7 +212,7 @@ def _joined(content: str | Sequence[UserContent]) -> str:
 
 
 def _argument_lines(name: str, value: JsonValue) -> Iterator[str]:
-    """`value` with its texts as they are, each behind its place: ``edits[0].old: x = 1``."""
+    """`value` with its texts unchanged, each after its path: ``edits[0].old: x = 1``."""
     match value:
         case str():
             yield f"{name}:\n{value}" if "\n" in value else f"{name}: {value}"
@@ -227,7 +227,7 @@ def _argument_lines(name: str, value: JsonValue) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    """`text` on one line, cut in the middle: commands begin, and paths end, with what tells."""
+    """`text` on one line, cut in the middle: commands differ at the start, paths at the end."""
     joined = " ".join(text.split())
     if len(joined) <= _SUBJECT_CHARS:
         return joined

@@ -9,12 +9,12 @@ from agent_tui.paths import make_private_dir
 
 
 def new_output_file(folder: Path, tool: str, suffix: str) -> tuple[Path, BinaryIO]:
-    """Create a file that only its owner may read, open for writing.
+    """Create a file that only its owner can read, open for writing.
 
     Args:
-        folder: Where it goes; made if it is missing.
-        tool: Begins its name, before a random part.
-        suffix: Ends its name, such as ``.txt``.
+        folder: Where it goes; created if missing.
+        tool: The start of its name, before a random part.
+        suffix: The end of its name, such as ``.txt``.
 
     Raises:
         OSError: It cannot be created.
@@ -25,7 +25,7 @@ def new_output_file(folder: Path, tool: str, suffix: str) -> tuple[Path, BinaryI
 
 
 def keep_output(text: str, folder: Path, tool: str, suffix: str) -> Path | None:
-    """The new file with all of `text`; None if it cannot be written."""
+    """Write all of `text` to a new file; None if that fails."""
     try:
         path, file = new_output_file(folder, tool, suffix)
         with file:

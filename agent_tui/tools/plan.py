@@ -1,4 +1,4 @@
-"""The `plan` tool: in plan mode the model hands over a plan, and the person decides on it."""
+"""The `plan` tool: in plan mode the model submits a plan, and the user decides on it."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class PlanArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class PlanTool:
-    """Has the person decide on a plan; what comes of it is the conversation's matter."""
+    """Asks the user to decide on a plan; the conversation handles the answer."""
 
     name: str = "plan"
     description: str = (
@@ -34,16 +34,16 @@ class PlanTool:
     arguments_type: type[PlanArguments] = PlanArguments
 
     def intent(self, arguments: PlanArguments, context: ToolContext) -> Intent:
-        """Touches nothing outside the program."""
+        """No access outside the program."""
         return Intent(title=plan_title(arguments.plan), access="none")
 
     async def run(self, arguments: PlanArguments, context: ToolContext) -> ToolOutput:
-        """Ask, and say what came of it."""
+        """Ask, and report the answer."""
         return await context.plan(arguments.plan.strip())
 
 
 def plan_title(plan: str) -> str:
-    """The first line of a plan, without its signs."""
+    """The first line of a plan, without Markdown marks."""
     lines = (line.strip("#*_ \t") for line in plan.splitlines())
     return next(filter(None, lines), "plan")[:_MOST_STEP_CHARS]
 
@@ -51,7 +51,7 @@ def plan_title(plan: str) -> str:
 def plan_steps(plan: str) -> tuple[Todo, ...]:
     """The steps of a plan as a to-do list: the numbered items of its outermost lists.
 
-    Where none is numbered all outermost items are steps. Code and what is indented is left out.
+    If none is numbered, all outermost items are steps. Code and indented items are left out.
     """
     numbered: list[str] = []
     others: list[str] = []

@@ -1,4 +1,4 @@
-"""The `read` tool: a file's lines with their numbers, the text of a document, or an image."""
+"""The `read` tool: a file's numbered lines, the text of a document, or an image."""
 
 import base64
 import os
@@ -57,7 +57,7 @@ class ReadArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class ReadTool:
-    """Gives the model a file and remembers which version of it was given."""
+    """Gives the model a file and remembers which version it was given."""
 
     name: str = "read"
     description: str = (
@@ -68,7 +68,7 @@ class ReadTool:
     arguments_type: type[ReadArguments] = ReadArguments
 
     def intent(self, arguments: ReadArguments, context: ToolContext) -> Intent:
-        """Reads one file; nothing is opened yet."""
+        """Read access to one file; nothing is opened yet."""
         path = context.resolve(arguments.path)
         return Intent(title=f"read {context.shown(path)}", access="read", paths=(path,))
 
@@ -123,9 +123,9 @@ def _window(arguments: ReadArguments, limits: OutputLimits) -> Window:
 def _numbered(
     found: WindowedText, path: Path, arguments: ReadArguments, context: ToolContext
 ) -> ToolOutput:
-    """The lines asked for with numbers and, if there is more, how to go on.
+    """The requested lines with numbers and, if there are more, how to continue.
 
-    A range that was asked for comes whole where it fits; else the usual caps count.
+    A requested range is returned whole if it fits; otherwise the usual limits apply.
     """
     first, total, limits = arguments.offset, found.total_lines, context.limits
     if first > total:

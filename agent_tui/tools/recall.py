@@ -1,4 +1,4 @@
-"""The `recall` tool: the original of what the context no longer holds."""
+"""The `recall` tool: returns originals that the context no longer contains."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -42,11 +42,11 @@ _MOST_NAMED = 5
 _MOST_HITS_ELSEWHERE = 3
 _SESSION_ID_CHARS = 8
 _NEAR_PERCENT = 75
-"""Ids that are this much alike differ in one or two of eight characters."""
+"""Similarity of ids that differ in one or two of eight characters."""
 
 _MARK = re.compile(r"^\W*(?:recall\b\W*)?|\W+$", re.IGNORECASE)
 _NOTE_BYTES = 80
-"""Room kept for how to get the rest."""
+"""Bytes reserved for the hint on how to get the rest."""
 
 _LEAST_TEXT_BYTES = 100
 _HOW_TO_GO_ON = "Recall an id to see it in full, or from a line with offset."
@@ -62,7 +62,7 @@ class RecallArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class RecallTool:
-    """Looks through everything that was said, in this session and those it goes on from."""
+    """Searches everything that was said, in this session and those it continues."""
 
     name: str = "recall"
     description: str = (
@@ -74,10 +74,10 @@ class RecallTool:
     arguments_type: type[RecallArguments] = RecallArguments
 
     def intent(self, arguments: RecallArguments, context: ToolContext) -> Intent:
-        """Touches nothing outside the program.
+        """No access outside the program.
 
         Raises:
-            ToolError: not one of id and query was given.
+            ToolError: Not exactly one of id and query was given.
         """
         wanted, query = _bare_id(arguments.id), arguments.query.strip()
         if bool(wanted) == bool(query):
@@ -128,13 +128,13 @@ def _entries_of(session: str, history: History) -> list[Entry]:
 def _in_other_sessions(
     query: str, terms: Sequence[str], own: Set[tuple[str, str]], history: History
 ) -> str:
-    """What other sessions of the project have of `terms`, at most a few messages of each.
+    """Matches of `terms` in other sessions of the project, a few messages of each.
 
     Args:
-        query: What was asked.
+        query: The query.
         terms: Its words.
-        own: Ids and times of what the conversation itself holds.
-        history: Leads to the sessions.
+        own: Ids and times of the conversation's own entries.
+        history: Provides the sessions.
     """
     sessions, late = history.others_with(query)
     blocks: list[str] = []
@@ -155,7 +155,7 @@ def _bare_id(text: str) -> str:
 
 
 def _find(wanted: str, entries: Iterable[Entry], searched: History | str) -> RecallableEntry:
-    """The entry with that id, or the only one whose id begins so."""
+    """The entry with that id, or the only one whose id begins with it."""
     begun: dict[str, RecallableEntry] = {}
     ids: dict[str, RecallableEntry] = {}
     for entry in entries:
@@ -186,7 +186,7 @@ def _named(entries: Mapping[str, RecallableEntry]) -> str:
 def _original(
     entry: RecallableEntry, name: str, call: ToolCall | None, offset: int, limits: OutputLimits
 ) -> ToolOutput:
-    """The lines of `entry` from `offset` on, as many as may be given."""
+    """The lines of `entry` from `offset` on, as many as the limits allow."""
     rows = rows_of(entry_text(entry))
     first = max(offset, 1)
     if first > len(rows):
@@ -210,7 +210,7 @@ def _original(
 
 
 def _fitting(rows: Sequence[str], first: int, max_lines: int, max_bytes: int) -> tuple[str, int]:
-    """The rows from number `first` on that fit, at least part of one; the last one's number."""
+    """The rows from number `first` on that fit, at least part of one; the last row's number."""
     kept: list[str] = []
     for row in rows[first - 1 : first - 1 + max_lines]:
         max_bytes -= size_bytes(row)
@@ -230,7 +230,7 @@ def _still_there(path: str | None) -> str:
 
 
 def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> ToolOutput:
-    """The hits of the conversation, then `others`, each with at least half of the room."""
+    """The conversation's hits, then `others`, each with at least half of the space."""
     if not others:
         return _own_hits(found, history, limits)
     half = limits.max_bytes // 2

@@ -1,4 +1,4 @@
-"""The tools a conversation offers, all or some. A new tool is its module and one line here."""
+"""The tools of a conversation. A new tool is a module and one line here."""
 
 import difflib
 from collections.abc import Callable, Collection, Sequence
@@ -55,12 +55,12 @@ def default_toolbox(
     may_fetch_private: bool = False,
     more: "Sequence[OfferedTool]" = (),
 ) -> Toolbox:
-    """All tools, those used most first, and none before one that it needs.
+    """All tools, those used most first, and each after the tools it needs.
 
     Args:
-        keeper: Starts their processes; None is one of their own.
-        sandbox: Where the model's commands run; None is nowhere special.
-        is_trusted: Whether git may be asked about a folder.
+        keeper: Starts their processes; None creates one.
+        sandbox: Where the model's commands run; None for no sandbox.
+        is_trusted: Whether git may run in a folder.
         may_fetch_private: Whether pages of this machine and private networks may be read.
         more: Additional tools, offered last.
     """
@@ -106,7 +106,7 @@ def _names_temporary(value: JsonValue) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool with the type of its arguments bound away."""
+    """A tool with its argument type hidden."""
 
     name: str
     describe: Callable[[], ToolSpec]
@@ -137,23 +137,23 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
 
     def prepare(arguments: JsonObject, context: ToolContext) -> PreparedCall:
         checked = check(arguments)
-        # What is done is done where it was asked about, wherever a link leads by then.
+        # The call acts on the paths that were approved, wherever a link leads by then.
         resolved: dict[str, Path] = {}
         intent = tool.intent(checked, replace(context, resolved=resolved))
         call = PreparedCall(
             intent, lambda: tool.run(checked, replace(context, resolved=resolved))
-        )  # what was decided about the call is in the context by then
+        )  # by now the context holds the decision on the call
         return call if context.scratch is None else named_for_commands(call, context.scratch)
 
     return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 
 
 class ToolRegistry:
-    """A `Toolbox` over a fixed set of tools. Schemas are made when first needed.
+    """A `Toolbox` with a fixed set of tools. Schemas are created when first needed.
 
     Args:
         tools: In the order they are offered.
-        scratch: What commands in a folder have in the place of ``/tmp``.
+        scratch: Returns what replaces ``/tmp`` for commands in a folder.
 
     Raises:
         ValueError: Two tools have the same name.
@@ -173,39 +173,39 @@ class ToolRegistry:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told, in order of use."""
+        """The specs for the model, in order of use."""
         if self._specs is None:
             self._specs = tuple(tool.describe() for tool in self._tools.values())
         return self._specs
 
     @property
     def short_specs(self) -> tuple[ToolSpec, ...]:
-        """The same tools, first line of the description and bare arguments only."""
+        """The same tools, with only the first line of the description and bare arguments."""
         if self._short_specs is None:
             self._short_specs = tuple(tool.describe_shortly() for tool in self._tools.values())
         return self._short_specs
 
     def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        """A call in the terms of these tools, also where it is made in those of other agents."""
+        """A call translated to these tools, even if made in the terms of other agents."""
         return understood(name, arguments, self.specs, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
-        """Validate a call without looking at any file.
+        """Validate a call without reading any file.
 
         Raises:
-            ToolError: unknown tool or wrong arguments.
+            ToolError: Unknown tool or wrong arguments.
         """
         self._named(name).check(arguments)
 
     def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
-        """Validate and look ahead.
+        """Validate the call and determine its intent.
 
         Raises:
-            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+            ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
         tool = self._named(name)
         if _names_temporary(arguments):
-            # Into the context that was given: what is decided about the call is put there, too.
+            # Into the given context, which also receives the decision on the call.
             context.scratch = self._scratch(context.cwd)
         return tool.prepare(arguments, context)
 
@@ -223,7 +223,7 @@ def named_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
 
     Args:
         call: A call whose paths are resolved.
-        scratch: What commands have in the place of ``/tmp``.
+        scratch: What replaces ``/tmp`` for commands.
     """
     if not any(map(scratch.holds, call.intent.paths)):
         return call
@@ -253,39 +253,39 @@ def _names(paths: tuple[str, ...], scratch: Scratch) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ToolSubset:
-    """A `Toolbox`: the tools of `whole` that are called one of `names`."""
+    """A `Toolbox`: the tools of `whole` with one of `names`."""
 
     whole: Toolbox
     names: Collection[str]
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told, in order of use."""
+        """The specs for the model, in order of use."""
         return tuple(spec for spec in self.whole.specs if spec.name in self.names)
 
     @property
     def short_specs(self) -> tuple[ToolSpec, ...]:
-        """The same in fewer words."""
+        """The same tools with shorter texts."""
         return tuple(spec for spec in self.whole.short_specs if spec.name in self.names)
 
     def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        """A call in the terms of these tools, also where it is made in those of other agents."""
+        """A call translated to these tools, even if made in the terms of other agents."""
         return understood(name, arguments, self.specs, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
-        """Validate a call without looking at any file.
+        """Validate a call without reading any file.
 
         Raises:
-            ToolError: unknown tool or wrong arguments.
+            ToolError: Unknown tool or wrong arguments.
         """
         self._require(name)
         self.whole.check(name, arguments)
 
     def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
-        """Validate and look ahead.
+        """Validate the call and determine its intent.
 
         Raises:
-            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+            ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
         self._require(name)
         return self.whole.prepare(name, arguments, context)

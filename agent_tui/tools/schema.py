@@ -1,4 +1,4 @@
-"""Turning a tool's argument model into a JSON schema of few tokens, and errors into advice."""
+"""Converts a tool's argument model to a compact JSON schema, and errors to advice."""
 
 import json
 from types import MappingProxyType
@@ -12,7 +12,7 @@ _KEPT_KEYS = ("type", "description", "items", "enum", "properties", "required")
 
 
 def compact_schema(arguments_type: type[BaseModel]) -> JsonObject:
-    """The JSON schema of a model: references resolved, titles, defaults and bounds left out."""
+    """The JSON schema of a model: references resolved; no titles, defaults and limits."""
     schema = cast(JsonObject, arguments_type.model_json_schema())
     definitions = schema.get("$defs")
     return _compacted(schema, definitions if isinstance(definitions, dict) else {})
@@ -34,9 +34,9 @@ def bare_schema(schema: JsonObject) -> JsonObject:
 
 
 def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
-    """`arguments` with small, unambiguous mistakes of models put right.
+    """`arguments` with small, unambiguous mistakes of models corrected.
 
-    JSON text where an object or list is wanted, and null for "not given".
+    JSON text instead of an object or list, and null for "not given".
     """
     return _coerced_object(arguments, compact_schema(arguments_type))
 
@@ -47,7 +47,7 @@ _OWN_WORDS = MappingProxyType(
         "string_unicode": "contains half of a surrogate pair, which is not a character",
     }
 )
-"""What is said of some mistakes in place of pydantic's words."""
+"""Our words for some mistakes, in place of pydantic's."""
 
 
 def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> str:
@@ -123,7 +123,7 @@ def _coerced(value: JsonValue, schema: JsonObject) -> JsonValue:
 
 
 def _signature(schema: JsonObject) -> str:
-    """``path: string, offset?: integer``."""
+    """The arguments as text: ``path: string, offset?: integer``."""
     properties, required = schema.get("properties"), schema.get("required")
     assert isinstance(properties, dict)
     needed = required if isinstance(required, list) else []

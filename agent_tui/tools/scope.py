@@ -1,4 +1,4 @@
-"""The `scope` tool: the model marks a stretch of work that is summed up at its end."""
+"""The `scope` tool: the model marks a section of work that is summarised at its end."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class ScopeArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class ScopeTool:
-    """Opens and closes scopes; what becomes of them is the conversation's matter."""
+    """Opens and closes scopes; the conversation handles them."""
 
     name: str = "scope"
     description: str = (
@@ -37,10 +37,10 @@ class ScopeTool:
     arguments_type: type[ScopeArguments] = ScopeArguments
 
     def intent(self, arguments: ScopeArguments, context: ToolContext) -> Intent:
-        """Touches nothing outside the program.
+        """No access outside the program.
 
         Raises:
-            ToolError: A scope is to be entered that has no name.
+            ToolError: A scope without a label was to be entered.
         """
         label = _one_line(arguments.label)
         if arguments.action == "enter" and not label:
@@ -48,7 +48,7 @@ class ScopeTool:
         return Intent(title=f"{arguments.action} {label}".rstrip(), access="none")
 
     async def run(self, arguments: ScopeArguments, context: ToolContext) -> ToolOutput:
-        """Enter or leave, and say what came of it."""
+        """Enter or leave a scope, and report the result."""
         label, focus = _one_line(arguments.label), arguments.focus.strip()
         return await context.scope(arguments.action, label, focus)
 

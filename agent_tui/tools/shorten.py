@@ -1,4 +1,4 @@
-"""Cutting long text down to what a model should be given, by lines and by bytes."""
+"""Cuts long text to what a model should receive, by lines and by bytes."""
 
 import re
 from collections.abc import Iterable
@@ -8,17 +8,16 @@ from agent_tui.omissions import cut_end_mark, omission_mark
 from agent_tui.safe_text import final_lines, strip_escape_sequences
 
 _MARKER_BYTES = 80
-"""Room kept for the line that says how much was left out."""
+"""Bytes reserved for the line that says how much was left out."""
 
 _HEAD_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """What was kept, and how much was not.
+    """The text that was kept, and how much was not.
 
-    `left_out` are the first and last line, counted as `keep_ends` says, that are not or not
-    wholly there.
+    `left_out` are the first and last omitted or incomplete line, counted as in `keep_ends`.
     """
 
     text: str
@@ -38,7 +37,7 @@ def size_bytes(text: str) -> int:
 
 
 def keep_head(text: str, *, max_lines: int, max_bytes: int) -> Shortened:
-    """The first whole lines of `text` that fit; at least a piece of the first one."""
+    """The first whole lines of `text` that fit; at least part of the first one."""
     lines = text.split("\n")
     total = size_bytes(text)
     if len(lines) <= max_lines and total <= max_bytes:
@@ -53,17 +52,17 @@ def keep_head(text: str, *, max_lines: int, max_bytes: int) -> Shortened:
 def keep_ends(
     text: str, *, max_lines: int, max_bytes: int, first_line: int = 1, lines_held_back: int = 0
 ) -> Shortened:
-    """The beginning and, larger, the end of `text`, with a line between that says what is gone.
+    """The start and, larger, the end of `text`, with a line between that says what is missing.
 
-    The end of a command's output usually holds the error or the totals, hence the small share of
-    the beginning. The result, marker included, keeps both caps.
+    The end of a command's output usually has the error or the totals, so the start gets less. The
+    result, including the marker, stays within both limits.
 
     Args:
-        text: What is to be shortened.
+        text: The text to shorten.
         max_lines: How many lines of it are kept.
         max_bytes: How many bytes.
         first_line: The number of its first line.
-        lines_held_back: How many more lines than `text` has are in its middle.
+        lines_held_back: How many more lines its middle has than `text`.
     """
     lines = text.split("\n")
     total = size_bytes(text)
@@ -96,7 +95,7 @@ def keep_ends(
 
 
 def cut_line(line: str, max_chars: int) -> str:
-    """`line`, or its beginning and how many characters follow."""
+    """`line`, or its start and how many characters follow."""
     if len(line) <= max_chars:
         return line
     return line[:max_chars] + cut_end_mark(len(line) - max_chars)
@@ -127,8 +126,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def plain_text(printed: str) -> str:
-    """`printed` without escapes and control characters, as a screen would show it at the end.
+    """`printed` without escapes and control characters, as a screen would finally show it.
 
-    Lines that were redrawn with carriage returns (progress bars) keep their last state.
+    Lines redrawn with carriage returns (progress bars) keep their last state.
     """
     return _CONTROLS.sub("", final_lines(strip_escape_sequences(printed)))

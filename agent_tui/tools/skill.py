@@ -1,4 +1,4 @@
-"""The `skill` tool: the model takes up a way of working that is written down."""
+"""The `skill` tool: the model loads written instructions for a kind of work."""
 
 from dataclasses import dataclass
 
@@ -26,9 +26,9 @@ class SkillTool:
     arguments_type: type[SkillArguments] = SkillArguments
 
     def intent(self, arguments: SkillArguments, context: ToolContext) -> Intent:
-        """Touches nothing outside the program."""
+        """No access outside the program."""
         return Intent(title=f"skill {arguments.name}", access="none")
 
     async def run(self, arguments: SkillArguments, context: ToolContext) -> ToolOutput:
-        """Take it up."""
+        """Load the skill."""
         return await context.use_skill(arguments.name)

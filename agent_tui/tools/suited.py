@@ -1,4 +1,4 @@
-"""Which of the tools that do the same a model is offered."""
+"""Which of several equivalent tools a model is offered."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from agent_tui.messages import JsonObject, ToolSpec
 _TRAINED_ON_PATCHES = re.compile(
     r"(?:^|[/:._-])(?:gpt-(?:4\.1|[5-9]|oss)|o[34](?:-|$)|codex)", re.IGNORECASE
 )
-"""Since GPT-4.1 OpenAI trains its models on patches in the V4A form (its prompting guide)."""
+"""Since GPT-4.1 OpenAI trains its models on patches in the V4A format (its prompting guide)."""
 
 _FOR_OTHERS: Final = "edit"
 _FOR_PATCHERS: Final = "apply_patch"
@@ -17,8 +17,8 @@ _FOR_PATCHERS: Final = "apply_patch"
 
 _FOR_LARGE_WINDOWS: Final = "explore"
 _LARGE_WINDOW = 60_000
-"""Tokens. A helper has the same window: what it needs of a smaller one leaves it little to read,
-and models with such windows seldom use helpers well."""
+"""Tokens. A helper has the same window: in a smaller one it has little space to read, and models
+with such windows seldom use helpers well."""
 
 
 _RUNS_COMMANDS: Final = "bash"
@@ -37,14 +37,14 @@ def suited_tools(
     has_skills: bool = False,
     has_sandbox: bool = False,
 ) -> tuple[ToolSpec, ...]:
-    """`specs` without what does not suit a model.
+    """`specs` without tools that do not suit a model.
 
     Args:
         specs: All tools.
-        model_id: Of the two ways of editing the one it was trained on stays.
-        window: Tokens; in a small one there are no helpers. 0 where it is not known.
-        is_planning: Whether it is to plan: then it can hand a plan over, and not write. A plan is
-            mostly asked for at the beginning, where a prompt that changes costs little.
+        model_id: Selects the editing tool that the model was trained on.
+        window: Tokens; with a small window there are no helpers. 0 if unknown.
+        is_planning: Whether it plans: then it can submit a plan, but not write. Plans are mostly
+            requested at the start, where a changed prompt costs little.
         has_skills: Whether there are skills that it could load.
         has_sandbox: Whether commands run in a sandbox, so that one can ask to leave it.
     """

@@ -1,4 +1,4 @@
-"""The `todo` tool: the model's plan, shown to the person."""
+"""The `todo` tool: the model's plan, shown to the user."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +24,7 @@ class TodoArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class TodoTool:
-    """Keeps the plan of the present work."""
+    """Stores the plan of the current work."""
 
     name: str = "todo"
     description: str = (
@@ -34,7 +34,7 @@ class TodoTool:
     arguments_type: type[TodoArguments] = TodoArguments
 
     def intent(self, arguments: TodoArguments, context: ToolContext) -> Intent:
-        """Touches nothing outside the program."""
+        """No access outside the program."""
         return Intent(title=f"plan: {_progress(arguments.todos)}", access="none")
 
     async def run(self, arguments: TodoArguments, context: ToolContext) -> ToolOutput:

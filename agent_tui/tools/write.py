@@ -27,7 +27,7 @@ class WriteArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class WriteTool:
-    """Creates or replaces files; one that exists must have been read as it is now."""
+    """Creates or replaces files; an existing one must have been read in its current version."""
 
     name: str = "write"
     description: str = (
@@ -36,7 +36,7 @@ class WriteTool:
     arguments_type: type[WriteArguments] = WriteArguments
 
     def intent(self, arguments: WriteArguments, context: ToolContext) -> Intent:
-        """The target, and the change as a diff."""
+        """The target file, and the change as a diff."""
         change = _planned(arguments, context)
         verb = "create" if change.before is None else "overwrite"
         return change.intent(f"{verb} {context.shown(change.path)}")

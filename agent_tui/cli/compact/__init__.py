@@ -1,1 +1,1 @@
-"""``agent-tui compact``: a session file made smaller."""
+"""``agent-tui compact``: compacts a session file."""

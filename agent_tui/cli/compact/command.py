@@ -1,4 +1,4 @@
-"""``agent-tui compact``: compact a session file from the shell, ours or another agent's."""
+"""``agent-tui compact``: compact one of agent-tui's or another agent's session files."""
 
 import argparse
 import asyncio
@@ -54,14 +54,14 @@ _DESCRIPTION = """\
 Compact a session into a new session and print its path. The original file does
 not change. Sizes are estimates without the system prompt and the tools."""
 _BY_CODE = "none"
-"""The name that stands for no model at all: offline, at once."""
+"""The name that stands for no model: summarise offline, with code."""
 _NO_MODEL_NOTICE = "No model chosen and no key found. The summary is written without a model."
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
 _FEWER_WORDS = "fewer words"
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui compact``."""
+    """The parser of ``agent-tui compact``."""
     parser = subcommand_parser("compact", _DESCRIPTION)
     add = parser.add_argument
     add("session", metavar="FILE", help="session file, id, start of an id, or name")
@@ -113,7 +113,7 @@ def run_command(argv: Sequence[str]) -> int:
 
     Raises:
         UsageError: The model does not exist.
-        SessionError: The session does not exist or cannot be read, or the new one not written.
+        SessionError: The session is missing or unreadable, or the new one cannot be written.
         CompactionError: There is nothing to compact.
     """
     arguments = build_parser().parse_args(list(argv))
@@ -182,20 +182,20 @@ async def _compact(
 
 
 class _PhaseLines:
-    """A line for each step of the work, where a person waits at a terminal."""
+    """Prints a line for each step of the work if standard error is a terminal."""
 
     def __init__(self) -> None:
         self._phase = ""
 
     def __call__(self, phase: str, summary_chars: int) -> None:
-        """As `OnProgress`; the characters written so far would need a line that changes."""
+        """As `OnProgress`; a count of characters would need a line that is redrawn."""
         if phase != self._phase and sys.stderr.isatty():
             print(f"Compacting context: {phase} ...", file=sys.stderr)
         self._phase = phase
 
 
 def _print_report(report: CompactionReport) -> None:
-    """The path of the new session, or of a dry run the summary; figures beside it."""
+    """Print the path of the new session, or the summary of a dry run, with figures."""
     saved = 100 * (report.tokens_before - report.tokens_after) // max(report.tokens_before, 1)
     figures = f"{report.tokens_before:,} -> {report.tokens_after:,} tokens"
     lines = [f"{figures} (-{saved} %) in {report.seconds:.1f} s"]
@@ -217,10 +217,10 @@ def _print_report(report: CompactionReport) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SummaryModels:
-    """Who can summarise. Without a `client` it is done by code.
+    """What can summarise. Without a `client`, code does it.
 
-    `default` is asked when no setting names another and its provider has no cheap model.
-    `notices` are for the person, one line each.
+    `default` is used if no setting names a model and its provider has no cheap one. `notices` are
+    for the user, one line each.
     """
 
     client: ModelClient | None
@@ -233,12 +233,12 @@ class _SummaryModels:
 async def _summary_models(
     wanted: str | None, settings: Settings, session_dir: str | None
 ) -> AsyncGenerator[_SummaryModels]:
-    """Who can summarise, for as long as it is needed.
+    """The models that can summarise, open until the block ends.
 
     Args:
         wanted: A model, `_BY_CODE`, or None for what the settings say.
-        settings: Of file and environment.
-        session_dir: ``--session-dir``.
+        settings: From file and environment.
+        session_dir: The value of ``--session-dir``.
 
     Raises:
         UsageError: `wanted` names no model.
@@ -269,16 +269,16 @@ async def _summary_models(
 
 
 def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path) -> SessionLog:
-    """The session `ref` means, read-only: it may be open elsewhere, and is not written to.
+    """Open the session that `ref` names, read-only: it may be open elsewhere.
 
     Args:
-        ref: A file, from `cwd`; or id, start of an id or name of one of our sessions.
-        written_by: The program that wrote the file; None finds out.
-        store: Our sessions.
-        cwd: Where the person is.
+        ref: A file, relative to `cwd`; or id, start of an id or name of one of our sessions.
+        written_by: The program that wrote the file; None detects it.
+        store: agent-tui's sessions.
+        cwd: The current folder.
 
     Raises:
-        SessionError: There is none, it cannot be read, or it is of no known format.
+        SessionError: It does not exist, cannot be read, or has no known format.
     """
     path = _named_path(ref, cwd)
     if path is None:
@@ -293,16 +293,16 @@ def _open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path
 
 
 def _named_path(ref: str, cwd: Path) -> Path | None:
-    """What `ref` names on the disk; None where nothing is there: it may be an id or a name."""
+    """The path that `ref` names; None if nothing exists there: it may be an id or a name."""
     try:
         path = cwd / Path(ref).expanduser()
-    except RuntimeError:  # ~ of nobody known
+    except RuntimeError:  # unknown user after ~
         return None
     return Path(os.path.normpath(path)) if path_exists(path) else None
 
 
 def _as_log(path: Path, session: ForeignSession) -> SessionLog:
-    """A log without a writer, so that a child can name `path` as its parent."""
+    """A log without a writer, so that a child session can name `path` as its parent."""
     parsed = ParsedSession(
         header=session.header,
         entries=session.entries,

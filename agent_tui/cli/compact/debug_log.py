@@ -1,4 +1,4 @@
-"""The log of what compaction does to each message, for who sets AGENT_TUI_DEBUG_CONTEXT."""
+"""The log of what compaction does to each message, written if AGENT_TUI_DEBUG_CONTEXT is 1."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +9,13 @@ from agent_tui.providers.log_file import append_to_log
 VARIABLE = "AGENT_TUI_DEBUG_CONTEXT"
 
 _LINES_AT_ONCE = 500
-"""An entry of the log is bounded; a long session has more lines than go into one."""
+"""Lines per log entry; an entry's size is limited, and a long session has more lines."""
 
 
 def context_debug_log(
     environ: Mapping[str, str], log_path: Path
 ) -> Callable[[Sequence[str]], None] | None:
-    """What writes decisions to `log_path`; None unless the variable is 1.
+    """A function that writes decisions to `log_path`; None unless the variable is 1.
 
     A log that cannot be written stops nothing.
     """

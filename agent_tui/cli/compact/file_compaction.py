@@ -1,4 +1,4 @@
-"""One compaction of a session file: the outcome is written as a new session, its child."""
+"""Compacts a session file once: the result is written as a new session, its child."""
 
 import asyncio
 import time
@@ -28,16 +28,16 @@ class CompactionReport:
     """The result of a compaction. Sizes in estimated tokens, without system prompt and tools.
 
     Args:
-        path: The new session; None where none was written.
-        freed: What each tier freed, the summary being tier 3; their sum is `tokens_before`
-            less `tokens_after`.
-        target_tokens: What was aimed at.
-        carryover: What is known beside the messages: summary, file lists, ledger.
-        is_fallback: The summary was written by code.
-        note: One line for the person when something did not go as planned; else empty.
-        strategy: What made it.
-        statistics: What it did to how many messages; empty for the tiers.
-        seconds: From the opened file to the end.
+        path: The new session; None if none was written.
+        freed: What each tier freed; tier 3 is the summary. The sum is `tokens_before`
+            minus `tokens_after`.
+        target_tokens: The size that was aimed at.
+        carryover: What is kept beside the messages: summary, file lists, ledger.
+        is_fallback: Whether code wrote the summary.
+        note: One line for the user if something did not go as planned; else empty.
+        strategy: The strategy that was used.
+        statistics: What was done to how many messages; empty for the tiers.
+        seconds: Duration, from the opened file to the end.
     """
 
     path: Path | None
@@ -53,7 +53,7 @@ class CompactionReport:
     seconds: float = 0.0
 
     def to_json(self) -> JsonObject:
-        """What ``--json`` prints."""
+        """The report as ``--json`` prints it."""
         ledger = self.carryover.ledger
         return {
             "path": str(self.path) if self.path else None,
@@ -74,14 +74,14 @@ class CompactionReport:
 
 @dataclass(frozen=True, slots=True)
 class FileCompaction:
-    """Compacts one session that lies on the disk, and never changes its file.
+    """Compacts one session on disk; never changes its file.
 
     Args:
-        planner: Says what a compaction comes to.
-        counter: Estimates.
-        settings: ``[compaction]``.
-        window: Context window in tokens that the session is to go on in.
-        target_tokens: What to come down to.
+        planner: Plans the compaction.
+        counter: Estimates tokens.
+        settings: The ``[compaction]`` section.
+        window: Context window in tokens in which the session will continue.
+        target_tokens: The size to reach.
     """
 
     planner: CompactionPlanner
@@ -101,16 +101,16 @@ class FileCompaction:
         store: SessionStore | None,
         on_progress: OnProgress,
     ) -> CompactionReport:
-        """Compact `log` as ``/compact`` would, and write what comes of it as its child.
+        """Compact `log` as ``/compact`` would, and write the result as its child.
 
         Args:
             log: The session.
-            strategy: How.
-            model: Who summarises, when no setting names another.
+            strategy: How to compact.
+            model: The model that summarises if no setting names another.
             focus: What to pay attention to.
             cwd: The session's working folder.
             store: Where the child goes; None writes nothing.
-            on_progress: Told of each step.
+            on_progress: Called at each step.
 
         Raises:
             CompactionError: There is nothing to compact; nothing was written.
@@ -160,7 +160,7 @@ class FileCompaction:
         )
 
     def _tokens_of(self, path: Sequence[Entry], carryover: Carryover | None) -> int:
-        """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
+        """Tokens of the next request for `path`, as ``agent-tui context`` shows them."""
         role = self.settings.summary_role
         context = build_context(path, summary_role=role, carryover=carryover)
         tokens = self.counter.count_messages(item.message for item in context.messages)
@@ -170,13 +170,13 @@ class FileCompaction:
 
 
 def _adding_up_to(gained: int, freed: Mapping[int, int]) -> Mapping[int, int]:
-    """`freed` by tier where that is all of `gained`; else the last tier's is the rest."""
+    """`freed` by tier, with the last tier's share adjusted so that the sum is `gained`."""
     known = {tier: tokens for tier, tokens in freed.items() if tier != 2}
     return {**known, 2: gained - sum(known.values())}
 
 
 def _known(request: CompactionRequest) -> Carryover:
-    """What a report says of a session in which messages only became shorter."""
+    """The carryover for a report on a session in which messages only became shorter."""
     ledger = ledger_of(request)
     return Carryover(
         read_files=tuple(sorted(ledger.read_files)),

@@ -1,1 +1,1 @@
-"""``agent-tui config``: the settings in force, and changing one's own."""
+"""``agent-tui config``: shows the settings in force and changes the user's own."""

@@ -1,4 +1,4 @@
-"""``agent-tui config``: see the settings in force, and change one's own."""
+"""``agent-tui config``: shows the settings in force and changes the user's own."""
 
 import argparse
 import os
@@ -53,7 +53,7 @@ _EXIT_CODES = "\nExit codes: 0 done, 1 failed or a problem in the settings, 2 us
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui config``."""
+    """The parser of ``agent-tui config``."""
     parser = subcommand_parser("config", _DESCRIPTION, _EXIT_CODES)
     add_verb = parser.verb_adder()
 

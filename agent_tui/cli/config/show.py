@@ -30,13 +30,13 @@ _WIDEST_VALUE = 44
 
 
 def settings_under(loaded: LoadedSettings, name: SettingKey) -> tuple[SettingSpec, ...]:
-    """The setting called `name`, all of that section, or with an empty name every one."""
+    """The setting called `name`, all settings of that section, or all if `name` is empty."""
     specs = setting_specs(loaded.settings)
     return tuple(spec for spec in specs if spec.key[: len(name)] == name)
 
 
 def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: Path | None) -> str:
-    """One line for each of `specs`, in TOML, with where it is set behind; problems last."""
+    """One TOML line for each of `specs`, followed by where it is set; problems come last."""
     secrets = secret_values(os.environ)
     lines: list[str] = []
     for section, group in groupby(specs, key=lambda spec: spec.section):
@@ -51,7 +51,7 @@ def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: 
 
 
 def setting_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
-    """All there is to know of one setting."""
+    """Everything about one setting, as text."""
     rows = [
         ("value", _shown_value(loaded.settings, spec)),
         ("from", _shown_origins(loaded, spec, folder)),
@@ -67,7 +67,7 @@ def setting_text(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None)
 
 
 def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonObject:
-    """The same as JSON, with what each setting is."""
+    """`specs` as JSON, with a description of each setting."""
     secrets = secret_values(os.environ)
 
     def row(spec: SettingSpec) -> JsonObject:
@@ -101,7 +101,7 @@ def _shown_value(settings: Settings, spec: SettingSpec) -> str:
 
 
 def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
-    """Where the value in force is set, and what it overrules, or of lists is added to."""
+    """Where the value in force is set, and what it overrides, or for lists extends."""
     *others, last = (_shown(origin, folder) for origin in loaded.origins_of(spec.key))
     if not others:
         return last
@@ -111,7 +111,7 @@ def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | Non
 
 
 def _shown(origin: Origin, folder: Path | None) -> str:
-    """An origin in words; files of the present folder by their place in it."""
+    """An origin in words; files in the current folder are shown relative to it."""
     text = str(origin)
     return text.replace(f"{folder}/", "", 1) if folder and text.startswith(f"{folder}/") else text
 

@@ -1,1 +1,1 @@
-"""``agent-tui doctor``: what works here, and what to do about the rest."""
+"""``agent-tui doctor``: reports what works on this machine, and how to fix the rest."""

@@ -1,4 +1,4 @@
-"""What a check is, what it looks at, and how checks are run side by side."""
+"""What a check and a probe are, what they look at, and how probes run in parallel."""
 
 import os
 import subprocess
@@ -22,8 +22,7 @@ from agent_tui.providers.keys import secret_values, secret_variables
 from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
 
 State: TypeAlias = Literal["ok", "info", "warning", "bad"]
-"""``info`` is neither good nor wrong; ``warning`` works, but not as well as it could; ``bad``
-does not work."""
+"""``info`` is neutral; ``warning`` works, but not as well as it could; ``bad`` does not work."""
 TIME_LIMIT_S = 3.0
 _ANSWER_WITHIN_S = 2.0
 
@@ -33,7 +32,7 @@ class Check:
     """One line of the report; `run_probes` adds its section.
 
     Raises:
-        ValueError: something is wrong and nothing is said about what to do.
+        ValueError: It is a warning or bad, and there is no advice.
     """
 
     name: str
@@ -49,7 +48,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Something to look at. `run` may block, and may raise; `name` is the line that says so."""
+    """One thing to examine. `run` may block and may raise; `name` labels its failure."""
 
     section: str
     name: str
@@ -57,10 +56,10 @@ class Probe:
 
 
 def run_probes(probes: Sequence[Probe], time_limit_s: float = TIME_LIMIT_S) -> tuple[Check, ...]:
-    """The checks of all `probes`, looked at side by side, in the order of `probes`.
+    """Run all `probes` in parallel; returns their checks in the order of `probes`.
 
-    One that raises, or takes longer than `time_limit_s`, becomes a line that says so; its thread
-    is left behind and does not keep the program from ending.
+    A probe that raises or takes longer than `time_limit_s` becomes a line that says so; its thread
+    is abandoned and does not keep the program from ending.
     """
     found: dict[Probe, Sequence[Check]] = {}
 
@@ -105,9 +104,9 @@ def _outcome(probe: Probe) -> Sequence[Check]:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and the settings as they are now; `cwd` is None if removed.
+    """The machine and the settings as they are now; `cwd` is None if it was removed.
 
-    `kept` are the keys of `environ` that the user had this program keep.
+    `kept` are the keys in `environ` that agent-tui stores for the user.
     """
 
     environ: Mapping[str, str]
@@ -120,7 +119,7 @@ class Environment:
 
     @property
     def key_names(self) -> frozenset[str]:
-        """Every variable that may hold a key, the settings' own among them."""
+        """Every variable that may hold a key, including those named in the settings."""
         return secret_variables() | self.catalog.secret_env_names()
 
     @property
@@ -130,10 +129,10 @@ class Environment:
 
 
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
-    """The environment of this process; makes nothing, and asks no one but the keyring.
+    """The environment of this process; creates nothing, and queries only the keyring.
 
     Args:
-        server_ports: Where servers are looked for on this machine.
+        server_ports: Where to look for servers on this machine.
     """
     environ = dict(os.environ)
     kept = kept_keys().fill(environ)
@@ -156,7 +155,7 @@ def ask_program(
     """Run `argv` outside the project and without keys; its output is in ``stdout``.
 
     Returns:
-        None if it cannot be started, or was killed after `timeout_s`.
+        None if it cannot be started, or was killed after `timeout_s` seconds.
     """
     try:
         return subprocess.run(
@@ -175,7 +174,7 @@ def ask_program(
 
 
 def shown_path(path: Path, env: Environment) -> str:
-    """`path` with the home folder as ``~``."""
+    """`path` with the home folder shown as ``~``."""
     home = env.environ.get("HOME", "")
     if home not in ("", "/") and path.is_relative_to(home):
         return str(Path("~", path.relative_to(home)))
@@ -183,5 +182,5 @@ def shown_path(path: Path, env: Environment) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Such as ``1 rule`` or ``2 rules``."""
+    """A number with its noun, such as ``1 rule`` or ``2 rules``."""
     return f"{number} {what}{'' if number == 1 else 's'}"

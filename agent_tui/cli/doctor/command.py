@@ -1,4 +1,4 @@
-"""``agent-tui doctor``: what works here, and what to do about the rest."""
+"""``agent-tui doctor``: reports what works on this machine, and how to fix the rest."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ something does not work."""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui doctor``."""
+    """The parser of ``agent-tui doctor``."""
     parser = subcommand_parser("doctor", _DESCRIPTION)
     parser.add_json()
     return parser
@@ -47,7 +47,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def all_probes(env: "Environment") -> "tuple[Probe, ...]":
-    """Everything that is looked at in `env`, those of one section together."""
+    """All probes for `env`, grouped by section."""
     from agent_tui.cli.doctor import folders, machine, models, settings
     from agent_tui.cli.doctor.check import Probe
 

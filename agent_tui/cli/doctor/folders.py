@@ -1,4 +1,4 @@
-"""The program's folders and the working folder: there, writable, private, with space left."""
+"""Checks that the program's folders and the working folder exist, are writable and private."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ _MIN_FREE_BYTES = 200_000_000
 
 
 def check_folders(env: Environment) -> Iterator[Check]:
-    """Each folder of ours but that of the sessions, which the settings may move."""
+    """Check each of agent-tui's folders except the sessions', which the settings may move."""
     yield _folder_check(env, "config", paths.user_config_dir())
     yield _folder_check(env, "data", paths.user_data_dir())
     yield _folder_check(env, "models", paths.models_dir())
@@ -27,7 +27,7 @@ def check_folders(env: Environment) -> Iterator[Check]:
 
 
 def check_sessions(env: Environment) -> Iterator[Check]:
-    """The folder of the sessions, how many there are, and the space that is left for more."""
+    """Check the folder of sessions, how many there are, and the free space."""
     root = session_root(env.loaded.settings)
     yield _folder_check(env, "sessions", root)
     nearest = next(folder for folder in (root, *root.parents) if folder.is_dir())
@@ -41,7 +41,7 @@ def check_sessions(env: Environment) -> Iterator[Check]:
 
 
 def _folder_check(env: Environment, name: str, path: Path) -> Check:
-    """One of our folders, which holds what `name` says."""
+    """Check the folder that holds what `name` says."""
     shown = shown_path(path, env)
     is_config = name == "config"
     if why := paths.why_not_writable(path):
@@ -50,7 +50,7 @@ def _folder_check(env: Environment, name: str, path: Path) -> Check:
         return Check(name, state, f"cannot write to {shown}: {why}", advice)
     if not path.exists():
         return Check(name, "info", f"{shown}, created when needed")
-    # Settings may be read by others but not changed; the rest is the user's alone.
+    # Others may read the settings but not change them; everything else is private.
     if stat.S_IMODE(path.stat().st_mode) & (0o022 if is_config else 0o077):
         found = f"{shown}: others on this machine can {'change' if is_config else 'read'} it"
         advice = f"chmod {'go-w' if is_config else '700'} {shlex.quote(str(path))}"
@@ -59,7 +59,7 @@ def _folder_check(env: Environment, name: str, path: Path) -> Check:
 
 
 def check_workspace(env: Environment) -> Iterator[Check]:
-    """Whether it is there and can be written, its repository, and the instructions in force."""
+    """Check that the working folder exists and is writable, its repository, and instructions."""
     cwd = env.cwd
     if cwd is None:
         advice = "Change to another folder, or name one with --cwd."
@@ -71,7 +71,7 @@ def check_workspace(env: Environment) -> Iterator[Check]:
     else:
         advice = "The model can only read here. Work in a folder that you can write to."
         yield Check("folder", "warning", f"cannot write to {shown}", advice)
-    # Git itself is not asked: a folder nobody trusts yet may tell it to run things.
+    # Git itself is not run: a folder that is not trusted yet may make it run programs.
     if not any((folder / ".git").exists() for folder in (cwd, *cwd.parents)):
         advice = "To review and revert changes with git: git init"
         yield Check("repository", "info", "not in a git repository", advice)

@@ -1,4 +1,4 @@
-"""The program's own parts, the programs it starts, the sandbox and the network."""
+"""Checks the program's own parts, the programs it starts, the sandbox and the network."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ _WALLED: Final = "commands write only in the working folder, without network but
 
 
 def check_program(env: Environment) -> Iterator[Check]:
-    """This program, Python and the machine."""
+    """Report this program, Python and the machine."""
     yield Check(COMMAND, "ok", __version__)
     problem, advice = foreign_program()
     if problem:
@@ -38,7 +38,7 @@ def check_program(env: Environment) -> Iterator[Check]:
 
 
 def check_packages(_env: Environment) -> Iterator[Check]:
-    """The packages the program stands on, against what its own metadata asks for."""
+    """Check the installed packages against the requirements in agent-tui's metadata."""
     try:
         wanted = [Requirement(line) for line in requires(DISTRIBUTION) or ()]
     except PackageNotFoundError:
@@ -66,7 +66,7 @@ def _reinstall() -> str:
 
 
 def check_tools(env: Environment) -> Iterator[Check]:
-    """The programs that ours starts: git, ripgrep (the user's own or the wheel's), bash."""
+    """Check the programs that agent-tui starts: git, ripgrep (the user's or the wheel's), bash."""
     path = env.environ.get("PATH", os.defpath)
     git, bash = find_program("git", path), find_program("bash", path)
     advice = "Install git. Without it, agent-tui cannot tell which files a command changed."
@@ -82,7 +82,7 @@ def check_tools(env: Environment) -> Iterator[Check]:
 
 
 def _version_check(env: Environment, name: str, program: Path | str | None) -> Check | None:
-    """The first line of what `program` prints for ``--version``; None where there is none."""
+    """The first line that `program` prints for ``--version``; None if there is none."""
     if program is None:
         return None
     answer = ask_program(env, str(program), "--version")
@@ -92,7 +92,7 @@ def _version_check(env: Environment, name: str, program: Path | str | None) -> C
 
 
 def check_sandbox(env: Environment) -> Iterator[Check]:
-    """What stands between a command and this machine."""
+    """Check the sandbox that protects this machine from the model's commands."""
     settings = env.loaded.settings
     if settings.sandbox == "off":
         found = "off; commands run unconfined and permission rules are the only protection"
@@ -114,7 +114,7 @@ def check_sandbox(env: Environment) -> Iterator[Check]:
 
 
 def check_network(env: Environment) -> Iterator[Check]:
-    """Proxies and certificates by name; providers are not called."""
+    """Report proxies and certificates by name; no provider is called."""
     yield Check("providers", "info", "not checked; keys are tried only when used")
     names = (spelling for name in _PROXIES for spelling in (name, name.lower()))
     if proxies := [name for name in names if env.environ.get(name)]:

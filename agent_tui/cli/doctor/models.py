@@ -1,4 +1,4 @@
-"""The model that would be talked to, model servers, and models on this machine."""
+"""Checks the model in use, model servers, and models on this machine."""
 
 import asyncio
 import platform
@@ -18,7 +18,7 @@ from agent_tui.providers.servers.find import RunningServer, find_servers, server
 from agent_tui.providers.servers.kinds import start_command
 
 _KEYLESS_WAYS = ("azure", "bedrock")
-"""Providers that also take the login of a person or a machine instead of a key."""
+"""Providers that also accept a user's or machine's login instead of a key."""
 _SOURCES: Final[dict[Literal["setting", "server", "table", "guess"], str]] = {
     "setting": "from the settings",
     "server": "from its server",
@@ -32,7 +32,7 @@ _IMPORT_WITHIN_S = 2.5
 
 
 def check_model(env: Environment) -> Iterator[Check]:
-    """The model a start without ``--model`` would take, its window and its key."""
+    """Check the model that a start without ``--model`` would use, its window and its key."""
     settings = env.loaded.settings
     if settings.base_url and not settings.model and not is_loopback(settings.base_url):
         found = f"the first model at {shown_address(settings.base_url)}, not contacted"
@@ -48,20 +48,20 @@ def check_model(env: Environment) -> Iterator[Check]:
 
 
 def check_summary_model(env: Environment) -> Iterator[Check]:
-    """The model of ``compaction.model``, if one is set."""
+    """Report the model of ``compaction.model``, if it is set."""
     if name := env.loaded.settings.compaction.model:
         found = env.catalog.resolve(name).name
         yield Check("for summaries", "ok", f"{found}, set as compaction.model")
 
 
 def check_local_model(env: Environment) -> Iterator[Check]:
-    """The model of ``--local``, if there is one or the settings name one."""
+    """Report the model of ``--local``, if there is one or the settings name one."""
     if ref := env.catalog.local.default():
         yield Check("with --local", "ok", ref.name)
 
 
 def _no_model_check(env: Environment) -> Check:
-    """No model is chosen: fine as long as there is one to choose."""
+    """Report that no model is chosen: fine if there is one to choose."""
     served = [model for server in find_servers(env.server_addresses) for model in server.models]
     if served:
         found = f"none set; {len(served)} on running servers"
@@ -90,7 +90,7 @@ def _why(env: Environment, ref: ModelRef) -> str:
 
 
 def _info(env: Environment, ref: ModelRef) -> ModelInfo:
-    """What is known of `ref`; its server is asked if it is on this machine."""
+    """What is known about `ref`; its server is queried if it is on this machine."""
     if ref.base_url and not is_loopback(ref.base_url):
         return env.catalog.info(ref)
     return asyncio.run(env.catalog.learn(ref))
@@ -123,7 +123,7 @@ def _present_key(env: Environment, ref: ModelRef) -> str:
 
 
 def check_servers(env: Environment) -> Iterator[Check]:
-    """The usual servers, at their usual places; asked without a key."""
+    """Check the usual servers at their usual addresses, without sending a key."""
     running = {server.base_url: server for server in find_servers(env.server_addresses)}
     for address in env.server_addresses:
         server = running.get(address.base_url)
@@ -139,7 +139,7 @@ def check_servers(env: Environment) -> Iterator[Check]:
 
 
 def check_base_urls(env: Environment) -> Iterator[Check]:
-    """The servers of the settings; only one on this machine is sent its key."""
+    """Check the servers in the settings; only one on this machine is sent its key."""
     settings = env.loaded.settings
     named = [("base_url", settings.base_url, settings.api_key_env)]
     for name, own in settings.models.items():
@@ -175,16 +175,16 @@ def _address_check(setting: str, base_url: str, api_key: str) -> Check:
 
 
 def _models(server: RunningServer) -> str:
-    """How many models `server` has, and the first."""
+    """How many models `server` has, and the names of the first few."""
     names = [model.id for model in server.models]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return f"{counted(len(names), 'model')}: {', '.join(names[:_MAX_NAMES])}{more}"
 
 
 def check_server_package(env: Environment) -> Iterator[Check]:
-    """The package that serves local models, imported in a process of its own.
+    """Check the package that serves local models by importing it in a separate process.
 
-    A wheel built for another processor ends the process that imports it.
+    A wheel built for another processor kills the process that imports it.
     """
     try:
         package = f"{_SERVER_PACKAGE} {version(_SERVER_PACKAGE)}"

@@ -1,4 +1,4 @@
-"""The report: as lines for a person, or as values for JSON."""
+"""The report: lines for the user, or values for JSON."""
 
 import re
 import textwrap
@@ -27,12 +27,12 @@ _MAX_NAME_CHARS = 28
 
 
 def is_healthy(checks: Sequence[Check]) -> bool:
-    """Whether nothing is bad."""
+    """Whether no check is bad."""
     return all(check.state != "bad" for check in checks)
 
 
 def fit_to_show(checks: Sequence[Check], secrets: Sequence[str]) -> tuple[Check, ...]:
-    """`checks` without `secrets`, passwords in addresses and what steers a terminal."""
+    """`checks` without `secrets`, passwords in addresses, and terminal control characters."""
 
     def cleaned(text: str) -> str:
         harmless = strip_control_characters(mask_values(repair_text(text), secrets))
@@ -60,12 +60,12 @@ def as_json(checks: Sequence[Check]) -> JsonObject:
 
 
 def as_text(checks: Sequence[Check], *, columns: int = 0, is_coloured: bool = False) -> str:
-    """The report for a person.
+    """The report for the user.
 
     Args:
-        checks: Those of one section together.
-        columns: Width of the terminal; 0 where unknown.
-        is_coloured: Marks in colours.
+        checks: Grouped by section.
+        columns: Width of the terminal; 0 if unknown.
+        is_coloured: Whether to colour the marks.
     """
     width = min(columns, _MAX_COLUMNS) if columns >= _MIN_COLUMNS else _USUAL_COLUMNS
     lines: list[str] = []
@@ -82,7 +82,7 @@ def as_text(checks: Sequence[Check], *, columns: int = 0, is_coloured: bool = Fa
 
 
 def _check_lines(check: Check, mark: str, name_width: int, width: int) -> list[str]:
-    """The line with what was found, wrapped below itself, and the advice below that."""
+    """The line of a check, wrapped and indented, and its advice below it."""
     text = f"{check.name:<{name_width}}  {check.found}"
     first, *more = _wrapped(text, width, " " * (name_width + 2))
     if check.advice:
@@ -91,7 +91,7 @@ def _check_lines(check: Check, mark: str, name_width: int, width: int) -> list[s
 
 
 def _closing(checks: Sequence[Check], width: int) -> list[str]:
-    """What counts, at the end, where it is still on the screen."""
+    """The final lines: the names of checks with problems and warnings."""
     lines: list[str] = []
     for state, title in (("bad", "Problems"), ("warning", "Warnings")):
         names = [f"{check.section}/{check.name}" for check in checks if check.state == state]

@@ -1,4 +1,4 @@
-"""What the user has set: the settings, the keys, the hooks."""
+"""Checks what the user has set: settings, rules, keys and hooks."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[\w./+-]+")
 
 
 def check_settings(env: Environment) -> Iterator[Check]:
-    """The settings file, what overrides it, and each setting that is not in force."""
+    """Check the settings file, what overrides it, and each setting that is not in force."""
     path, problems = user_config_path(), env.loaded.problems
     if not path.exists():
         found = f"{shown_path(path, env)} does not exist; defaults apply"
@@ -42,7 +42,7 @@ def check_settings(env: Environment) -> Iterator[Check]:
 
 
 def check_rules(env: Environment) -> Iterator[Check]:
-    """The permission rules of the settings and of this project."""
+    """Check the permission rules of the settings and of this project."""
     if env.cwd is None:
         return
     permissions = PermissionEngine(
@@ -61,7 +61,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
 
 
 def _problem_check(problem: SettingProblem, env: Environment) -> Check:
-    """A whole file, a permission or an address that is not in force is worse than one odd key."""
+    """A problem as a check; a whole file, a permission or an address is worse than one odd key."""
     is_address = is_unusable_address(problem)
     if not problem.key:
         advice = "Fix the file. Until then, none of its settings apply."
@@ -77,7 +77,7 @@ def _problem_check(problem: SettingProblem, env: Environment) -> Check:
 
 
 def check_keys(env: Environment) -> Iterator[Check]:
-    """One line for every key that is set, one for those that are not."""
+    """Report one line for every key that is set, and one for all that are not."""
     missing: list[str] = []
     for variables in KEY_VARIABLES.values():
         present = [name for name in variables if env.environ.get(name)]
@@ -102,7 +102,7 @@ def check_keys(env: Environment) -> Iterator[Check]:
 
 
 def check_named_variables(env: Environment) -> Iterator[Check]:
-    """The variables that ``api_key_env`` names in the settings."""
+    """Check the variables that ``api_key_env`` names in the settings."""
     settings = env.loaded.settings
     named = {"api_key_env": (settings.api_key_env, settings.base_url)}
     for model, own in settings.models.items():
@@ -114,7 +114,7 @@ def check_named_variables(env: Environment) -> Iterator[Check]:
 
 
 def _key_check(shown: str, variable: str, env: Environment) -> Check:
-    """The key in `variable`, which is set; `shown` is the name of the line."""
+    """The check of the key in `variable`, which is set; `shown` is the name of the line."""
     label = "" if shown == variable else f"{variable} "
     if wrong := what_is_wrong_with(env.environ[variable]):
         advice = f"Set {variable} to the key only, with nothing around it."
@@ -127,7 +127,7 @@ def _named_check(env: Environment, setting: str, variable: str, base_url: str) -
     if env.environ.get(variable):
         return _key_check(setting, variable, env)
     if variable not in env.environ and not _VARIABLE_NAME.fullmatch(variable):
-        # It may be the key itself, written where its variable's name belongs.
+        # It may be the key itself, in place of the variable's name.
         return Check(
             setting,
             "bad",
@@ -144,7 +144,7 @@ def _named_check(env: Environment, setting: str, variable: str, base_url: str) -
 
 
 def check_hooks(env: Environment) -> Iterator[Check]:
-    """Whether each hook could be run: the user's own, and those of a trusted project."""
+    """Check that each hook can run: the user's own, and those of a trusted project."""
     if env.cwd is None:
         return
     found = hook_sources(env.loaded.settings, kept_trust()).find(env.cwd)
@@ -165,7 +165,7 @@ def check_hooks(env: Environment) -> Iterator[Check]:
 
 
 def _is_missing(env: Environment, program: str) -> bool:
-    """Whether a shell in the working folder knows no such program, built-in command or keyword."""
+    """Whether a shell in the working folder finds no such program, builtin or keyword."""
     place = str(Path(env.cwd or "/", program)) if "/" in program else program
     answer = ask_program(env, "/bin/sh", "-c", 'command -v -- "$1"', "sh", place)
     return answer is not None and answer.returncode != 0

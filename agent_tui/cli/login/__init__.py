@@ -1,1 +1,1 @@
-"""``agent-tui login`` and ``agent-tui logout``: the accounts whose models to use."""
+"""``agent-tui login`` and ``agent-tui logout``: accounts and keys for providers."""

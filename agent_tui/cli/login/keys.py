@@ -1,4 +1,4 @@
-"""The keys that the person has this program keep."""
+"""The provider keys that agent-tui stores for the user."""
 
 import getpass
 import os
@@ -11,20 +11,20 @@ from agent_tui.providers.keys import what_is_wrong_with
 
 
 def kept_keys() -> KeptKeys:
-    """The person's kept keys."""
+    """The user's stored keys."""
     return KeptKeys(paths.user_data_dir() / "keys")
 
 
 def use_kept_keys() -> FilledIn:
-    """Put kept keys into the environment, where it has none."""
+    """Add stored keys to the environment if it lacks them."""
     return kept_keys().fill(os.environ)
 
 
 def typed_key(variable: str) -> str:
-    """A key that the person types unseen, or that stands on the first line of standard input.
+    """Read a key that the user types without echo, or the first line of standard input.
 
     Raises:
-        UsageError: It cannot be one.
+        UsageError: It cannot be a key.
     """
     if sys.stdin.isatty():
         key = getpass.getpass(f"Key (as in {variable}, not shown): ").strip()
@@ -38,10 +38,10 @@ def typed_key(variable: str) -> str:
 
 
 def keep(provider: str, key: str, *, in_keyring: bool) -> str:
-    """Keep `key`; returns where.
+    """Store `key`; returns where.
 
     Raises:
-        AgentTuiError: It is not kept.
+        AgentTuiError: It could not be stored.
     """
     kept = kept_keys()
     try:

@@ -1,4 +1,4 @@
-"""``agent-tui login``: accounts to sign in to, keys to be kept, and what there is of them."""
+"""``agent-tui login``: signs in to accounts, stores keys, and lists both."""
 
 import argparse
 import asyncio
@@ -36,7 +36,7 @@ NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui login``."""
+    """The parser of ``agent-tui login``."""
     parser = subcommand_parser("login", _DESCRIPTION)
     parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument(
@@ -58,7 +58,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui login`` with the arguments after that word; returns the exit code.
 
     Raises:
-        AgentTuiError: Nobody was signed in, or no key was kept.
+        AgentTuiError: The sign-in failed, or no key was stored.
     """
     arguments = build_parser().parse_args(list(argv))
     name, in_keyring = cast("str | None", arguments.name), cast(bool, arguments.in_keyring)
@@ -76,7 +76,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def account_called(name: str) -> Account | None:
-    """The account of that name; None where it is a provider with a key."""
+    """The account of that name; None if it is a provider with a key."""
     return next((account for account in ACCOUNTS.values() if account.name == name), None)
 
 
@@ -103,11 +103,11 @@ async def sign_in_to(account: Account, show: Callable[[DeviceCode], object]) -> 
     """Sign in to `account`.
 
     Args:
-        account: Where.
-        show: Tells the user the code and the page.
+        account: The account.
+        show: Shows the user the code and the page.
 
     Raises:
-        AgentTuiError: Nobody was signed in; says why.
+        AgentTuiError: The sign-in failed; says why.
     """
     try:
         await sign_in(account.service(os.environ), show)
@@ -131,7 +131,7 @@ def _sign_in(account: Account, *, in_keyring: bool) -> None:
 
 def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     if in_keyring:
-        SystemKeyring()  # before anybody does something for a key that cannot be kept
+        SystemKeyring()  # fails before the user fetches a key that cannot be stored
     if provider == "openrouter" and not has_key:
         key = asyncio.run(openrouter_key(OpenRouterSignIn(), show_page))
     else:

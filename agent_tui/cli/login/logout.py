@@ -1,4 +1,4 @@
-"""``agent-tui logout``: forget what signing in gave, or a key that was kept."""
+"""``agent-tui logout``: deletes a sign-in or a stored key from this machine."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ _DESCRIPTION = "Sign out of an account or delete a stored key, on this machine o
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui logout``."""
+    """The parser of ``agent-tui logout``."""
     parser = subcommand_parser(
         "logout", "Sign out of an account or delete a stored key, on this machine only."
     )
@@ -27,7 +27,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui logout`` with the arguments after that word; returns the exit code.
 
     Raises:
-        AgentTuiError: What is kept cannot be removed.
+        AgentTuiError: The stored data cannot be removed.
     """
     name = build_parser().parse_args(list(argv)).name
     account = account_called(name)

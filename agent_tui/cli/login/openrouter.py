@@ -1,4 +1,4 @@
-"""Signing in to OpenRouter in the browser (OAuth with PKCE), here or on another machine.
+"""Signs in to OpenRouter in the browser (OAuth with PKCE), here or on another machine.
 
 The result is a key of the user's account.
 """
@@ -21,10 +21,10 @@ _REQUEST_TIMEOUT_S: Final = 30.0
 
 
 class OpenRouterSignIn:
-    """One sign-in. Only who began it can make a key of the code that the page gives.
+    """One sign-in. Only the process that began it can exchange the page's code for a key.
 
     Args:
-        home: Where OpenRouter is.
+        home: The address of OpenRouter.
     """
 
     def __init__(self, home: str = _HOME) -> None:
@@ -32,7 +32,7 @@ class OpenRouterSignIn:
         self._verifier = secrets.token_urlsafe(48)
 
     def page(self, callback_url: str) -> str:
-        """The page on which the person allows it, which then brings the code to `callback_url`."""
+        """The page where the user grants access; it then sends the code to `callback_url`."""
         digest = hashlib.sha256(self._verifier.encode("ascii")).digest()
         challenge = base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")
         asked = {
@@ -43,10 +43,10 @@ class OpenRouterSignIn:
         return f"{self._home}/auth?{urlencode(asked)}"
 
     async def key(self, code: str) -> str:
-        """The key for `code`.
+        """Exchange `code` for a key.
 
         Raises:
-            SignInError: OpenRouter gives none.
+            SignInError: OpenRouter issues none.
         """
         import httpx
 
@@ -70,15 +70,15 @@ class OpenRouterSignIn:
 async def openrouter_key(
     sign_in: OpenRouterSignIn, show: Callable[[str], object], terminal: int = 0
 ) -> str:
-    """A key of the person's account.
+    """Get a key of the user's account.
 
     Args:
         sign_in: The sign-in.
-        show: Brings the person to a page.
-        terminal: The descriptor that they may paste into.
+        show: Opens a page for the user.
+        terminal: The descriptor the user may paste into.
 
     Raises:
-        AgentTuiError: It did not come to that; says why.
+        AgentTuiError: The sign-in failed; says why.
     """
     async with listening_callback() as callback:
         show(sign_in.page(f"http://localhost:{callback.port}/callback"))

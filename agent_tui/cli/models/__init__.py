@@ -1,1 +1,1 @@
-"""``agent-tui models``: the models at hand, and those on this machine."""
+"""``agent-tui models``: the available models, and those on this machine."""

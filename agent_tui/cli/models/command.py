@@ -1,4 +1,4 @@
-"""``agent-tui models``: what there is, and getting, adding and removing models of this machine."""
+"""``agent-tui models``: lists models, and pulls, adds and removes those on this machine."""
 
 import argparse
 import asyncio
@@ -26,7 +26,7 @@ _DESCRIPTION = "List models, and download, add or remove local ones."
 
 
 def build_parser() -> CommandParser:
-    """The command line of ``agent-tui models``."""
+    """The parser of ``agent-tui models``."""
     parser = subcommand_parser("models", _DESCRIPTION)
     add_verb = parser.verb_adder()
 
@@ -65,7 +65,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui models`` with the arguments after that word; returns the exit code.
 
     Raises:
-        ModelFileError: A model cannot be had, read, named or removed.
+        ModelFileError: A model cannot be downloaded, read, named or removed.
         ConfigError: The settings cannot be used.
     """
     parser = build_parser()
@@ -143,7 +143,7 @@ def _path(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
 
 def _bare(arguments: argparse.Namespace) -> str:
-    """The name on the command line; ``local/`` before it, as models are chosen, may stay."""
+    """The name on the command line, without a leading ``local/``."""
     return cast(str, arguments.name).removeprefix("local/")
 
 

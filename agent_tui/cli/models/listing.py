@@ -1,4 +1,4 @@
-"""The models at hand as a table and as JSON: here, to be had, on servers, behind keys."""
+"""The models as a table and as JSON: on this machine, to download, on servers, behind keys."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -35,7 +35,7 @@ class ModelOverview:
         found: Sequence[FoundModel],
         wanted: str,
     ) -> Self:
-        """Sort what was found into kinds; only what has `wanted` in its name or title."""
+        """Sort the found models by kind; keeps only those with `wanted` in their name or title."""
         keys = {variable for variables in KEY_VARIABLES.values() for variable in variables}
         keys |= {account.title for account in ACCOUNTS.values()}
         kept = [model for model in found if _fits(wanted, model.ref.name)]
@@ -49,7 +49,7 @@ class ModelOverview:
         )
 
     def to_json(self) -> JsonValue:
-        """All of it, sizes in bytes and windows in tokens."""
+        """The whole overview; sizes in bytes and windows in tokens."""
         here = {model.sha256 for model in self.local if model.is_there}
         return {
             "local": [model_json(model) for model in self.local],
@@ -62,7 +62,7 @@ class ModelOverview:
 
 
 def model_json(model: LocalModel) -> dict[str, JsonValue]:
-    """A model on this machine: size in bytes, window in tokens."""
+    """A model on this machine as JSON: size in bytes, window in tokens."""
     return {
         **asdict(model),
         "model": f"local/{model.name}",
@@ -72,7 +72,7 @@ def model_json(model: LocalModel) -> dict[str, JsonValue]:
 
 
 def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
-    """Print the models by kind; of those behind keys a few of each provider unless `is_whole`."""
+    """Print the models by kind; behind keys, only a few per provider unless `is_whole`."""
     here = {model.sha256 for model in overview.local if model.is_there}
     offers = [offer for offer in overview.offers if offer.sha256 not in here]
     sections = [
@@ -128,7 +128,7 @@ def _found_row(model: FoundModel) -> list[str]:
 
 
 def _key_rows(models: Iterable[FoundModel]) -> Iterable[list[str]]:
-    """One row for each key: how many models it opens, and the first few."""
+    """One row per key: how many models it gives access to, and the first few."""
     by_key: dict[tuple[str, str], list[str]] = {}
     for model in models:
         by_key.setdefault((model.ref.provider, model.via), []).append(model.ref.name)
@@ -143,7 +143,7 @@ def _window(tokens: int | None) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    """`rows` with their columns under each other; only the last cell may be long."""
+    """`rows` with aligned columns; only the last cell may be long."""
     cleaned = [[" ".join(strip_control_characters(cell).split()) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
     for row in cleaned:

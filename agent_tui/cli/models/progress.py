@@ -1,4 +1,4 @@
-"""How far a pull is, on a terminal as one line that changes, elsewhere as a few lines."""
+"""Shows the progress of a pull: one redrawn line on a terminal, elsewhere a few lines."""
 
 import shutil
 import time
@@ -16,11 +16,11 @@ _CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class ProgressLine:
-    """Writes a pull's progress.
+    """Writes the progress of a pull.
 
     Args:
-        stream: Where to.
-        is_terminal: Whether a line there can be written over.
+        stream: Where to write.
+        is_terminal: Whether lines on `stream` can be redrawn.
         now: Clock in seconds.
     """
 
@@ -35,7 +35,7 @@ class ProgressLine:
         self._samples: deque[tuple[float, int]] = deque()
 
     def show(self, progress: PullProgress) -> None:
-        """Write where it is now."""
+        """Write the current progress."""
         if progress.phase != self._phase:
             self._phase, self._tenth = progress.phase, -1
             self._samples.clear()
@@ -53,14 +53,14 @@ class ProgressLine:
             print(self._line(progress, _LOG_CHARS), file=self._stream, flush=True)
 
     def close(self) -> None:
-        """Leave a clean line."""
+        """Clear the line."""
         if self._is_terminal and self._phase:
             self._stream.write(_CLEAR_LINE)
             self._stream.flush()
 
     @staticmethod
     def _is_long(progress: PullProgress) -> bool:
-        """Whether the phase is worth more than one line; the others take seconds."""
+        """Whether the phase needs more than one line; other phases take seconds."""
         return progress.phase == DOWNLOADING
 
     def _line(self, progress: PullProgress, width: int) -> str:
@@ -78,7 +78,7 @@ class ProgressLine:
         return f"{phase:<11} {bar}{facts}"
 
     def _speed(self, progress: PullProgress) -> str:
-        """Rate and time left over the last seconds; empty where it cannot be told yet."""
+        """Rate and time left over the last seconds; empty if not yet known."""
         (first_at, first_bytes), (last_at, last_bytes) = self._samples[0], self._samples[-1]
         if last_at <= first_at or last_bytes <= first_bytes:
             return ""

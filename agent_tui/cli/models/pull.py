@@ -1,4 +1,4 @@
-"""Fetching models: ``agent-tui models pull``, and the small one that ``--local`` offers."""
+"""Fetches models: ``agent-tui models pull``, and the small model that ``--local`` offers."""
 
 import asyncio
 import os
@@ -36,18 +36,18 @@ def fetch(
     is_sure: bool = False,
     redraws: bool = True,
 ) -> LocalModel | None:
-    """Fetch an offer or an address, telling on standard error how far it is.
+    """Fetch an offer or an address; shows progress on standard error.
 
     Args:
         library: Where it goes.
-        what: Name of an offer, or an address; what that costs is told, and asked on a terminal.
-        name: What to call it; empty for a name of its own.
-        sha256: What the file must have; empty if not known.
+        what: Name of an offer, or an address; its size is shown, and confirmed on a terminal.
+        name: The model's name; empty to choose one automatically.
+        sha256: The file's expected hash; empty if unknown.
         is_sure: Do not ask.
-        redraws: On a terminal, write one line over and over.
+        redraws: On a terminal, redraw one line.
 
     Returns:
-        The model, or None if the person stopped it.
+        The model, or None if the user stopped it.
 
     Raises:
         ModelFileError: It could not be fetched.
@@ -77,7 +77,7 @@ def fetch(
 
 
 def _fetching_environment() -> dict[str, str]:
-    """Our environment, for pip's settings are there, without the providers' keys."""
+    """The environment for pip, with its settings but without the providers' keys."""
     secrets = secret_variables()
     return {name: value for name, value in os.environ.items() if name not in secrets}
 
@@ -108,21 +108,21 @@ class BuiltInModel:
 
     @property
     def problem(self) -> str:
-        """Why no model can run here, and the command that mends it; empty if one can."""
+        """Why no model can run here, and the command that fixes it; empty if one can."""
         return (
             "" if can_run_models() else f"{_NO_RUNTIME} Quit and run:\n{install_command('local')}"
         )
 
     @property
     def folder(self) -> Path:
-        """Where the file is put."""
+        """The folder for the file."""
         return self._library.files_dir
 
     async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
         """Fetch the model.
 
         Raises:
-            ModelFileError: it could not be fetched.
+            ModelFileError: It could not be fetched.
         """
         model = await pull(
             self._library,
@@ -134,13 +134,13 @@ class BuiltInModel:
 
 
 def have_a_local_model(library: ModelLibrary, *, redraws: bool = True) -> bool:
-    """Offer to fetch the built-in model where there is none; false if the person declined.
+    """Offer to fetch the built-in model if there is none; false if the user declined.
 
-    Without `redraws` no line is written over to show how far it is.
+    Without `redraws`, progress is shown without redrawing a line.
 
     Raises:
-        UsageError: there is none and nobody to ask, or models cannot run here.
-        ModelFileError: it could not be fetched.
+        UsageError: There is none and nobody can be asked, or models cannot run here.
+        ModelFileError: It could not be fetched.
     """
     if not can_run_models():
         raise UsageError(_NO_RUNTIME, f"Run: {install_command('local')}")

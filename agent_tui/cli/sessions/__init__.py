@@ -1,1 +1,1 @@
-"""``agent-tui sessions``: earlier conversations."""
+"""``agent-tui sessions``: works with earlier conversations."""

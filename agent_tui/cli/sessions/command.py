@@ -1,4 +1,4 @@
-"""``agent-tui sessions``: work on session files from the shell, without screen or model."""
+"""``agent-tui sessions``: works on session files from the shell, without screen or model."""
 
 import argparse
 import os
@@ -54,7 +54,7 @@ The file moves to the folder "trash" next to the sessions. With --json:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line of ``agent-tui sessions``."""
+    """The parser of ``agent-tui sessions``."""
     parser = subcommand_parser("sessions", _DESCRIPTION)
     add_verb = parser.verb_adder()
 
@@ -173,13 +173,13 @@ def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 
 def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
-    """Print a session as a document, or write it to a file that does not exist yet."""
+    """Print a session as a document, or write it to a new file."""
     output = cast("Path | None", arguments.output)
     kind = cast("str | None", arguments.kind) or (kind_of(output) if output else "md")
     with store.open(arguments.session, present_folder(), read_only=True) as log:
         text = exported(log, kind, secret_values(os.environ))
     if kind == "jsonl":
-        text = safe_json(text)  # the same values; the other formats are harmless already
+        text = safe_json(text)  # the same values; the other formats are already safe
     if output is None:
         write_text(text)
         return 0
@@ -195,7 +195,7 @@ def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 
 def _import(arguments: argparse.Namespace, store: SessionStore) -> int:
-    """Take over a session; the present folder is its folder if the file names none."""
+    """Import a session; if the file names no folder, the session gets the current one."""
     cwd, named = present_folder(), cast(Path, arguments.file)
     try:
         file = cwd / named.expanduser()
@@ -231,7 +231,7 @@ def _rename(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 
 def _delete(arguments: argparse.Namespace, store: SessionStore) -> int:
-    """Put a session in the trash; at a terminal, ask first."""
+    """Move a session to the trash; at a terminal, ask first."""
     path = _own_file(store, arguments.session)
     with SessionLog.open(path, read_only=True) as log:
         session_id, name = log.header.id, printable_line(log.name, 60)
@@ -247,7 +247,7 @@ def _delete(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 
 def _own_file(store: SessionStore, ref: str) -> Path:
-    """The file of the session `ref` means, which must be one of the store's."""
+    """The file of the session that `ref` names, which must be in the store."""
     path = store.find(ref, present_folder()).resolve()
     root = store.root.resolve()
     if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":

@@ -1,4 +1,4 @@
-"""``agent-tui sessions list``: our sessions, or those of other agents on this machine."""
+"""``agent-tui sessions list``: lists agent-tui's sessions, or other agents' on this machine."""
 
 import os
 import re
@@ -19,13 +19,13 @@ from agent_tui.text_search import split_query
 
 _MOST_HITS = 1_000
 _WIDTH = 120
-"""Columns of a line where there is no terminal."""
+"""Columns of a line if there is no terminal."""
 _LEAST_TITLE = 20
 _INDENT = " " * 10
 
 
 def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
-    """Print the sessions of `cwd`, or of every folder, each below the one it goes on from."""
+    """Print the sessions of `cwd`, or of all folders, each below the session it continues."""
     sessions = store.list(cwd)
     for problem in store.unreadable(store.list() if cwd is not None else sessions, cwd):
         print(f"warning: cannot read {printable_line(problem)}", file=sys.stderr)
@@ -39,7 +39,7 @@ def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> N
 
 
 def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: bool) -> None:
-    """Print the sessions of `cwd`, or of every folder, that hold all words of `query`."""
+    """Print the sessions of `cwd`, or of all folders, that contain all words of `query`."""
     left = store.update_search(_show_progress if sys.stderr.isatty() else None)
     if left:
         print(f"warning: could not search {left:,} sessions", file=sys.stderr)
@@ -88,7 +88,7 @@ def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> 
 
 
 def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> None:
-    """Print the sessions that `agent` keeps: those of `cwd`, or of every folder."""
+    """Print the sessions that `agent` stores: those of `cwd`, or of all folders."""
     try:
         home = Path.home()
     except RuntimeError as error:

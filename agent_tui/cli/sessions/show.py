@@ -1,4 +1,4 @@
-"""``agent-tui sessions show``: what a session file holds, and what is wrong with it."""
+"""``agent-tui sessions show``: shows what a session file holds, and its problems."""
 
 import json
 import sys
@@ -36,11 +36,11 @@ from agent_tui.sessions.replay.notes import turn_facts_in
 
 _LINE_CHARS = 100
 _READ_CHARS = 400
-"""Read of a text: the signs of Markdown are not among those that a line shows."""
+"""Characters read of a text, as Markdown syntax is not among the characters shown."""
 
 
 def print_session(log: SessionLog, *, is_json: bool) -> None:
-    """Print what the file of `log` holds, and on standard error what is wrong with it."""
+    """Print the content of `log`'s file, and its problems on standard error."""
     if is_json:
         write_json(
             {

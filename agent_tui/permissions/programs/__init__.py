@@ -1,1 +1,1 @@
-"""What is known of single programs: which only look, and which do harm."""
+"""What is known about individual programs: which only read, and which do harm."""

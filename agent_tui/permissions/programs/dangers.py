@@ -22,7 +22,7 @@ _ALWAYS_NAMES = """
     rmmod chattr setcap killall5
 """
 _ALWAYS = frozenset(_ALWAYS_NAMES.split())
-"""Programs that need an administrator, or act when the command has ended."""
+"""Programs that need an administrator, or act after the command has ended."""
 _SETS_USER = re.compile(r"[ugoa]*[+=][rwxX]*s\w*|0?[2-7]\d{3}")
 _OWN_LOOSENING = re.compile(r"full|accept-edits|--permission-mode=.*|--trust|--sandbox=?(?:off)?")
 _OWN_RULES = frozenset({"config", "trust", "permissions", "mcp"})
@@ -31,16 +31,16 @@ _LOOKING_VERBS = frozenset({"path", "show", "list", "check", "-h", "--help"})
 OURSELVES = frozenset({"agent-tui", "agent_tui"})
 
 _RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl"})
-"""Programs that take whole folders, where an option says so."""
+"""Programs that act on whole folders if an option says so."""
 
 _TAKES_FOLDERS = frozenset({"rimraf", "trash"})
-"""Programs that always do."""
+"""Programs that always act on whole folders."""
 
 _RECURSIVE_OPTION = re.compile(r"--recursive|--no-preserve-root|-[A-Za-z]*[rR][A-Za-z]*")
 _PLAIN_VARIABLE = re.compile(
     r"\$(?:[A-Za-z_]\w*|[$!?#]|\{[A-Za-z_]\w*(?:[-:+=?%#^,][^{}`(]*|/[^{}`(-]*)?\})"
 )
-"""A variable that adds no text of its own: ``${x/a/-rf}`` does."""
+"""A variable that adds no text of its own, unlike ``${x/a/-rf}``."""
 
 _TARGET_CHANGER_NAMES = """
     rm rmdir unlink chmod chown chgrp setfacl tee truncate touch mkdir mkfifo mknod
@@ -56,7 +56,7 @@ _OWN_VERB_NAMES = """
     uv poetry rails rake bundle gem terraform helm dotnet mvn gradle
 """
 _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
-"""Programs whose words are verbs of their own, or commands for elsewhere."""
+"""Programs whose words are subcommands, or commands for another machine or container."""
 
 _HIDDEN = frozenset({"rm", "dd", "shred", "find", "mkfs", *OURSELVES})
 _MAX_HIDDEN_WORDS = 12
@@ -65,7 +65,7 @@ _MAX_HIDDEN_WORDS = 12
 def danger_of(
     part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths, *, reads_only: bool = False
 ) -> str:
-    """Why `part` could do great harm; empty if it is not known to.
+    """Why `part` could do great harm; empty if no harm is known.
 
     Args:
         part: One part of a command.
@@ -90,7 +90,7 @@ def danger_of(
 
 
 def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
-    """Commands that the words of an unknown program may hold: ``ssh HOST rm x``, ``-c 'rm x'``."""
+    """Commands that an unknown program's words may hold: ``ssh HOST rm x``, ``-c 'rm x'``."""
     name = part.name.rpartition("/")[2]
     if part.kind == "construct" or name in _OWN_VERBS:
         return ()
@@ -119,9 +119,9 @@ def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPath
 def _folder_danger(
     name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
 ) -> str | None:
-    """Why whole folders would be removed, changed or moved away: empty where they may be.
+    """Why removing, changing or moving whole folders is dangerous; empty if it is allowed.
 
-    None where a command does none of that, and for a harmless move: then what it writes decides.
+    None if the command does none of these, and for a harmless move, whose written files decide.
     """
     if (change := folder_change(name, part)) is not None:
         return _broad_delete(change.targets, bases, guard, change.action)
@@ -141,7 +141,7 @@ class FolderChange:
     targets: tuple[Word, ...]
 
     def paths(self, bases: Sequence[Path]) -> Iterator[Path]:
-        """What it would remove, started in one of `bases`; an unknown variable counts as empty."""
+        """The paths it would remove if run in `bases`; an unknown variable counts as empty."""
         for word in self.targets:
             bare = re.sub(r"[\"']", "", _PLAIN_VARIABLE.sub("", word.source))
             text = bare if word.value is None else word.value
@@ -153,7 +153,7 @@ class FolderChange:
 
 
 def folder_change(name: str, part: CommandPart) -> FolderChange | None:
-    """How `part` removes whole folders; None where it is not known to."""
+    """How `part` removes whole folders; None if it is not known to."""
     values = [word.value or "" for word in part.arguments]
     if name == "find" and "-delete" in values:
         return FolderChange("find -delete", tuple(_find_roots(part)))
@@ -165,7 +165,7 @@ def folder_change(name: str, part: CommandPart) -> FolderChange | None:
 
 
 def _is_fed_by_search(part: CommandPart) -> bool:
-    """Whether its targets come from find or xargs: as many as there are."""
+    """Whether find or xargs supplies its targets, so their number is unknown."""
     wrapper = part.wrapper.rpartition("/")[2].casefold()
     return wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
 
@@ -173,7 +173,7 @@ def _is_fed_by_search(part: CommandPart) -> bool:
 def _system_change(
     name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
 ) -> str:
-    """Why a file of the system, or a device, would be changed."""
+    """Why it would change a system file or a device; empty if it would not."""
     for word in _changed_operands(name, part):
         for base in bases:
             path = _resolved(base, word) if word.value is not None else None
@@ -201,7 +201,7 @@ def _changed_operands(name: str, part: CommandPart) -> list[Word]:
 
 
 def device_danger(target: Path) -> str:
-    """Why redirecting to `target` could do great harm."""
+    """Why redirecting to `target` could do great harm; empty if it could not."""
     text = str(target)
     harmless = re.fullmatch(r"/dev/(null|zero|stdin|stdout|stderr|tty|fd/\d+)", text)
     return f"{text} is a device" if text.startswith("/dev/") and not harmless else ""
@@ -215,7 +215,7 @@ def _broad_delete(
     *,
     may_leave: bool = False,
 ) -> str:
-    """Why acting on `targets` is too much: unknown, the whole workspace, or far outside it."""
+    """Why `targets` are too broad: unknown, the whole workspace, or far outside it; else empty."""
     for word in targets:
         if word.value is None:
             if not may_leave:
@@ -235,9 +235,9 @@ def _broad_delete(
 
 
 def _resolved(base: Path, word: Word) -> Path | None:
-    """The folder a word stands for; for a pattern, the folder its matches are in.
+    """The folder a word names; for a pattern, the folder its matches are in.
 
-    None where that is not known: a pattern followed by ``..`` leads to wherever a match is from.
+    None if unknown: a pattern followed by ``..`` leads to the parent of any match.
     """
     text = word.value or ""
     if word.is_pattern:
@@ -267,7 +267,7 @@ def _targets(part: CommandPart) -> list[Word]:
 
 
 def _find_roots(part: CommandPart) -> list[Word]:
-    """Where find starts; if its tests narrow it down, matches inside the roots are meant."""
+    """Where find starts; if its tests narrow the search, the matches inside those folders."""
     roots: list[Word] = []
     values = [word.value or "" for word in part.arguments]
     for word in part.arguments[find_roots_start(values) :]:
@@ -294,12 +294,12 @@ def _find_roots(part: CommandPart) -> list[Word]:
 
 
 def _is_recursive(part: CommandPart) -> bool:
-    """Whether an option says so; what only the run will tell counts as the name of a file."""
+    """Whether an option makes it recursive; a word known only at run time counts as a file name."""
     return any(_RECURSIVE_OPTION.fullmatch(word.value or "") for word in part.arguments)
 
 
 def machine_danger_of(name: str, part: CommandPart) -> str:
-    """Why the program `name` with the words of `part` changes the machine; empty if it does not."""
+    """Why program `name` with the words of `part` changes the machine; empty if it does not."""
     values = [word.value or "" for word in part.arguments]
     if name in _ALWAYS or name.startswith("mkfs."):
         is_looking = values in (["--version"], ["--help"]) or (name == "mount" and not values)
@@ -316,7 +316,7 @@ def machine_danger_of(name: str, part: CommandPart) -> str:
 
 
 def _ends_too_much(name: str, part: CommandPart) -> bool:
-    """Whether a signal goes to every process, or to what started the command."""
+    """Whether a signal would end all processes, or the process that started the command."""
     values = [word.value or "" for word in part.arguments]
     if name == "kill":
         is_all = bool({"-1", "1"} & set(values[1:])) or values == ["1"]
@@ -327,7 +327,7 @@ def _ends_too_much(name: str, part: CommandPart) -> bool:
 
 
 def _is_told_otherwise(values: Sequence[str]) -> bool:
-    """Whether ``agent-tui WORDS`` changes settings, trust or rules, or works under others."""
+    """Whether ``agent-tui WORDS`` changes settings, trust or rules, or overrides them for a run."""
     if not values or not values[0]:
         return bool(values)
     if any(map(_OWN_LOOSENING.fullmatch, values)):

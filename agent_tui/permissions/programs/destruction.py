@@ -1,6 +1,6 @@
-"""Commands of version control that lose work or history.
+"""Version-control commands that lose work or history.
 
-What only exists here and is in no commit is lost for good, so these ask in every mode.
+What is in no commit and no other copy cannot be restored, so these commands ask in every mode.
 """
 
 import re
@@ -10,13 +10,13 @@ from types import MappingProxyType
 from agent_tui.permissions.shell.words import CommandPart
 
 _REHEARSALS = frozenset({"--dry-run", "--help"})
-"""With one of these nothing is done."""
+"""With one of these options nothing is changed."""
 
 _GIT_GLOBALS_WITH_VALUE = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"}
 )
 _BROAD = re.compile(r"\.{1,2}/?|:/.*|:\(.*|.*/|.*[*?\[].*|(?:.*/)?[^./]+")
-"""Paths that mean whole folders, or may: what has no suffix."""
+"""Paths that name, or may name, whole folders: those without a suffix."""
 _OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         name: re.compile(rf"(?:.* )?(?:{words})(?: .*)?", re.DOTALL)
@@ -30,7 +30,7 @@ _OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = MappingProxyType(
 
 
 def destruction_of(part: CommandPart) -> str:
-    """What `part` would take away for good; empty where it is not known to."""
+    """What `part` would lose for good; empty if nothing is known to be lost."""
     name = part.name.rpartition("/")[2].removesuffix(".exe").casefold()
     words = [word.value or "" for word in part.arguments]
     if _REHEARSALS & set(words) or words[-1:] == ["-h"]:
@@ -42,17 +42,17 @@ def destruction_of(part: CommandPart) -> str:
 
 
 def known_loss(name: str, words: Sequence[str]) -> str:
-    """What a version control system other than git loses for good; empty where it loses nothing."""
+    """What a version-control system other than git would lose for good; empty if nothing."""
     text = " ".join(words)
     is_loss = name in _OTHER_SYSTEMS and _OTHER_SYSTEMS[name].fullmatch(text) is not None
     return f"{name} {' '.join(text.split())[:40]}".strip() + " cannot be undone" if is_loss else ""
 
 
 def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The verb of a git command that takes something away, and its words; an empty verb for none.
+    """The verb of a git command that loses something, and its words; an empty verb if none does.
 
     Args:
-        words: Those behind ``git``.
+        words: Those after ``git``.
     """
     rest = list(words)
     while rest and rest[0].startswith("-"):
@@ -90,7 +90,7 @@ def _takes_away(verb: str, words: Sequence[str]) -> bool:
 
 
 def _has(words: Sequence[str], options: str) -> bool:
-    """Whether one of the options is there: whole, with a value, or cut short as git allows."""
+    """Whether one of the options is present: whole, with a value, or abbreviated as git allows."""
     letters = "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
     names = [word.partition("=")[0] for word in words]
     return any(
@@ -107,7 +107,7 @@ def _is_named(option: str, names: Sequence[str]) -> bool:
 
 
 def _checked_out(words: Sequence[str]) -> Sequence[str]:
-    """The paths that checkout is told of."""
+    """The paths given to checkout."""
     if "--" in words:
         return words[words.index("--") + 1 :]
     return [word for word in words if word == "." or word.startswith(":") or word.endswith("/")]
@@ -131,7 +131,7 @@ _LOSING_OPTIONS: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("merge", "rebase", "cherry-pick", "am", "revert"), "--abort"),
     }
 )
-"""By verb: with one of these it takes something away."""
+"""By verb: with one of these options it loses something."""
 _LOSING_ACTIONS: Mapping[str, str] = MappingProxyType(
     {
         "stash": "drop clear",
@@ -143,4 +143,4 @@ _LOSING_ACTIONS: Mapping[str, str] = MappingProxyType(
         "annex": "drop",
     }
 )
-"""By verb: the words behind it that take something away, with one of its options if it has any."""
+"""By verb: the words after it that lose something, together with one of its options if listed."""

@@ -1,4 +1,4 @@
-"""Which git commands only look."""
+"""Which git commands only read."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _PAIRS = frozenset(
     }
 )
 _ALONE = frozenset({"remote", "remote -v", "reflog"})
-"""What only looks when nothing follows."""
+"""Commands that only read if nothing follows."""
 _DOES_MORE = re.compile(
     r"--(?:o|ou\w*|ext[\w-]*|textc\w*|no-i[\w-]*|show-s[\w-]*|open[\w-]*|filt\w*|batch[\w-]*|stdin|cont(?!ains|ext)\w*"
     r"|pathspec-from[\w-]*|exec[\w-]*|file|unset[\w-]*|add|replace[\w-]*|edit|help|parseopt|remerge[\w-]*|diff-m[\w-]*|unt(?!il)\w*"
@@ -40,7 +40,7 @@ _TAKES_PATTERNS = re.compile(
 
 
 def git_only_reads(arguments: Sequence[str]) -> bool:
-    """Whether ``git`` with `arguments` changes nothing and runs nothing it is told to."""
+    """Whether ``git`` with `arguments` changes nothing and runs no program it is given."""
     rest = _without_globals(arguments)
     if rest in (["--version"], ["--exec-path"], ["--help"]):
         return True

@@ -1,7 +1,6 @@
-"""The allow rules that are offered for one part of a command: a sensible prefix, or its words.
+"""The allow rules offered for one part of a command: a sensible prefix, or the exact words.
 
-A prefix holds what decides: a program and its verb, the script that an interpreter runs, the
-program that a runner starts.
+A prefix holds a program and its verb, an interpreter's script, or the program a runner starts.
 """
 
 import posixpath
@@ -19,13 +18,13 @@ _WORK_VERB_NAMES = """
     bench build check clippy compile doc fmt format lint start test typecheck verify vet
 """
 _WORK_VERBS = frozenset(_WORK_VERB_NAMES.split())
-"""Verbs that work on what the project holds, and bring or send nothing."""
+"""Verbs that work on the project's content and transfer nothing."""
 _OWN_VERBS = frozenset({"make", "just"})
-"""Programs whose verbs are the project's own."""
+"""Programs whose verbs the project defines."""
 _RUNNER = re.compile(
     r"(?:(?:uv|poetry|pdm|hatch|pipenv|rye) run|(?:npm|pnpm|yarn) (?:exec|dlx)|npx|uvx|bunx)(?= )"
 )
-"""What starts a program of the project, or another, that its next word names."""
+"""Programs that start another program, named by their next word."""
 _CHECKER_NAMES = """
     pytest ruff mypy pyright tsc eslint prettier jest vitest black isort
 """
@@ -39,27 +38,27 @@ _GATE_VERBS = frozenset({"push", "pull", "fetch", "clone"})
 """What git does with other machines; forced pushes ask whatever a rule says."""
 
 _MAX_RULE_CHARS = 160
-"""A longer rule is no text that a person would read in a row."""
+"""Characters in a rule; nobody would read a longer one in a list."""
 _MAX_FIXED = 8
-"""More words than that decide in no command that a person writes."""
+"""Words examined; in commands that people write, later words never decide what runs."""
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*", re.ASCII)
 _SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 _INPUT = re.compile(r"@?-|@?/+(?:dev/(?:stdin|fd)|proc)\b.*", re.DOTALL)
-"""Words that stand for what a program reads, which no rule shows."""
+"""Words that stand for data the program reads, which no rule shows."""
 _GOES_ON_READING = re.compile(r"-[A-Za-z]*[is][A-Za-z]*|--interactive")
-"""Options with which an interpreter runs what it reads, too."""
+"""Options with which an interpreter also runs what it reads."""
 
 
 def rules_for_part(
     part: CommandPart, folder: Path, *, is_fed: bool, leaves: bool = False
 ) -> Iterator[str]:
-    """The rules that could be offered for `part`, as texts, the wider one first.
+    """The rules that could be offered for `part`, as text, the widest first.
 
     Args:
         part: One part of a command.
-        folder: Where programs that are named by a path are looked up.
+        folder: Where programs named by a path are looked up.
         is_fed: Whether it may read a file that the shell opens.
-        leaves: Whether it would leave the sandbox: then what git does with others is offered, too.
+        leaves: Whether it would leave the sandbox; then rules for git with remotes are offered.
     """
     if part.kind != "command" or not part.words:
         return
@@ -74,7 +73,7 @@ def rules_for_part(
 
 
 def _prefix(part: CommandPart, folder: Path) -> str:
-    """The words of `part` that decide what runs; empty where that cannot be told."""
+    """The words of `part` that decide what runs; empty if that is unknown."""
     words = [word.value if word.is_plain and word.value else "" for word in part.words]
     fixed = words[: _kept(words[:_MAX_FIXED])]
     is_plain = all(_PLAIN_WORD.fullmatch(word) for word in fixed if word != "-m")
@@ -83,9 +82,9 @@ def _prefix(part: CommandPart, folder: Path) -> str:
 
 
 def _exact(part: CommandPart, *, is_fed: bool) -> str:
-    """`part` as it stands; empty where its words do not fix what it does.
+    """The exact words of `part`; empty if they do not determine what it does.
 
-    What a program is given to read is in no rule, so that may decide nothing.
+    A rule does not show what a program reads, so that input must not decide anything.
     """
     known = [word.value for word in part.words if word.value is not None]
     if part.input or (is_fed and not _reads_data(part)):
@@ -98,7 +97,7 @@ def _exact(part: CommandPart, *, is_fed: bool) -> str:
         return ""
     found = unwrap(part)
     is_bare = runs_its_words(part.name) and not found.commands
-    tails = (known[at:] for at in range(len(known)))  # a runner's own program, too
+    tails = (known[at:] for at in range(len(known)))  # also the program that a runner starts
     if found.scripts or is_bare or not all(map(_is_told, tails)):
         return ""
     text = " ".join((*part.assignments, *map(_text, part.words)))
@@ -107,18 +106,18 @@ def _exact(part: CommandPart, *, is_fed: bool) -> str:
 
 
 def _reads_data(part: CommandPart) -> bool:
-    """Whether what `part` reads is not what it does: that is its script, or its words."""
+    """Whether what `part` reads is only data: its script or its words decide what it does."""
     is_xargs = "xargs" in (part.name, part.wrapper)
     return is_xargs or part.name == "tee" or _runs_scripts(_base(part.name))
 
 
 def _text(word: Word) -> str:
-    """A word as a rule has it: as written, or its value where a variable was written."""
+    """A word as it appears in a rule: as written, or its value if a variable was written."""
     return shlex.quote(word.value or "") if re.search(r"[$`]", word.source) else word.source
 
 
 def _is_told(words: Sequence[str]) -> bool:
-    """Whether a program that could also read what it does is told so by its words."""
+    """Whether the words of a program that could read its instructions already give them."""
     name = _base(words[0])
     told = [word for word in words[1:] if not word.startswith("-")]
     if _runs_scripts(name):
@@ -128,7 +127,7 @@ def _is_told(words: Sequence[str]) -> bool:
 
 
 def _kept(words: Sequence[str]) -> int:
-    """How many words decide what runs; 0 where that cannot be told."""
+    """How many words decide what runs; 0 if unknown."""
     runner = _RUNNER.match(" ".join(words))
     before = len(runner[0].split()) if runner else 0
     first, verb, target = (*words[before : before + 3], "", "", "")[:3]
@@ -165,7 +164,7 @@ def _runs_others(name: str) -> bool:
 
 
 def _is_script(word: str) -> bool:
-    """Whether `word` is a file's name by its look, and no name for what is read."""
+    """Whether `word` looks like a script's file name, and not like a name for input data."""
     path = posixpath.normpath(word)
     is_named = "/" in word or _SUFFIX.search(word) is not None
     is_odd = word.startswith("-") or ".." in word.split("/") or "://" in word
@@ -173,7 +172,7 @@ def _is_script(word: str) -> bool:
 
 
 def _is_own_program(word: str) -> bool:
-    """Whether `word` is a program of the project, and not a tool that is installed in it."""
+    """Whether `word` is a program of the project rather than a tool installed in it."""
     folders = word.split("/")[:-1]
     is_odd = any(re.fullmatch(r"bin|\..+", name) for name in word.split("/"))
     return bool(folders) and word[0] not in "/~" and not is_odd

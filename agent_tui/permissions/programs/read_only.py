@@ -1,6 +1,6 @@
-"""Commands that only look: which, and with which options.
+"""Commands that only read: which ones, and with which options.
 
-A short list, for machines without a sandbox and for mode ask: what is not on it asks.
+The list is short. It serves machines without a sandbox and mode ask; anything else asks.
 """
 
 import re
@@ -24,8 +24,8 @@ _LANGUAGE = re.compile(
 def is_read_only(part: CommandPart) -> bool:
     """Whether a part can neither change nor run anything, whatever it finds.
 
-    Patterns (``*.py``) are fine where they cannot turn into options; the caller looks at which
-    files are read.
+    Patterns (``*.py``) are allowed if they cannot turn into options; the caller checks which files
+    are read.
     """
     if part.kind == "assignment":
         return True
@@ -37,7 +37,8 @@ def is_read_only(part: CommandPart) -> bool:
     if name in ("test", "["):
         is_certain = all(map(_is_operand, words))
         return is_certain and condition_only_looks([word.value for word in words])
-    # A file may be called -o: elsewhere only patterns that cannot begin with a dash are harmless.
+    # A file may be named -o: a pattern that can begin with a dash is safe only for programs without
+    # harmful options.
     if any(map(_may_be_option, words)) and name not in _HARMLESS:
         return False
     if any(word.value is None for word in words):
@@ -52,7 +53,7 @@ def is_read_only(part: CommandPart) -> bool:
 
 
 def prints_names_only(part: CommandPart) -> bool:
-    """Whether a read-only part shows that files exist, not what is in them."""
+    """Whether a read-only part shows only that files exist, not their content."""
     if part.name == "git":
         verb = next((w.value for w in part.arguments if not (w.value or "").startswith("-")), "")
         return verb in ("status", "ls-files", "check-ignore", "ls-tree")
@@ -60,7 +61,7 @@ def prints_names_only(part: CommandPart) -> bool:
 
 
 def _is_operand(word: Word) -> bool:
-    """Whether ``test`` gets one word; what becomes several is as good as any operator."""
+    """Whether ``test`` gets exactly one word; a word that may split is as good as an operator."""
     is_quoted = word.source.startswith('"')
     return word.is_plain or is_quoted or word.source in ("$?", "$#", "$$")
 
@@ -70,19 +71,19 @@ def _may_be_option(word: Word) -> bool:
 
 
 def _only(pattern: str) -> Callable[[Sequence[str]], bool]:
-    """Whether the words, each with a blank behind it, are what `pattern` says."""
+    """A check that all words, each followed by a space, match `pattern`."""
     compiled = re.compile(pattern, re.DOTALL)
     return lambda words: compiled.fullmatch("".join(f"{word} " for word in words)) is not None
 
 
 def _each(pattern: str) -> Callable[[Sequence[str]], bool]:
-    """Whether every word is what `pattern` says."""
+    """A check that every word matches `pattern`."""
     compiled = re.compile(pattern, re.DOTALL)
     return lambda words: all(map(compiled.fullmatch, words))
 
 
 def _awk(words: Sequence[str]) -> bool:
-    """``awk -F: '{print $1}' FILE``: prints fields of chosen lines."""
+    """Whether it has the form ``awk -F: '{print $1}' FILE``: prints fields of chosen lines."""
     rest = list(words)
     if rest and rest[0].startswith("-F"):
         del rest[: 2 if rest[0] == "-F" else 1]
@@ -94,7 +95,7 @@ _AWK = re.compile(
     r"(?:/[^/\\\[\n]*/ ?|NR ?[<>=]=? ?\d+(?:(?: ?&& ?|, ?)NR ?[<>=]=? ?\d+)? ?)?"
     r"(?:\{ ?print(?:[^{}()\[<>|\"\\;\n@/#]|\"[^\"\\\n]*\")*\})?"
 )
-"""Not ``>``, ``|``, calls or arrays, which write, run, or show the environment."""
+"""Excludes ``>``, ``|``, calls and arrays, which write, run or show the environment."""
 _AWK_FILE = re.compile(r"(?!/inet)[^-=][^=]*")
 _JQ = r"(?:-[rceSMjs]+ )*(?!-)(?:(?!ENV|env\b|input|include|import|module|get_| -).)+"
 _WITH_VERSION_NAMES = """
@@ -114,7 +115,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "printf": _only(r"(?!-)(?:(?!%[^a-zA-Z%]*[hlLjzt]*n).)+"),  # not %n, which sets a variable
         "ps": _each(r"aux|-[eAfFl]+|\d+|-p"),
         "uniq": _only(r"(?:-[cdiu]+ )*(?:[^-\s]\S* )?"),  # a second file would be written
-        "xargs": _only(r"(?:-[0rt]+ |-[nLPdI] ?[^-\s]+ )*[^-].*"),  # what it runs is another part
+        "xargs": _only(r"(?:-[0rt]+ |-[nLPdI] ?[^-\s]+ )*[^-].*"),  # its command is another part
         **dict.fromkeys(("exit", "return", "break", "continue", "wait"), _each(r"\d+")),
         **dict.fromkeys(_WITH_VERSION_NAMES.split(), _only(r"(?:--version|-V) ")),
     }
@@ -134,7 +135,7 @@ _HARMLESS_NAMES = """
     column hexdump od strings expr pgrep sleep which whereis type
 """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
-"""Programs without any option to write, run or fetch something."""
+"""Programs with no option that writes, runs or fetches anything."""
 
 _DOES_MORE: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
@@ -151,9 +152,9 @@ _DOES_MORE: Mapping[str, re.Pattern[str]] = MappingProxyType(
         for name in names.split()
     }
 )
-"""Programs that only look, but for these options: they write, run or fetch, or read lists."""
+"""Programs that only read, except with these options, which write, run, fetch or read lists."""
 
 TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))
 )
-"""Files of a folder that decide which program runs under a name."""
+"""Files in a folder that decide which program runs under a name."""

@@ -1,6 +1,6 @@
-"""Commands that lose work in the folder itself, which a sandbox must let them write.
+"""Commands that lose work in the folder itself, where a sandbox must let them write.
 
-All else that `destruction` and `dangers` know is out of reach of a command in the sandbox.
+A sandboxed command cannot do anything else that `destruction` and `dangers` list.
 """
 
 from collections.abc import Sequence
@@ -15,33 +15,33 @@ from agent_tui.permissions.shell.words import CommandPart
 _HISTORY_VERBS = frozenset(
     {"stash", "branch", "reflog", "gc", "prune", "filter-branch", "filter-repo", "worktree"}
 )
-"""Verbs of git that lose what no file of the work tree holds."""
+"""Git verbs that lose what no file of the work tree holds."""
 _FILE_VERBS = frozenset(
     {
         *("reset", "clean", "checkout", "switch", "restore", "rm", "checkout-index", "read-tree"),
         *("merge", "rebase", "cherry-pick", "am", "revert"),
     }
 )
-"""Verbs of git that lose changes of files."""
+"""Git verbs that lose changes to files."""
 _OTHER_SYSTEMS = frozenset({"hg", "svn", "jj"})
 _ELSEWHERE = ("--git-dir", "--work-tree", "--recurse-submodules")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkLoss:
-    """What a command would lose. `is_kept`: undo keeps files of this kind, and can restore them."""
+    """What a command would lose. `is_kept`: undo keeps such files and can restore them."""
 
     what: str
     is_kept: bool = False
 
 
 def work_loss(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> WorkLoss | None:
-    """The work that `part` would lose where it may run; None for none.
+    """The work that `part` would lose in the folders it may run in; None if none.
 
     Args:
         part: One part of a command.
         bases: Folders it may run in.
-        guard: Knows the folders worked in.
+        guard: Knows the working folders.
     """
     name = part.name.rpartition("/")[2].casefold()
     words = [word.value or "" for word in part.arguments]

@@ -1,4 +1,4 @@
-"""Refusing shell text in which bash could see something other than the grammar did."""
+"""Refuses shell text that bash could read differently from the grammar."""
 
 import re
 import unicodedata
@@ -23,7 +23,7 @@ _ODD_TEST = re.compile(r"-[vR]\b|-(?:eq|ne|lt|le|gt|ge)\b|<|>|\$\(\(|`")
 
 
 class UnparsableError(Exception):
-    """The command cannot be judged; carries the reason, for the person, and the part it is in."""
+    """The command cannot be judged; carries the reason, for the user, and the part it concerns."""
 
     def __init__(self, reason: str, part: str = "") -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ def check_characters(command: str) -> None:
     """Refuse characters that hide what a command does.
 
     Raises:
-        UnparsableError: control, invisible or unassigned characters, or far too many.
+        UnparsableError: Control, invisible or unassigned characters, or far too many characters.
     """
     if len(command) > MAX_COMMAND_CHARS:
         raise UnparsableError("it is too long")
@@ -54,17 +54,17 @@ def check_characters(command: str) -> None:
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BLANKS = "\u115f\u1160\u3164\uffa0\u2800\u034f"
-"""Letters and marks by category that are drawn as nothing."""
+"""Letters and marks, by category, that are invisible."""
 
 
 def check_coverage(root: Node, source: bytes) -> None:
-    """Refuse a tree whose leaves leave out text, or part what bash joins to one word.
+    """Refuse a tree whose leaves leave out text, or that splits what bash reads as one word.
 
-    What is left out would run unseen; a backslash at the end of a line, with no blank beside it,
-    joins the words around it, which the grammar tells as two.
+    Text that is left out would run unseen. A backslash at the end of a line with no blank beside it
+    joins the words around it, which the grammar treats as two.
 
     Raises:
-        UnparsableError: there is such text.
+        UnparsableError: There is such text.
     """
     at = 0
     for leaf in _leaves(root):
@@ -83,10 +83,10 @@ def check_coverage(root: Node, source: bytes) -> None:
 
 
 def check_syntax(root: Node, source: bytes) -> None:
-    """Refuse a text that the grammar does not know.
+    """Refuse text that the grammar cannot parse.
 
     Raises:
-        UnparsableError: it is one; the part is the line of the first error.
+        UnparsableError: It cannot; the part is the line of the first error.
     """
     if root.has_error:
         wrong = root
@@ -102,7 +102,7 @@ def _not_covered(source: bytes, at: int) -> UnparsableError:
 
 
 def _line_at(source: bytes, at: int) -> str:
-    """The line that the byte `at` is in."""
+    """The line that contains byte `at`."""
     start = source.rfind(b"\n", 0, at) + 1
     return source[start:].partition(b"\n")[0].decode("utf-8")
 
@@ -116,7 +116,7 @@ def check_literal(node: Node, source: bytes) -> None:
     """Refuse a word, string or here-document in which bash would see more than the grammar.
 
     Raises:
-        UnparsableError: it holds a substitution or shell syntax that has no node of its own.
+        UnparsableError: It holds a substitution or shell syntax without a node of its own.
     """
     if node.type == "word":
         if _FORBIDDEN_IN_WORD.search(node_text(node, source)):
@@ -129,10 +129,10 @@ def check_literal(node: Node, source: bytes) -> None:
 
 
 def check_heredoc(node: Node, source: bytes) -> None:
-    """Refuse a here-document whose end bash could see elsewhere.
+    """Refuse a here-document that bash could end elsewhere.
 
     Raises:
-        UnparsableError: its delimiter is not a plain word, or its end is not where it says.
+        UnparsableError: Its delimiter is not a plain word, or it does not end at its delimiter.
     """
     start = _child(node, "heredoc_start")
     body, end = _child(node, "heredoc_body"), _child(node, "heredoc_end")
@@ -145,7 +145,7 @@ def check_heredoc(node: Node, source: bytes) -> None:
     ends_early = any((line.lstrip("\t") if strips else line) == found["name"] for line in lines)
     if not strips:  # the grammar leaves the blanks before the first word out of the body
         before = before.rstrip(b" \t")
-    to_end = source[: end.start_byte]  # the grammar takes a delimiter behind blanks for the end
+    to_end = source[: end.start_byte]  # the grammar takes a delimiter after blanks for the end
     ends_line = (to_end.rstrip(b"\t") if strips else to_end).endswith(b"\n")
     is_certain = ends_line and before.endswith(b"\n") and after in (b"", b"\n")
     if ends_early or not is_certain:
@@ -153,10 +153,10 @@ def check_heredoc(node: Node, source: bytes) -> None:
 
 
 def check_substitution(node: Node, source: bytes) -> None:
-    """Refuse backquotes with a backslash in them: bash takes it off and reads them anew.
+    """Refuse backquotes with a backslash in them: bash removes it and parses them again.
 
     Raises:
-        UnparsableError: there is one.
+        UnparsableError: There is such a backslash.
     """
     text = node_text(node, source)
     if text.startswith("`") and "\\" in text:
@@ -164,10 +164,10 @@ def check_substitution(node: Node, source: bytes) -> None:
 
 
 def check_comment(node: Node, source: bytes) -> None:
-    """Refuse a ``#`` that the grammar takes for a comment in the middle of a word.
+    """Refuse a ``#`` in the middle of a word that the grammar takes for a comment.
 
     Raises:
-        UnparsableError: nothing separates it from the word before.
+        UnparsableError: Nothing separates it from the word before.
     """
     before = source[node.start_byte - 1 : node.start_byte] if node.start_byte else b" "
     if before not in (b" ", b"\t", b"\n", b";", b"&", b"|", b"("):
@@ -175,17 +175,17 @@ def check_comment(node: Node, source: bytes) -> None:
 
 
 def only_looks_up(expansion: str) -> bool:
-    """Whether ``${...}`` only looks a variable up (no assignment, indirection, ``@P``)."""
+    """Whether ``${...}`` only reads a variable (no assignment, indirection, ``@P``)."""
     return _LOOKUP.fullmatch(expansion) is not None
 
 
 def is_plain_arithmetic(text: str) -> bool:
-    """Whether ``$((...))`` holds numbers only; names in it are evaluated again and again."""
+    """Whether ``$((...))`` holds only numbers; bash evaluates names in it recursively."""
     return _PLAIN_ARITHMETIC.fullmatch(text) is not None
 
 
 def is_plain_condition(text: str) -> bool:
-    """Whether ``[[ ... ]]`` compares text and looks at files; arithmetic in it can run things."""
+    """Whether ``[[ ... ]]`` only compares text and tests files; arithmetic can run commands."""
     return _ODD_TEST.search(text) is None
 
 

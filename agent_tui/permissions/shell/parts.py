@@ -1,8 +1,8 @@
-"""Splitting a bash command into every part that would run, without running anything.
+"""Splits a bash command into every part that would run, without running anything.
 
-The grammar (tree-sitter-bash) is close to bash but not bash, so this trusts only what it knows:
-node types that are not listed, text that no node covers, and words that hold characters bash
-would not leave in a word all make the command one that cannot be judged.
+The grammar (tree-sitter-bash) is close to bash but differs, so only known forms are trusted.
+Unlisted node types, text that no node covers, and words with characters that bash would not leave
+in a word make the command unjudgeable.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,12 +36,12 @@ from agent_tui.permissions.shell.wrappers import unwrap
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 _MAX_PATTERN_CHARS = 1_000
-"""Comparing names with a pattern takes time by the square of its length."""
+"""Comparing names with a pattern takes time quadratic in its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """A file the shell itself opens."""
+    """A file that the shell itself opens."""
 
     target: Word
     writes: bool
@@ -52,9 +52,9 @@ class Redirection:
 class ShellParts:
     """Everything a command would do, in the order of its text.
 
-    `problem` is set where the command cannot be judged at all; then nothing else counts but the
-    text that it is about, `problem_part`; empty where that is not known.
-    A wrapper is listed too, before the command it wraps.
+    `problem` is set if the command cannot be judged at all; then only it and `problem_part` count,
+    the text it concerns, which is empty if unknown. A wrapper is listed too, before the command it
+    wraps.
     """
 
     commands: tuple[CommandPart, ...] = ()
@@ -64,12 +64,12 @@ class ShellParts:
 
     @property
     def is_compound(self) -> bool:
-        """Whether several commands would run, beside those that wrap others."""
+        """Whether several commands would run, not counting wrappers."""
         return sum(not part.wrapper for part in self.commands) > 1
 
 
 def split_command(command: str) -> ShellParts:
-    """The parts of `command`; never raises."""
+    """Split `command` into its parts; never raises."""
     try:
         return _Splitter(command, depth=0).split()
     except UnparsableError as error:
@@ -86,7 +86,7 @@ _STRUCTURE_TYPES = """
     parenthesized_expression regex extglob_pattern translated_string test_operator
 """
 _STRUCTURE = frozenset(_STRUCTURE_TYPES.split())
-"""Node types that by themselves run and set nothing."""
+"""Node types that in themselves run nothing and set nothing."""
 
 _STATEMENTS = frozenset(
     {"command", "redirected_statement", "variable_assignment", "declaration_command"}
@@ -112,10 +112,10 @@ class _Splitter:
         self._depth = depth
         self._commands: list[CommandPart] = []
         self._redirections: list[Redirection] = []
-        self._statement: Node | None = None  # the one begun last
+        self._statement: Node | None = None  # the latest statement begun
 
     def split(self) -> ShellParts:
-        import tree_sitter_bash  # native code that only judging commands needs
+        import tree_sitter_bash  # native code, only needed to judge commands
 
         root = Parser(Language(tree_sitter_bash.language())).parse(self._source).root_node
         check_syntax(root, self._source)
@@ -153,7 +153,7 @@ class _Splitter:
             self._walk(child, level + 1)
 
     def _check_other(self, node: Node, kind: str) -> None:
-        """Check or list a node that is neither a command nor a redirection to a file."""
+        """Check or record a node that is neither a command nor a redirection to a file."""
         match kind:
             case "test_command":
                 self._add_condition(node)
@@ -174,7 +174,7 @@ class _Splitter:
                 self._check_text(node, kind)
 
     def _check_text(self, node: Node, kind: str) -> None:
-        """Refuse text in a node of the structure that bash could read otherwise."""
+        """Refuse text in a structural node that bash could read differently."""
         match kind:
             case "heredoc_body" | "string" | "word":
                 check_literal(node, self._source)
@@ -199,7 +199,7 @@ class _Splitter:
 
     def _add_assignment(self, node: Node) -> None:
         if node.parent is not None and node.parent.type == "command":
-            return  # part of its command
+            return  # belongs to its command
         name = node.children[0]
         value = node.children[-1]
         is_plain = (
@@ -216,7 +216,7 @@ class _Splitter:
             self._add(node, "construct", "sets a variable")
 
     def _add_loop(self, node: Node) -> None:
-        """``for NAME in WORDS`` sets a variable to each of the words."""
+        """Record that ``for NAME in WORDS`` sets a variable to each of the words."""
         name = node.child_by_field_name("variable")
         is_for = node.children[0].type == "for"
         if is_for and name is not None and SAFE_VARIABLE.fullmatch(self._text(name)):
@@ -225,12 +225,12 @@ class _Splitter:
             self._add(node, "construct", "a loop")
 
     def _add_assigned(self, node: Node, values: Sequence[Node]) -> None:
-        """A variable that later commands may read, with the words that it is set to."""
+        """Record a variable that later commands may read, with the words it is set to."""
         words = (Word("", ""), *map(self._word, values))
         self._commands.append(CommandPart(self._text(node), words, kind="assignment"))
 
     def _add_condition(self, node: Node) -> None:
-        """``[ ... ]`` is a command; ``[[ ... ]]`` has a syntax of its own."""
+        """Record a condition: ``[ ... ]`` is a command, ``[[ ... ]]`` has its own syntax."""
         text = self._text(node)
         if text.startswith("[["):
             if not is_plain_condition(text):
@@ -262,7 +262,7 @@ class _Splitter:
         self._add_unwrapped(replace(self._part(node), reads_pipe=_reads_pipe(node)), 0)
 
     def _part(self, node: Node) -> CommandPart:
-        """The command as it stands, with words that follow a redirection."""
+        """The command as written, including words that follow a redirection."""
         assignments: list[str] = []
         words: list[Word] = []
         for child in node.children:
@@ -287,7 +287,7 @@ class _Splitter:
         return CommandPart(text, tuple(words), tuple(assignments), input=self._input(node))
 
     def _input(self, command: Node) -> str:
-        """The texts of its here-documents and here-strings."""
+        """The text of the command's here-documents and here-strings."""
         around = command.parent
         is_redirected = around is not None and around.type == "redirected_statement"
         beside = around.children if around is not None and is_redirected else ()
@@ -295,7 +295,7 @@ class _Splitter:
         return "\n".join(map(self._text, redirects))
 
     def _add_unwrapped(self, part: CommandPart, wrappers: int) -> None:
-        """`part`, and what it wraps, as far as its text tells."""
+        """Record `part` and the commands it wraps, if its text shows them."""
         if wrappers > _MAX_WRAPPERS:
             raise UnparsableError("too many nested commands")
         found = unwrap(part)
@@ -320,7 +320,7 @@ def _reads_pipe(command: Node) -> bool:
     reader = command
     while reader.parent is not None and (
         reader.parent.type == "redirected_statement"
-        # the grammar puts a | b | c || d into one another
+        # the grammar nests a | b | c || d
         or (reader.parent.type in ("pipeline", "list") and reader.prev_sibling is None)
     ):
         reader = reader.parent
@@ -332,7 +332,7 @@ def _arguments(node: Node) -> list[Node]:
 
 
 def _condition_words(test: Node) -> Iterator[Node]:
-    """The words between ``[`` and ``]``, operators included, in their order."""
+    """The words between ``[`` and ``]`` in order, operators included."""
     pending = [test]
     while pending:
         node = pending.pop()
@@ -343,7 +343,7 @@ def _condition_words(test: Node) -> Iterator[Node]:
 
 
 def _refuse_lost_words(redirect: Node) -> None:
-    """Refuse words after a redirection that belong to no command in sight."""
+    """Refuse words after a redirection that belong to no visible command."""
     parent = redirect.parent
     is_whole = parent is not None and parent.type == "redirected_statement"
     body = parent.child(0) if is_whole and parent is not None else None
@@ -352,7 +352,7 @@ def _refuse_lost_words(redirect: Node) -> None:
 
 
 def _flat(node: Node) -> Iterator[Node]:
-    """What ``a && b || c`` joins, which the grammar nests one in the other."""
+    """The nodes that ``a && b || c`` joins, which the grammar nests."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -363,7 +363,7 @@ def _flat(node: Node) -> Iterator[Node]:
 
 
 def _words_after_target(redirect: Node) -> Sequence[Node]:
-    """Words of the command that the grammar puts into a redirection before them."""
+    """Words of the command that the grammar puts into a preceding redirection."""
     if redirect.named_child_count < 2 and redirect.type != "heredoc_redirect":
         return ()
     words = [child for child in redirect.children if child.type in _WORD_TYPES]

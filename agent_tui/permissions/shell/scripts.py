@@ -1,4 +1,4 @@
-"""Scripts within commands (sed, find, test): which of them only look."""
+"""Scripts within commands (sed, find, test): which of them only read."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _BINARY = re.compile(r"=|==|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 
 
 def sed_only_prints(arguments: Sequence[str]) -> bool:
-    """``sed -n '10,20p' FILE``, ``sed 's/a/b/g' FILE``: no ``-i``, ``-f``, ``e``, ``w``, ``r``."""
+    """Whether it only prints (``sed -n '10,20p' FILE``): no ``-i``, ``-f``, ``e``, ``w``, ``r``."""
     scripts: list[str] = []
     files: list[str] = []
     rest = list(arguments)
@@ -37,7 +37,7 @@ def sed_only_prints(arguments: Sequence[str]) -> bool:
 
 
 def find_only_lists(arguments: Sequence[str]) -> bool:
-    """Tests and ways to print; nothing that runs, deletes or writes."""
+    """Whether find only tests and prints: runs, deletes and writes nothing."""
     index = find_roots_start(arguments)
     if any(option not in ("-L", "-P", "-H") for option in arguments[:index]):
         return False
@@ -50,7 +50,7 @@ def find_only_lists(arguments: Sequence[str]) -> bool:
         elif test in _FIND_ALONE:
             index += 1
         elif test in _FIND_RUNS:
-            # What it runs is a part of its own.
+            # The command it runs is a separate part.
             index = next(
                 (i for i in range(index, len(arguments)) if arguments[i] in (";", "+")),
                 len(arguments),
@@ -62,7 +62,7 @@ def find_only_lists(arguments: Sequence[str]) -> bool:
 
 
 def find_roots_start(arguments: Sequence[str]) -> int:
-    """How many words before the folders are options of find itself (``-L``, ``-D tree``)."""
+    """How many leading words are options of find itself (``-L``, ``-D tree``)."""
     index = 0
     while index < len(arguments) and re.fullmatch(r"-[LPHEXdsx]+|-O\d*|--|-D", arguments[index]):
         index += 2 if arguments[index] == "-D" else 1
@@ -84,7 +84,7 @@ _FIND_ALONE = frozenset(_FIND_ALONE_NAMES.split())
 
 
 def condition_only_looks(arguments: Sequence[str | None]) -> bool:
-    """``test`` and ``[``: known operators in known places; None is a value not known yet.
+    """Whether ``test`` or ``[`` uses only known operators; None is a value known only at run time.
 
     ``-v`` and ``-R`` would evaluate the name they are given.
     """

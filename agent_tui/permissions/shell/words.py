@@ -1,4 +1,4 @@
-"""The words and commands a shell text is made of: what is known of each before it runs."""
+"""The words and commands of a shell text: what is known of each before it runs."""
 
 import re
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from typing import Literal
 from tree_sitter import Node
 
 SAFE_VARIABLE = re.compile(r"(?!\w*_proxy\b)[a-z_][a-z0-9_]*")
-"""Names of variables that mean nothing to the shell and to programs."""
+"""Names of variables without meaning for the shell or for programs."""
 
 OUTPUT_OF_A_COMMAND = "/dev/fd/63"
-"""What ``<(...)`` is to the program: a file to read."""
+"""What the program receives for ``<(...)``: a file to read."""
 
 _PATTERN = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(.|\n)", re.DOTALL)
@@ -23,10 +23,10 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word. `value` is None where only the run will tell (variables, substitutions, braces).
+    """One word. `value` is None if known only at run time (variables, substitutions, braces).
 
-    `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
-    `has_tilde`: the shell puts the home folder in place of its first character.
+    `is_pattern`: the shell replaces unquoted ``*``, ``?`` or ``[`` with file names. `has_tilde`:
+    the shell replaces its first character with the home folder.
     """
 
     source: str
@@ -36,7 +36,7 @@ class Word:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the program gets exactly `value`."""
+        """Whether the program receives exactly `value`."""
         return self.value is not None and not self.is_pattern
 
 
@@ -47,12 +47,11 @@ PartKind = Literal["command", "assignment", "construct", "opaque"]
 class CommandPart:
     """One command that would run.
 
-    `kind` ``assignment``: sets a variable that means nothing to programs. ``construct``: something
-    else that sets state (``PATH=.``, a function). ``opaque``: what it runs cannot be known from
-    its text. `assignments` are the ``A=1`` before it. `wrapper` is the command around it
-    (``timeout 5``, ``xargs``), and `is_wrapped_plainly` says that the wrapper adds no power and no
-    arguments of its own. `reads_pipe`: it reads what another command prints. `input` is the text
-    that a here-document or here-string gives it.
+    `kind` ``assignment``: sets a variable without meaning for programs. ``construct``: sets other
+    state (``PATH=.``, a function). ``opaque``: its text does not show what it runs. `assignments`
+    are the ``A=1`` before it. `wrapper` is the command around it (``timeout 5``, ``xargs``), and
+    `is_wrapped_plainly` says that the wrapper adds neither power nor arguments. `reads_pipe`: it
+    reads what another command prints. `input` is the text of its here-documents and here-strings.
     """
 
     source: str
@@ -67,7 +66,7 @@ class CommandPart:
 
     @property
     def name(self) -> str:
-        """The program's name as written, or empty where only the run will tell."""
+        """The program's name as written; empty if known only at run time."""
         return self.words[0].value or "" if self.words else ""
 
     @property
@@ -79,11 +78,11 @@ class CommandPart:
 _KNOWN_VARIABLES: Mapping[str, Word] = MappingProxyType(
     {"HOME": Word("~", "~", has_tilde=True), "PWD": Word(".", ".")}
 )
-"""What the shell has set itself. ``$PWD`` is any folder that the command may be in."""
+"""Variables the shell sets itself. ``$PWD`` is any folder that the command may be in."""
 
 
 def word_of(node: Node, source: bytes) -> Word:
-    """The word a node of the syntax tree stands for.
+    """The word that a node of the syntax tree represents.
 
     Args:
         node: A word, string, expansion, or several of them joined.
@@ -127,12 +126,12 @@ def _unquoted(text: str) -> Word:
 
 
 def _may_be_braces(text: str) -> bool:
-    """Whether the shell may make several words of this; ``{}`` and ``@{0}`` stay as they are."""
+    """Whether the shell may expand braces in `text`; ``{}`` and ``@{0}`` stay as they are."""
     return "{" in text and ("," in text or ".." in text)
 
 
 def _quoted(node: Node, text: str, source: bytes) -> Word:
-    """A double-quoted string; without a value where anything unknown is expanded in it."""
+    """A double-quoted string; without a value if it expands anything unknown."""
     values: list[str] = []
     has_tilde = False
     for child in node.children:
@@ -148,7 +147,7 @@ def _quoted(node: Node, text: str, source: bytes) -> Word:
     if not values:
         inside = text[1:-1]
         return Word(text, _ESCAPE_IN_QUOTES.sub(_unescaped, inside))
-    # What lies between expansions may have no node of its own: put the values into the text.
+    # Text between expansions may have no node, so the values are put into the whole text.
     filled = iter(values)
     inside = _VARIABLE.sub(lambda _found: next(filled, ""), text[1:-1])
     if "\\" in text or next(filled, None) is not None:
@@ -167,7 +166,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 def _joined(text: str, pieces: list[Word]) -> Word:
     known = [piece.value for piece in pieces if piece.value is not None]
-    # Braces come as words of their own within a concatenation; the shell expands them.
+    # Within a concatenation, braces are separate words; the shell expands them.
     if len(known) < len(pieces) or _may_be_braces(text):
         return Word(text, None)
     return Word(

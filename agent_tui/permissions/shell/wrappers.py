@@ -1,4 +1,4 @@
-"""Commands whose arguments are other commands: what they would run in turn."""
+"""Commands whose arguments are other commands, and what those would run."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _PUTS = re.compile(r"-[0rtpxo]*[IJi].*|--replace.*", re.DOTALL)
-"""Options of xargs that say where in its words it puts what it reads."""
+"""Options of xargs that set the mark it replaces with what it reads."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
@@ -22,7 +22,7 @@ _STATE_CHANGERS = frozenset(_STATE_CHANGER_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """`outer` as judged itself, the commands in its arguments, and scripts in them."""
+    """`outer` as judged itself, the commands in its arguments, and the scripts in them."""
 
     outer: CommandPart
     commands: tuple[CommandPart, ...] = ()
@@ -30,13 +30,13 @@ class Unwrapped:
 
 
 def runs_its_words(name: str) -> bool:
-    """Whether a program runs the command, or the text, that its words are."""
+    """Whether a program runs its words as a command or as shell text."""
     base = name.rpartition("/")[2].casefold()
     return base in _WRAPPERS or base in RUN_TEXT or base == "eval"
 
 
 def unwrap(part: CommandPart) -> Unwrapped:
-    """What `part` wraps. Where that cannot be told, `outer` is marked opaque."""
+    """What `part` wraps. If that is unknown, `outer` is marked opaque."""
     if part.kind != "command" or not part.words:
         return Unwrapped(part)
     if not part.words[0].is_plain:
@@ -59,7 +59,7 @@ def unwrap(part: CommandPart) -> Unwrapped:
 
 
 def _why_untold(name: str, part: CommandPart) -> str:
-    """Why nobody can tell from its words what `part` runs; empty where that can be told."""
+    """Why the words of `part` do not show what it runs; empty if they do."""
     if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
         return f"{name} does not read text the way bash does"
     if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
@@ -68,12 +68,12 @@ def _why_untold(name: str, part: CommandPart) -> str:
 
 
 def _only_looks_up(part: CommandPart) -> bool:
-    """Whether ``command`` tells where a program is instead of running it."""
+    """Whether ``command`` only reports where a program is."""
     return bool(part.arguments) and part.arguments[0].value in ("-v", "-V")
 
 
 def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped:
-    """A command that runs the rest of its words: ``timeout 5 make``, ``env A=1 make``."""
+    """Unwrap a command that runs the rest of its words: ``timeout 5 make``, ``env A=1 make``."""
     words = list(part.arguments)
     assignments: list[str] = []
     is_plain = name in _PLAIN_WRAPPERS and not part.assignments
@@ -113,7 +113,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
 
 
 def _with_what_is_read(part: CommandPart, words: list[Word]) -> list[Word]:
-    """The command xargs runs. What it reads may be a part of any word that holds its mark."""
+    """The command xargs runs. Its input may be part of any word that contains its mark."""
     options = [word.value or "" for word in part.arguments[: -len(words)]]
     puts = next((at for at, option in enumerate(options) if _PUTS.fullmatch(option)), None)
     if puts is None:
@@ -124,7 +124,7 @@ def _with_what_is_read(part: CommandPart, words: list[Word]) -> list[Word]:
 
 
 def _with_unknown(words: Sequence[Word]) -> list[Word]:
-    """The words of a command in which ``{}`` is what only the run tells."""
+    """The words of a command, in which the value of ``{}`` is known only at run time."""
     return [Word(word.source, None) if "{}" in word.source else word for word in words]
 
 
@@ -138,7 +138,7 @@ def _takes_next(option: str, options_with_value: str) -> bool:
 
 
 def _shell(part: CommandPart) -> Unwrapped:
-    """``bash -c TEXT`` is split in turn; a script from a file or from stdin is opaque."""
+    """Unwrap a shell: ``bash -c TEXT`` is split; a script from a file or from stdin is opaque."""
     arguments = part.arguments
     at = script_index(arguments)
     script = arguments[at] if at is not None else None
@@ -149,7 +149,7 @@ def _shell(part: CommandPart) -> Unwrapped:
     if len(arguments) == 1 and arguments[0].value in ("--version", "--help"):
         return Unwrapped(part)
     if len(arguments) == 2 and arguments[0].value == "-n" and _is_file(arguments[1]):
-        return Unwrapped(part)  # only reads it, and says where its syntax is wrong
+        return Unwrapped(part)  # -n only checks the syntax
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
     if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
         return Unwrapped(part)
@@ -166,7 +166,7 @@ def _eval(part: CommandPart) -> Unwrapped:
 
 
 def _find(part: CommandPart) -> Unwrapped:
-    """``find -exec CMD ... ;`` and ``fd -x CMD``: each command, with arguments unknown."""
+    """Unwrap ``find -exec CMD ... ;`` and ``fd -x CMD``: each command, with arguments unknown."""
     commands: list[CommandPart] = []
     words = part.arguments
     index = 0
@@ -184,7 +184,7 @@ def _find(part: CommandPart) -> Unwrapped:
                 source = " ".join(word.source for word in inner)
                 given = _with_unknown(inner)
                 if part.name != "find" and all("{}" not in word.source for word in inner):
-                    given.append(Word("{}", None))  # fd adds what it finds
+                    given.append(Word("{}", None))  # fd appends the path it finds
                 commands.append(
                     CommandPart(source, tuple(given), wrapper=part.name, is_wrapped_plainly=False)
                 )
@@ -208,7 +208,7 @@ _TAKES_ONE_FIRST = frozenset(
     {"timeout", "gtimeout", "flock", "chroot", "taskset", "chrt", "setarch", "perf"}
 )
 _PLAIN_WRAPPERS = frozenset({"time", "timeout", "nice", "nohup", "command", "stdbuf", "env"})
-"""Wrappers that give the command inside no more power than it has alone."""
+"""Wrappers that give the wrapped command no more power than it has alone."""
 _PLAIN_OPTIONS = frozenset({"-p", "-k", "-s", "-n", "-i", "-oL", "-eL", "--preserve-status"})
 
 _PLAIN_NAMES = """
@@ -239,11 +239,11 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "runuser": "-u -g -G -s",
     }
 )
-"""Wrappers and their options that take a word of their own."""
+"""Wrappers and their options that take a word as value."""
 
 
 def script_index(arguments: Sequence[Word]) -> int | None:
-    """Where the text behind ``-c`` stands: behind all options (``bash -c -o pipefail TEXT``)."""
+    """The index of the text after ``-c``, after all options (``bash -c -o pipefail TEXT``)."""
     is_text = False
     option_names = 0
     for index, word in enumerate(arguments):
@@ -259,7 +259,7 @@ def script_index(arguments: Sequence[Word]) -> int | None:
 
 
 def _text_behind_c(arguments: Sequence[Word]) -> str:
-    """The text that a shell gets: ``script -qc TEXT``, ``su -c TEXT``; empty for none."""
+    """The text passed to a shell: ``script -qc TEXT``, ``su -c TEXT``; empty if none."""
     for word, after in pairwise(arguments):
         if re.fullmatch(r"-[abeflmpqt]*c|--(?:session-)?command", word.value or ""):
             return after.value or ""
@@ -269,13 +269,13 @@ def _text_behind_c(arguments: Sequence[Word]) -> str:
 
 
 def _text_of_flock(arguments: Sequence[Word]) -> str:
-    """``flock FILE -c TEXT``; else a command is behind the file, with a ``-c`` of its own."""
+    """The text of ``flock FILE -c TEXT``; otherwise a command follows the file."""
     at = next((i for i, word in enumerate(arguments) if not (word.value or "").startswith("-")), 0)
     return _text_behind_c(arguments[at + 1 : at + 3])
 
 
 def _joined_words(arguments: Sequence[Word]) -> str:
-    """The words that a shell gets as one text: ``watch -n1 git status``, ``parallel rm ::: x``."""
+    """The words a shell gets as one text: ``watch -n1 git status``, ``parallel rm ::: x``."""
     texts = [word.value or word.source for word in arguments]
     at = 0
     while at < len(texts) and texts[at].startswith("-"):
@@ -291,4 +291,4 @@ RUN_TEXT: Mapping[str, Callable[[Sequence[Word]], str]] = MappingProxyType(
         **dict.fromkeys(("watch", "viddy", "parallel", "hyperfine", "entr"), _joined_words),
     }
 )
-"""Programs that hand a text to a shell, and where it stands."""
+"""Programs that pass text to a shell, and how to find it."""

@@ -1,1 +1,1 @@
-"""Accounts that stand for a key: signing in to them, and where what that gave is kept."""
+"""Accounts used instead of a key: signing in to them, and storing their tokens."""

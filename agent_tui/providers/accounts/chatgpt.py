@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import httpx
 
 _CLIENT_ID: Final = "app_EMoamEEZ73f0CkXaXp7hrann"
-"""The client that litellm renews the tokens with."""
+"""The OAuth client with which litellm renews the tokens."""
 _HOME: Final = "https://auth.openai.com"
 _LIFE_S = 900
 _USUAL_INTERVAL_S = 5
@@ -31,11 +31,11 @@ _NOT_YET: Final = (403, 404)
 
 
 class ChatGptService:
-    """OpenAI's accounts.
+    """OpenAI's account service.
 
     Args:
-        environ: Says where the tokens are kept.
-        home: Where the accounts are.
+        environ: Says where the tokens are stored.
+        home: The address of the service.
     """
 
     def __init__(self, environ: Mapping[str, str], home: str = _HOME) -> None:
@@ -91,7 +91,7 @@ class ChatGptService:
 
 
 def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where litellm looks for the tokens."""
+    """The files where litellm expects the tokens."""
     folder = Path(environ.get("CHATGPT_TOKEN_DIR", "~/.config/litellm/chatgpt")).expanduser()
     return (folder / environ.get("CHATGPT_AUTH_FILE", "auth.json"),)
 

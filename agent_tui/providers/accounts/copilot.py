@@ -1,4 +1,4 @@
-"""GitHub Copilot: a token of the person's account at GitHub, which litellm makes short ones of."""
+"""GitHub Copilot: a token of the user's GitHub account, which litellm exchanges for short ones."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 _CLIENT_ID: Final = "Iv1.b507a08c87ecfe98"
-"""The client that litellm asks with: the token is used with the same."""
+"""The OAuth client that litellm uses; the token must be used with the same client."""
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _HEADERS: Final = {
     "accept": "application/json",
@@ -28,13 +28,13 @@ _HEADERS: Final = {
     "editor-plugin-version": "copilot/1.155.0",
     "user-agent": "GithubCopilot/1.155.0",
 }
-"""GitHub gives Copilot's tokens to editors that it knows."""
+"""Headers of an editor: GitHub issues Copilot tokens only to editors it knows."""
 _USUAL_INTERVAL_S = 5
 _USUAL_LIFE_S = 900
 
 
 class CopilotService:
-    """GitHub, or the server of it that litellm's variables name."""
+    """GitHub, or the GitHub server that litellm's variables name."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         prefix = "GITHUB_COPILOT"
@@ -96,7 +96,7 @@ class CopilotService:
     def keep(self, tokens: JsonObject) -> None:
         """See `DeviceService.keep`."""
         long_lived, *short_lived = self._files
-        for file in short_lived:  # of the account that was signed in before
+        for file in short_lived:  # belong to the previous sign-in
             file.unlink(missing_ok=True)
         replace_private_file(long_lived, text_at(tokens, "access_token"))
 
@@ -112,7 +112,7 @@ class CopilotService:
 
 
 def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where litellm looks for the account's token, and for the short one made of it."""
+    """The files where litellm expects the account's token and the short-lived one."""
     folder = Path(
         environ.get("GITHUB_COPILOT_TOKEN_DIR", "~/.config/litellm/github_copilot")
     ).expanduser()

@@ -1,4 +1,4 @@
-"""Signing in with a code that the person enters at a page, in any browser."""
+"""Signs in with a code that the user enters on a page, in any browser."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,28 +10,28 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
 
-if TYPE_CHECKING:  # a tenth of a second that only signing in needs
+if TYPE_CHECKING:  # takes a tenth of a second, and only signing in needs it
     import httpx
 
 _REQUEST_TIMEOUT_S = 30.0
 _MORE_SLOWLY_S = 5.0
-"""What RFC 8628, 3.5, adds to the interval where a service asks for more time."""
+"""Seconds that RFC 8628, 3.5, adds to the interval if a service asks to slow down."""
 
 
 class SignInError(AgentTuiError):
-    """Nobody was signed in; says why."""
+    """The sign-in failed; says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceCode:
-    """A code that the person enters at a page.
+    """A code that the user enters on a page.
 
     Attributes:
-        user_code: What they enter.
-        page: Where.
-        device_id: What the service knows this sign-in by.
-        interval_s: How often the service may be asked.
-        expires_in_s: How long the code is good.
+        user_code: The code to enter.
+        page: The address of the page.
+        device_id: The service's id for this sign-in.
+        interval_s: Seconds between two polls of the service.
+        expires_in_s: Seconds until the code expires.
     """
 
     user_code: str
@@ -43,13 +43,13 @@ class DeviceCode:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The person has not entered the code yet."""
+    """The user has not entered the code yet."""
 
     wants_slower: bool = False
 
 
 def how_to_enter(code: DeviceCode, title: str) -> str:
-    """What the user does with `code` to sign in to the account called `title`."""
+    """Instructions for signing in to the account called `title` with `code`."""
     page, user_code = (safe_text(text, keep_newlines=False) for text in (code.page, code.user_code))
     return (
         f"To sign in to {title}, open\n\n    {page}\n\nand enter\n\n    {user_code}\n\n"
@@ -58,21 +58,21 @@ def how_to_enter(code: DeviceCode, title: str) -> str:
 
 
 class DeviceService(Protocol):
-    """A service that gives codes (RFC 8628, or what it has in its place)."""
+    """A service that issues codes (RFC 8628, or its own equivalent)."""
 
     async def new_code(self, http: "httpx.AsyncClient") -> DeviceCode:
-        """A code.
+        """Request a new code.
 
         Raises:
-            SignInError: it gives none.
+            SignInError: The service issues none.
         """
         ...
 
     async def tokens(self, http: "httpx.AsyncClient", code: DeviceCode) -> JsonObject | Pending:
-        """What it gives once the person has entered `code`.
+        """The tokens for `code`, or `Pending` until the user has entered it.
 
         Raises:
-            SignInError: the person refused, the code ran out, or the account is of no use.
+            SignInError: The user refused, the code expired, or the account cannot be used.
         """
         ...
 
@@ -80,21 +80,21 @@ class DeviceService(Protocol):
         """Write `tokens` where litellm looks for them.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: They cannot be written.
         """
         ...
 
 
 async def sign_in(service: DeviceService, show: Callable[[DeviceCode], object]) -> None:
-    """Have the person enter a code in a browser, and keep what that gives.
+    """Have the user enter a code in a browser, and store the resulting tokens.
 
     Args:
-        service: Where.
-        show: Tells the person the code and the page.
+        service: The service to sign in to.
+        show: Shows the user the code and the page.
 
     Raises:
-        SignInError: It did not come to that; says why.
-        OSError: What came cannot be kept.
+        SignInError: The sign-in failed; says why.
+        OSError: The tokens cannot be stored.
     """
     import httpx
 
@@ -122,7 +122,7 @@ async def _entered(
         await asyncio.sleep(interval_s)
         try:
             answer = await service.tokens(http, code)
-        except httpx.TransportError:  # a moment without a network must not waste the code
+        except httpx.TransportError:  # a short network failure must not waste the code
             continue
         if not isinstance(answer, Pending):
             return answer
@@ -130,13 +130,13 @@ async def _entered(
 
 
 def unreachable(error: "httpx.HTTPError") -> SignInError:
-    """What a request that failed means."""
+    """The error for a request that could not reach the service."""
     host = error.request.url.host
     return SignInError(f"Cannot reach {host}: {error or type(error).__name__}.", "Try again.")
 
 
 def answered(response: "httpx.Response") -> JsonObject:
-    """The object that `response` holds; an empty one where it holds none."""
+    """The JSON object in `response`; empty if it holds none."""
     try:
         return as_object(response.json())
     except ValueError:
@@ -144,5 +144,5 @@ def answered(response: "httpx.Response") -> JsonObject:
 
 
 def as_object(value: object) -> JsonObject:
-    """`value`, which was JSON, if it is an object; else an empty one."""
+    """`value`, parsed from JSON, if it is an object; else an empty one."""
     return cast(JsonObject, value) if isinstance(value, dict) else {}

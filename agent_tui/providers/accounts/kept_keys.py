@@ -1,4 +1,4 @@
-"""Keys of providers that the person had kept, for when the environment has none."""
+"""Provider keys that the user has stored, for when the environment has none."""
 
 import json
 from collections.abc import Callable, Mapping, MutableMapping
@@ -19,18 +19,18 @@ from agent_tui.regular_files import read_regular_file
 KEEPABLE: Final[Mapping[str, str]] = MappingProxyType(
     {name: variables[0] for name, variables in KEY_VARIABLES.items() if name != "bedrock"}
 )
-"""Providers whose key is one text, and its variable. Amazon's is two, and not for models alone."""
+"""Providers whose key is one text, and its variable. Amazon's is two, and not only for models."""
 
 _IN_KEYRING: Final[JsonObject] = {"is_in_keyring": True}
 
 
 @dataclass(frozen=True, slots=True)
 class FilledIn:
-    """What came of kept keys.
+    """The result of adding stored keys to the environment.
 
     Attributes:
-        places: Where the key comes from, by the variable it was put into.
-        problems: What could not be read, for the person.
+        places: Where each key comes from, by the variable it was put into.
+        problems: What could not be read, for the user.
     """
 
     places: Mapping[str, str]
@@ -38,11 +38,11 @@ class FilledIn:
 
 
 class KeptKeys:
-    """One file a provider: with its key, or saying that the keyring has it.
+    """One file per provider: holds its key, or says that the keyring does.
 
     Args:
-        folder: Of the files, which are for the owner only.
-        keyring: Opens the keyring; called only where a key is in it or is to be.
+        folder: The folder of the files, which only the owner may read.
+        keyring: Opens the keyring; called only if a key is in it or goes into it.
     """
 
     def __init__(self, folder: Path, keyring: Callable[[], Keyring] = SystemKeyring) -> None:
@@ -50,7 +50,7 @@ class KeptKeys:
         self._keyring = keyring
 
     def places(self) -> Mapping[str, str]:
-        """Where each key is, by provider: its file, or ``the keyring``."""
+        """Where each key is stored, by provider: its file, or ``the keyring``."""
         kept = {provider: self._read(provider) for provider in KEEPABLE}
         return {
             provider: "the keyring" if "is_in_keyring" in entry else str(self._file(provider))
@@ -59,11 +59,11 @@ class KeptKeys:
         }
 
     def keep(self, provider: str, key: str, *, in_keyring: bool) -> None:
-        """Keep `key` for `provider` in place of one from before.
+        """Store `key` for `provider`, replacing a previous one.
 
         Raises:
-            KeyringError: the keyring does not take it.
-            OSError: the file cannot be written.
+            KeyringError: The keyring does not accept it.
+            OSError: The file cannot be written.
         """
         if in_keyring:
             self._keyring().write(provider, key)
@@ -74,11 +74,11 @@ class KeptKeys:
         replace_private_file(self._file(provider), json.dumps(entry))
 
     def forget(self, provider: str) -> bool:
-        """Keep no key for `provider`; returns whether there was one.
+        """Delete the key of `provider`; returns whether there was one.
 
         Raises:
-            KeyringError: the keyring does not give it up; it is not used any more, all the same.
-            OSError: the file cannot be removed.
+            KeyringError: The keyring cannot delete it; it is no longer used anyway.
+            OSError: The file cannot be removed.
         """
         entry = self._read(provider)
         self._file(provider).unlink(missing_ok=True)
@@ -87,10 +87,10 @@ class KeptKeys:
         return bool(entry)
 
     def fill(self, environ: MutableMapping[str, str]) -> FilledIn:
-        """Put what is kept into `environ`, as if it had been set there.
+        """Add the stored keys to `environ`.
 
-        A variable of the provider's that is set wins, even an empty one. May wait for the person
-        to unlock the keyring.
+        A variable of the provider that is already set wins, even an empty one. May wait for the
+        user to unlock the keyring.
         """
         found: dict[str, str] = {}
         problems: list[str] = []

@@ -1,4 +1,4 @@
-"""The keyring of the system (Keychain, Secret Service, KWallet); its package is an extra."""
+"""The system keyring (Keychain, Secret Service, KWallet); its package is an extra."""
 
 import importlib
 from collections.abc import Callable
@@ -18,29 +18,29 @@ class KeyringError(AgentTuiError):
 
 
 class Keyring(Protocol):
-    """Texts by name, kept by the system."""
+    """Texts by name, stored by the system."""
 
     def read(self, name: str) -> str:
-        """What is kept as `name`; empty where nothing is.
+        """The text stored as `name`; empty if there is none.
 
         Raises:
-            KeyringError: the keyring does not say.
+            KeyringError: The keyring cannot be read.
         """
         ...
 
     def write(self, name: str, text: str) -> None:
-        """Keep `text` as `name`.
+        """Store `text` as `name`.
 
         Raises:
-            KeyringError: it is not kept.
+            KeyringError: It could not be stored.
         """
         ...
 
     def remove(self, name: str) -> None:
-        """Keep nothing as `name`.
+        """Delete the text stored as `name`.
 
         Raises:
-            KeyringError: it is kept all the same.
+            KeyringError: It could not be deleted.
         """
         ...
 
@@ -52,10 +52,10 @@ class _Module(Protocol):
 
 
 class SystemKeyring:
-    """The one the system has.
+    """The keyring of this system.
 
     Raises:
-        KeyringError: it has none, it is locked, or the package is not installed.
+        KeyringError: There is none, it is locked, or the package is not installed.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class SystemKeyring:
 def _asked(ask: Callable[[], _T]) -> _T:
     try:
         return ask()
-    except Exception as error:  # backends let their own through: of D-Bus, of the Keychain
+    except Exception as error:  # backends raise errors of D-Bus or the Keychain
         if type(error).__name__ == "NoKeyringError":
             raise KeyringError(
                 "This machine has no usable keyring (Keychain, Secret Service, KWallet)."

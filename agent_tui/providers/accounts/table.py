@@ -1,4 +1,4 @@
-"""The accounts there are: a new one is a line here."""
+"""The table of accounts: a new one is a line here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,9 +11,9 @@ from agent_tui.providers.accounts.copilot import COPILOT
 ACCOUNTS: Final[Mapping[str, Account]] = MappingProxyType(
     {account.provider: account for account in (COPILOT, CHATGPT)}
 )
-"""By the provider whose models they are for."""
+"""Accounts by the provider whose models they give access to."""
 
 
 def login_command(account: Account) -> str:
-    """What the person types to sign in."""
+    """The command with which the user signs in."""
     return f"agent-tui login {account.name}"

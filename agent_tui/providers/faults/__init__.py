@@ -1,1 +1,1 @@
-"""Failed requests: what a failure means, and how the person is told."""
+"""Failed requests: what a failure means, and what the user is told."""

@@ -1,7 +1,7 @@
-"""What a failed request means: its kind, what to tell the person, and what they can do.
+"""What a failed request means: its kind, what to tell the user, and what they can do.
 
-Decided by status and content, never by litellm's class: 529 and 403 arrive as ``APIError``,
-504 and 408 as ``Timeout``, and no answer at all as a made-up 500.
+Decided by status and content, never by litellm's class: 529 and 403 arrive as ``APIError``, 504 and
+408 as ``Timeout``, and no response at all as a made-up 500.
 """
 
 import re
@@ -25,7 +25,7 @@ from agent_tui.providers.servers.error_texts import (
 )
 
 _MAX_RETRY_AFTER_S = 60.0
-"""A server that asks for more is not waited for that long; the person may retry by hand."""
+"""The longest wait in seconds; beyond it the user may retry by hand."""
 
 # Not litellm's APIConnectionError, which also wraps its own bugs.
 _NETWORK_CAUSES = frozenset(
@@ -59,13 +59,13 @@ _RATE = re.compile(
     re.I,
 )
 _COMES_BACK = re.compile(r"(?:re)?try (?:again )?(?:in|after) \d", re.I)
-"""Gemini names plan and billing for a limit per minute too, with the time to wait."""
+"""Gemini names plan and billing even for a limit per minute, with the time to wait."""
 _STATED_DELAY = re.compile(
     r"""retryDelay\W{1,8}(?P<field>\d+(?:\.\d+)?)s\b|retry in (?P<words>\d+(?:\.\d+)?)s\b"""
 )
-"""Gemini says it in the body: google.rpc.RetryInfo, and the message beside it."""
+"""Gemini states the delay in the body: google.rpc.RetryInfo, and the message beside it."""
 _REFUSED_CODE = re.compile(r"invalid_(?!request_error)\w+|image_\w+|unsupported_\w+", re.I)
-"""Of an error in mid-stream that has no status: the Responses API finds them so late."""
+"""Codes of mid-stream errors without a status: the Responses API detects them that late."""
 _OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|model is loading|busy", re.I)
 _BAD_KEY = re.compile(
     r"api[_ ]?key[^.]{0,40}(?:invalid|not valid|missing|incorrect|expired|must be set)"
@@ -88,7 +88,7 @@ _NO_SUCH_PATH = re.compile(
     r"|unexpected endpoint or method.*|",
     re.I | re.S,
 )
-"""What web servers and frameworks say of an address that leads nowhere, or nothing."""
+"""What web servers and frameworks say about an address with nothing behind it."""
 _UNTRUSTED = frozenset(
     {
         "ClientConnectorCertificateError",
@@ -99,7 +99,7 @@ _UNTRUSTED = frozenset(
 )
 _NO_MODEL_SERVER = frozenset({"BadAddressError", "NotHttpError", "PageError", "RedirectError"})
 _NO_REPLY = frozenset({"EmptyReply", "MalformedReplyError", "NoStreamError"})
-"""Answers that say all is well and hold nothing of a reply, or nothing that can be read."""
+"""Responses that claim success but hold no reply, or are unreadable."""
 _MAX_DETAIL_CHARS = 400
 _NO_REASON = "no reason given."
 _SWITCH = "Switch models with /model"
@@ -140,7 +140,7 @@ _CAUSES = (
     ),
     (("JSONDecodeError",), "its reply is not valid JSON."),
 )
-"""Classes of exceptions, and what they mean; the first that fits counts."""
+"""Exception classes and what they mean; the first match counts."""
 
 
 def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False) -> ProviderError:
@@ -148,8 +148,8 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
 
     Args:
         fault: What happened.
-        model: What was asked; named in the message with its address and key variable.
-        is_mid_stream: Part of the reply had come, so a break is an interruption.
+        model: The model that was called; the message names its address and key variable.
+        is_mid_stream: Whether part of the reply had arrived, so it was interrupted.
     """
     kind = classify(fault, is_mid_stream=is_mid_stream)
     detail = _address_detail(fault) if kind == "address" else ""
@@ -188,7 +188,7 @@ def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds the server asks to wait, at most `_MAX_RETRY_AFTER_S`; None where it does not.
+    """Seconds the server asks to wait, at most `_MAX_RETRY_AFTER_S`; None if it does not.
 
     ``Retry-After`` is a number of seconds or an HTTP date (RFC 9110, 10.2.3); OpenAI's
     ``retry-after-ms`` is finer and wins.
@@ -208,7 +208,7 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
 
 
 def _stated_delay_s(kind: FaultKind, text: str) -> float | None:
-    """Seconds that the answer's text asks to wait; None where it does not."""
+    """Seconds that the response's text asks to wait; None if it does not."""
     if kind not in ("rate_limit", "overloaded", "server"):
         return None
     found = _STATED_DELAY.search(text)
@@ -251,7 +251,7 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
 
 
 def _is_no_server(fault: Fault) -> bool:
-    """Whether what is at the address cannot be a model server, or not one to be spoken to so."""
+    """Whether the address cannot be a model server, or not one for this protocol."""
     if fault.name in _NO_MODEL_SERVER:
         return True
     if fault.status in (404, 405, 501) or fault.name == "NoStreamError":
@@ -267,7 +267,7 @@ def _kind_of_error_in_stream(fault: Fault, text: str) -> FaultKind:
 
 
 def _real_status(fault: Fault) -> int | None:
-    """The status of the answer, or the one an error event names; None without an answer."""
+    """The status of the response, or one named in an error event; None without a response."""
     for code in fault.codes:
         if re.fullmatch(r"[45]\d\d", code):
             return int(code)
@@ -275,7 +275,7 @@ def _real_status(fault: Fault) -> int | None:
 
 
 def _was_answered(fault: Fault) -> bool:
-    """Whether `status` came from the server and not from litellm's imagination."""
+    """Whether `status` came from the server and was not invented by litellm."""
     if fault.status is None:
         return False
     return fault.status != 500 or not (
@@ -288,7 +288,7 @@ def _has_network_cause(fault: Fault) -> bool:
 
 
 def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple[str, str]:
-    """The message and the hint for the person."""
+    """The message and the hint for the user."""
     name = model.name
     match kind:
         case "auth":
@@ -330,19 +330,19 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
 
 
 def _with(message: str, detail: str) -> str:
-    """`message` with the server's own words behind it, where there are any."""
+    """`message` followed by the server's own words, if there are any."""
     return f"{message}." if detail == _NO_REASON else f"{message}: {detail}"
 
 
 def _where(model: ModelRef) -> str:
-    """What is at the address of `model`, and which model was asked for."""
+    """What is at the address of `model`, and which model was requested."""
     if not model.base_url:
         return model.name
     return f"{server_in_text(model)} ({model.name})"
 
 
 def _address_detail(fault: Fault) -> str:
-    """What is found in the place of a model server; empty where exceptions say it."""
+    """What was found instead of a model server; empty if the exceptions say it."""
     if fault.name == "RedirectError":
         return plain_detail(f"it redirects to {shown_address(fault.text)}")
     if fault.status == 404:
@@ -359,7 +359,7 @@ def _address_detail(fault: Fault) -> str:
 
 
 def _address_hint(model: ModelRef, fault: Fault) -> str:
-    """What to do where no model server is found."""
+    """What to do if no model server is found."""
     causes = frozenset(fault.causes)
     if fault.name == "RedirectError":
         home = _ENDPOINT.sub("", shown_address(fault.text))
@@ -420,9 +420,9 @@ def plain_detail(text: str) -> str:
 
 
 def _connection_detail(causes: Iterable[str]) -> str:
-    """What classes of exceptions say of a connection, as a sentence; empty when nothing.
+    """What exception classes say about a connection, as a sentence; empty if nothing.
 
-    Their texts are not for people: "Cannot connect to host … ssl:<ssl.SSLContext object …>".
+    Their texts are not for users: "Cannot connect to host … ssl:<ssl.SSLContext object …>".
     """
     found = frozenset(causes)
     return next((words for names, words in _CAUSES if not found.isdisjoint(names)), "")

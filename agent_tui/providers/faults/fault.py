@@ -1,4 +1,4 @@
-"""A failed request as data: an exception, and everything behind it."""
+"""A failed request as data: an exception and its causes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +13,10 @@ _RETRY_HEADERS = ("retry-after", "retry-after-ms")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failed request, as data; `classify.provider_error` says what it means.
+    """A failed request as data; `classify.provider_error` says what it means.
 
-    `status` as litellm has it (it invents 500 where there was no answer at all); `codes` and
-    `causes` are the codes in the answer's body and the classes of the exceptions behind it.
+    `status` is litellm's (it invents 500 if there was no response); `codes` are the codes in the
+    response's body, and `causes` the classes of the exceptions that led to the error.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Fault:
 
 
 def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:
-    """`error` as a `Fault`; `secrets` are taken out of its texts."""
+    """Convert `error` to a `Fault`, with `secrets` masked in its texts."""
     secrets = tuple(secrets)
     chain = list(_chain(error))
     codes = dict.fromkeys(code for e in chain for code in _codes(e))
@@ -44,7 +44,7 @@ def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """`error` and every exception behind it, each once, nearest first."""
+    """`error` and every exception that caused it, each once, nearest first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -59,13 +59,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(chain: Iterable[BaseException]) -> int | None:
-    """The innermost status: litellm makes a 500 of a 529 from Anthropic."""
+    """The innermost status: litellm turns a 529 from Anthropic into a 500."""
     found = [getattr(error, "status_code", None) for error in chain]
     return next((status for status in reversed(found) if isinstance(status, int)), None)
 
 
 def _codes(error: BaseException) -> Iterator[str]:
-    """The machine-readable codes and types that an answer names."""
+    """The machine-readable codes and types in a response."""
     answer = _answer(error)
     for key in ("code", "type", "status"):
         if _is_mapping(answer):
@@ -73,11 +73,11 @@ def _codes(error: BaseException) -> Iterator[str]:
             if isinstance(value, str | int) and str(value):
                 yield str(value)
         elif isinstance(value := getattr(error, key, None), str) and value:
-            yield value  # numbers there are the HTTP library's own, not the server's
+            yield value  # numbers here are the HTTP library's own, not the server's
 
 
 def _answer(error: BaseException) -> object:
-    """The ``error`` of the JSON that the server answered with, else None."""
+    """The ``error`` in the server's JSON response, else None."""
     body: object = getattr(error, "body", None)
     if not _is_mapping(body):
         body = _parsed(_response_text(error)) or _parsed(getattr(error, "message", None))
@@ -85,7 +85,7 @@ def _answer(error: BaseException) -> object:
 
 
 def _message(answer: object) -> str:
-    """What the server says, with what the one behind it said (OpenRouter puts that beside)."""
+    """What the server says, and what its upstream says (OpenRouter adds it separately)."""
     if not _is_mapping(answer):
         return answer if isinstance(answer, str) else ""
     message = answer.get("message") or answer.get("detail")
@@ -105,7 +105,7 @@ def _message(answer: object) -> str:
 def _response_text(error: BaseException) -> str:
     try:
         text: object = getattr(getattr(error, "response", None), "text", None)
-    except RuntimeError:  # httpx: it was streamed and is not there any more
+    except RuntimeError:  # httpx: it was streamed and is gone
         return ""
     return text if isinstance(text, str) else ""
 

@@ -1,4 +1,4 @@
-"""Knowing that a request was larger than the model's window, in every provider's words."""
+"""Recognises in every provider's words that a request exceeded the model's window."""
 
 import re
 
@@ -74,7 +74,7 @@ _PER_TIME = re.compile(
 _TOO_LARGE_STATUS = 413
 
 _LEAST_WINDOW = 512
-"""Tokens. Smaller numbers beside these words are something else."""
+"""Tokens. Smaller numbers beside these words mean something else."""
 
 _STATED = re.compile(
     r"""
@@ -93,12 +93,12 @@ _STATED = re.compile(
 
 
 def is_context_overflow(text: str, status: int | None = None) -> bool:
-    """Whether a server's refusal means that the conversation is larger than the window.
+    """Whether a server's refusal means that the conversation exceeds the window.
 
     Args:
-        text: The message with the codes of the answer's body.
-        status: HTTP status, None where there is none. 429 never is an overflow, and 413 always
-            is one, unless the text speaks of an amount per time (Groq sends 413 for both).
+        text: The message with the codes of the response's body.
+        status: HTTP status, None if there is none. 429 is never an overflow, and 413 always is,
+            unless the text mentions an amount per time (Groq sends 413 for both).
     """
     if status == 429 or _PER_TIME.search(text):
         return False
@@ -108,6 +108,6 @@ def is_context_overflow(text: str, status: int | None = None) -> bool:
 
 
 def stated_window(refusal: str) -> int:
-    """Tokens of the window that `refusal` names; 0 where it names none."""
+    """The window in tokens that `refusal` names; 0 if it names none."""
     sizes = [int(match["tokens"]) for match in _STATED.finditer(refusal)]
     return min((size for size in sizes if size >= _LEAST_WINDOW), default=0)

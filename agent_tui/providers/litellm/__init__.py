@@ -1,4 +1,4 @@
-"""Models for which we have no wire, through litellm in a process of its own.
+"""Calls models for which we have no wire, through litellm in a separate process.
 
-`process` keeps that process, `protocol` is what the two say to each other; all others run in it.
+`process` manages that process, `protocol` defines its messages; all other modules run in it.
 """

@@ -15,7 +15,7 @@ from agent_tui.providers.wires.parts import BUDGET_TOKENS, effort
 
 _GEMINI_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
 _LITELLM_TIMEOUT_S = 86_400.0
-"""How silent a server may be is for us to say: litellm's own timer must not fire before ours."""
+"""Seconds; we limit a server's silence, so litellm's own timer must not fire first."""
 
 
 def request_arguments(
@@ -26,14 +26,14 @@ def request_arguments(
 ) -> dict[str, object]:
     """The arguments for `request`; a `base_url` without a known provider speaks OpenAI's protocol.
 
-    A key that was set for a provider never goes to a `base_url` unless it was named for it.
+    A key set for a provider never goes to a `base_url` unless it was named for it.
 
     Args:
         request: The request.
-        known_providers: Names litellm takes before the slash.
-        environ: Where the key is.
-        known: What the table says of the model. Anthropic demands a limit of the reply, and
-            without one litellm says 4,096, too little for one file.
+        known_providers: Provider names litellm accepts before the slash.
+        environ: Holds the key.
+        known: What the table says of the model. Anthropic requires a reply limit, and without one
+            litellm sends 4,096, too little for one file.
     """
     arguments: dict[str, object] = {
         "model": request.model,
@@ -61,7 +61,7 @@ def request_arguments(
     if max_output_tokens is not None:
         arguments["max_tokens"] = max_output_tokens
     if is_claude(request.model):
-        # The prefix that does not change costs a tenth when it is cached.
+        # The constant prefix costs a tenth when it is cached.
         arguments["cache_control_injection_points"] = [
             {"location": "message", "role": "system"},
             {"location": "message", "index": -1},
@@ -79,7 +79,7 @@ def request_arguments(
 def _thinking(
     request: WireRequest, known: Mapping[str, JsonValue], max_output_tokens: int | None
 ) -> dict[str, object]:
-    """How much the model is to think: a number where its protocol takes one, else a word.
+    """How much the model thinks: a number if its protocol takes one, else a word.
 
     litellm's own numbers end at 4,096 tokens.
     """
@@ -97,10 +97,10 @@ def _thinking(
 
 
 def _may_think(request: WireRequest) -> bool:
-    """Whether thinking may be asked for.
+    """Whether thinking may be requested.
 
-    Anthropic refuses it in the middle of a tool round that began without signed thinking,
-    as after a change of model.
+    Anthropic refuses it in the middle of a tool round that began without signed thinking, as after
+    a change of model.
     """
     if model_family(request.model) != "anthropic" or request.messages[-1]["role"] != "tool":
         return True

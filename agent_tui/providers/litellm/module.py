@@ -1,4 +1,4 @@
-"""litellm's module: as much as is used of it, and what it is kept from. Only this file names it."""
+"""The used part of litellm's module, and patches for it. Only this file names litellm."""
 
 import importlib
 import logging
@@ -16,7 +16,7 @@ from agent_tui.providers.wires.base import NotSignedInError
 _QUIET_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai", "asyncio")
 
 listening: Final[ContextVar[Listener | None]] = ContextVar("listening", default=None)
-"""The listener of the request that the present task serves."""
+"""The listener of the request that the current task serves."""
 
 
 class Choice(Protocol):
@@ -35,9 +35,9 @@ class Part(Protocol):
 class ReplyStream(Protocol):
     """What litellm's ``acompletion(stream=True)`` returns.
 
-    ``received_finish_reason`` and ``intermittent_finish_reason`` are what the provider sent;
-    the `Part` that litellm makes up at the end says "stop" in any case. ``chunks`` are the
-    parts as they came, usage included.
+    ``received_finish_reason`` and ``intermittent_finish_reason`` are what the provider sent; the
+    `Part` that litellm adds at the end always says "stop". ``chunks`` are the parts as received,
+    usage included.
     """
 
     received_finish_reason: str | None
@@ -45,7 +45,7 @@ class ReplyStream(Protocol):
     chunks: Sequence[object]
 
     def __aiter__(self) -> AsyncIterator[Part]:
-        """The parts, as they come."""
+        """The parts, as they arrive."""
         ...
 
     async def __anext__(self) -> Part:
@@ -58,7 +58,7 @@ class ReplyStream(Protocol):
 
 
 class LiteLlm(Protocol):
-    """As much of the litellm module as is used here."""
+    """The used part of the litellm module."""
 
     suppress_debug_info: bool
     disable_hf_tokenizer_download: bool
@@ -66,33 +66,33 @@ class LiteLlm(Protocol):
 
     @property
     def provider_list(self) -> Sequence[str]:
-        """Names litellm takes before the slash."""
+        """The provider names that litellm accepts before the slash."""
         ...
 
     @property
     def model_cost(self) -> Mapping[str, JsonObject]:
-        """What its table says of each model."""
+        """What litellm's table says of each model."""
         ...
 
     async def acompletion(self, **arguments: object) -> ReplyStream:
-        """Send a chat request; with ``stream`` among the arguments."""
+        """Send a chat request, with ``stream`` among the arguments."""
         ...
 
 
 def load_litellm() -> LiteLlm:
-    """Import litellm without its network fetch, its ``.env`` file and its chatter."""
+    """Import litellm without its network fetch, its ``.env`` file and its log output."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    # Names with llama-2, command-r and others make it count by a tokenizer that it fetches.
+    # For names with llama-2, command-r and others it would download a tokenizer to count tokens.
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # "DEV" reads a .env file in a folder above litellm
-    # A model that draws a table repeats itself; stopping it is the person's decision.
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # "DEV" reads a .env file in a folder above
+    # A model that draws a table repeats itself; stopping it is up to the user.
     os.environ["REPEATED_STREAMING_CHUNK_LIMIT"] = str(10**9)
     import litellm
 
     module = cast(LiteLlm, litellm)
     module.suppress_debug_info = True
     module.disable_hf_tokenizer_download = True
-    # Copilot takes instructions as such now; else they stand there as if the model had said them.
+    # Copilot accepts instructions now; otherwise they would appear as the model's own words.
     module.disable_copilot_system_to_assistant = True
     _forbid_hidden_retry()
     _forbid_templates_of_a_hub()
@@ -104,22 +104,22 @@ def load_litellm() -> LiteLlm:
 
 
 def _forbid_hidden_retry() -> None:
-    """Have litellm's own HTTP client raise a lost connection instead of asking once more.
+    """Make litellm's own HTTP client report a lost connection instead of retrying.
 
-    That second request is paid for and lost: its client is closed before the reply is read.
+    The retried request is paid for and lost: its client is closed before the reply is read.
     """
     http: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
 
     async def refuse(*_arguments: object, **_named: object) -> Never:
         error = sys.exception()
-        assert error is not None  # it is only called to handle one
+        assert error is not None  # only called to handle an error
         raise error
 
     http.AsyncHTTPHandler.single_connection_post_request = refuse
 
 
 def _forbid_templates_of_a_hub() -> None:
-    """Have litellm write prompts by its own templates; it would ask a hub for some models'."""
+    """Make litellm write prompts by its own templates; for some models it would query a hub."""
     hub: Any = importlib.import_module(
         "litellm.litellm_core_utils.prompt_templates.huggingface_template_handler"
     )
@@ -131,10 +131,10 @@ def _forbid_templates_of_a_hub() -> None:
 
 
 def _send_bodies_as_they_are() -> None:
-    """Have OpenAI's client send a chat request's body without looking through all of it.
+    """Make OpenAI's client send a chat request's body without walking through it.
 
-    It walks every message for values of its own types, at 600 messages for 100 ms a request.
-    Ours are JSON already; what was not given is all it has to leave out.
+    It searches every message for values of its own types: 100 ms per request at 600 messages. Our
+    bodies are already JSON; it only has to leave out arguments that were not given.
     """
     chat: Any = importlib.import_module("openai.resources.chat.completions.completions")
 
@@ -146,9 +146,9 @@ def _send_bodies_as_they_are() -> None:
 
 
 def _hear_every_client() -> None:
-    """Have each HTTP client tell the present listener where it asks, and of the bytes that come.
+    """Make each HTTP client tell the current listener which URL it calls and when bytes arrive.
 
-    litellm's streams swallow comments and empty deltas before anybody sees them.
+    litellm's streams drop comments and empty deltas, so they are seen only here.
     """
     import httpx
 
@@ -184,12 +184,12 @@ def _hear_every_client() -> None:
 
 
 def renew_token(account: Account) -> None:
-    """Have litellm renew the token of `account` if it ran out; waits for servers.
+    """Have litellm renew the token of `account` if it has expired; waits for servers.
 
-    Where it cannot, it would ask the person to sign in: in our log, and wait.
+    If litellm cannot, it would ask the user to sign in, in our log, and wait.
 
     Raises:
-        NotSignedInError: it cannot.
+        NotSignedInError: The token cannot be renewed.
     """
     module: Any = importlib.import_module(f"litellm.llms.{account.provider}.authenticator")
 

@@ -1,4 +1,4 @@
-"""litellm's process: started when it is needed, spoken to, replaced when it dies."""
+"""litellm's process: starts it when needed, talks to it, and replaces it when it dies."""
 
 import asyncio
 import contextlib
@@ -33,10 +33,10 @@ from agent_tui.providers.transport.serving import ServedEvent
 from agent_tui.providers.wires.base import Way
 
 _STUCK_AFTER_S = 120.0
-"""A process gives a sign of life every two seconds; a machine that swaps may hold it up."""
+"""Seconds; a process signals every two seconds, but a machine that swaps may delay it."""
 
 _CHECKS = 4
-"""So often a process must be found without a sign: the program may itself have been stopped."""
+"""How often a process must be found silent: the program itself may have been stopped."""
 
 _WARM_ID: Final = 0
 _END_GRACE_S = 2.0
@@ -45,11 +45,11 @@ _LOOPBACK: Final = "127.0.0.1,localhost,::1"
 
 
 class _DiedError(Exception):
-    """The process ended while something was awaited from it; says how: "was killed by ..."."""
+    """The process ended while we waited for it; says how: "was killed by ..."."""
 
 
 class _Process:
-    """A running process. Events are sorted into one queue a request; None marks its death."""
+    """A running process. Events are sorted into one queue per request; None marks its death."""
 
     def __init__(self, process: Process, log: ProcessLog) -> None:
         self._process = process
@@ -61,13 +61,13 @@ class _Process:
 
     @classmethod
     async def launch(cls, log_path: Path, environ: Mapping[str, str]) -> Self:
-        """Start a process with `environ`; what it writes to stderr goes to the log `log_path`.
+        """Start a process with `environ`; its stderr goes to the log `log_path`.
 
-        It gets a session of its own, so that Ctrl+C in the terminal does not reach it, and runs
-        outside the project, whose files must not be taken for modules or settings (``-P``).
+        It gets its own session, so that Ctrl+C in the terminal does not reach it, and runs outside
+        the project, so that no project file is taken for a module or settings (``-P``).
 
         Raises:
-            OSError: the process cannot be started.
+            OSError: The process cannot be started.
         """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -87,44 +87,44 @@ class _Process:
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The process id."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether commands still reach it."""
+        """Whether it still accepts commands."""
         return self._is_alive
 
     def listen(self, request_id: int) -> asyncio.Queue[Event | None]:
-        """The queue of a request's events from here on."""
+        """The queue for the events of a request from now on."""
         queue = self._queues.setdefault(request_id, asyncio.Queue())
         if not self._is_alive:
             queue.put_nowait(None)
         return queue
 
     def forget(self, request_id: int) -> None:
-        """Drop what still comes for a request."""
+        """Drop further events of a request."""
         self._queues.pop(request_id, None)
 
     def send(self, command: Command) -> None:
-        """Send `command` without waiting until it is taken."""
+        """Send `command` without waiting for it to be read."""
         self.send_line(command_line(command))
 
     def send_line(self, line: bytes) -> None:
-        """Send a command that is a line already; lost if the process has died."""
+        """Send an encoded command; lost if the process has died."""
         assert self._process.stdin is not None
         if self._is_alive:
             self._process.stdin.write(line)
 
     def kill(self, why: str = "was killed") -> None:
-        """End it at once; it takes no more commands. `why` is what `ending` says then."""
+        """Kill the process at once; it accepts no more commands. `ending` then returns `why`."""
         self._is_alive = False
         self._why_killed = self._why_killed or why
         if self._process.returncode is None:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def ending(self) -> str:
-        """How the process ended, once its last words have been read: "was killed by ..."."""
+        """How the process ended, after its last output was read: "was killed by ..."."""
         try:
             status = await asyncio.wait_for(self._process.wait(), _END_GRACE_S)
         except TimeoutError:
@@ -142,7 +142,7 @@ class _Process:
         return f"exited with status {status}" + (f": {said}" if said else "")
 
     async def aclose(self) -> None:
-        """End it: by closing its stdin and, if that does not help, by force."""
+        """End the process: close its stdin and, if that does not help, kill it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -160,7 +160,7 @@ class _Process:
                 request_id, event = parse_event(line)
                 if (queue := self._queues.get(request_id)) is not None:
                     queue.put_nowait(event)
-        except ValueError:  # no event, or a line beyond the limit: the process is not itself
+        except ValueError:  # not an event, or a line beyond the limit: the process is broken
             self.kill("sent an unreadable line and was killed")
         finally:
             self._is_alive = False
@@ -169,12 +169,12 @@ class _Process:
 
 
 class LiteLlmProcess:
-    """Keeps the process: starts it, sends it requests, replaces it when it dies.
+    """Manages the process: starts it, sends it requests, replaces it when it dies.
 
     Args:
         log_path: File to which the process's stderr is appended.
-        environ: The process's environment; it finds the keys there.
-        stuck_after_s: When a process without any sign of life is ended.
+        environ: The process's environment, which holds the keys.
+        stuck_after_s: Seconds without a sign of life after which the process is killed.
     """
 
     def __init__(
@@ -191,20 +191,20 @@ class LiteLlmProcess:
 
     @property
     def pid(self) -> int | None:
-        """Number of the process, None while there is none."""
+        """The process id; None if there is no process."""
         if self._launching is None or not self._launching.done():
             return None
         return None if self._launching.exception() else self._launching.result().pid
 
     async def warm(self) -> None:
-        """Have the process get ready for its first request, which takes seconds."""
+        """Have the process prepare for its first request, which takes seconds."""
         with contextlib.suppress(_DiedError):
             process = await self._running()
             events = process.listen(_WARM_ID)
             process.send(Warm())
             match await events.get():
                 case None:
-                    events.put_nowait(None)  # for whoever else waits for the same process
+                    events.put_nowait(None)  # for others that wait for the same process
                 case Warmed(problem):
                     self.warm_problem = problem
                 case _:
@@ -213,7 +213,7 @@ class LiteLlmProcess:
     async def events(self, way: Way, silence: SilenceLimits) -> AsyncGenerator[ServedEvent, None]:
         """Send a request and yield the events of its answer; closing this closes the connection.
 
-        A death of the process before the first chunk is made good once.
+        If the process dies before the first chunk, the request is resent once.
 
         Raises:
             ProviderError: The process died, or could not be started.
@@ -237,9 +237,9 @@ class LiteLlmProcess:
                     ) from error
 
     def retire(self) -> None:
-        """End the process; the next request starts one, which sees the environment as it is then.
+        """End the process; the next request starts one with the environment at that time.
 
-        Requests under way end as crashed.
+        Requests in progress end as crashed.
         """
         if self._launching is not None:
             retiring = asyncio.create_task(_end(self._launching))
@@ -286,10 +286,10 @@ class LiteLlmProcess:
     async def _next_event(
         self, events: "asyncio.Queue[Event | None]", process: _Process
     ) -> Event | None:
-        """The next event, a sign of life at the least.
+        """The next event, which may be just a sign of life.
 
         Raises:
-            _DiedError: The process gives none, whatever its servers do: it was ended.
+            _DiedError: None came in time, whatever the servers do; the process was killed.
         """
         for _ in range(_CHECKS):
             with contextlib.suppress(TimeoutError):

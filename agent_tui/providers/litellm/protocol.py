@@ -1,6 +1,6 @@
-"""What the program and litellm's process say to each other: one JSON object a line.
+"""The messages between the program and litellm's process: one JSON object per line.
 
-Lines are pure ASCII (JSON escapes the rest), so that no text can break the framing.
+Lines are pure ASCII (JSON escapes the rest), so no text can break the framing.
 """
 
 import json
@@ -29,7 +29,7 @@ from agent_tui.providers.wires.base import WireRequest
 _T = TypeVar("_T")
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
+"""The longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ Command: TypeAlias = Warm | Start | Cancel
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing more comes for this request."""
+    """No more events come for this request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """The process is ready, or will never be (`problem`)."""
+    """The process is ready, or never will be (`problem`)."""
 
     problem: str = ""
 
 
 Event: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
-"""A `Wait` comes every two seconds: the process lives, and a request of it is under way."""
+"""A `Wait` comes every two seconds: the process is alive and a request is in progress."""
 
 _COMMANDS: Final[Mapping[str, type[Command]]] = MappingProxyType(
     {"warm": Warm, "start": Start, "cancel": Cancel}
@@ -93,10 +93,10 @@ _KINDS: Final = {type_: kind for kind, type_ in (*_COMMANDS.items(), *_EVENTS.it
 
 
 def command_line(command: Command) -> bytes:
-    """`command` as a line with its end.
+    """`command` as a line with its line end.
 
-    Messages are encoded one by one: encoding a long conversation in one piece would hold the
-    interpreter for 80 ms, in whatever thread it is done.
+    Messages are encoded one by one: encoding a long conversation at once would block the
+    interpreter for 80 ms, in any thread.
     """
     kind = _KINDS[type(command)]
     if not isinstance(command, Start):
@@ -110,17 +110,17 @@ def command_line(command: Command) -> bytes:
 
 
 def parse_command(line: bytes) -> Command:
-    """The command of a line.
+    """The command in a line.
 
     Raises:
-        ValueError: the line is not one.
+        ValueError: The line is not a command.
     """
     value = _object_in(line)
     return _reader(_COMMANDS[str(value["kind"])]).validate_python(value["value"])
 
 
 def event_line(request_id: int, event: Event) -> bytes:
-    """`event` of a request as a line with its end."""
+    """`event` of a request as a line with its line end."""
     if isinstance(event, UsageChunk):
         value: Mapping[str, object] = {"usage": event.usage.model_dump(by_alias=True)}
     else:
@@ -129,10 +129,10 @@ def event_line(request_id: int, event: Event) -> bytes:
 
 
 def parse_event(line: bytes) -> tuple[int, Event]:
-    """The request's number and the event of a line.
+    """The request id and the event in a line.
 
     Raises:
-        ValueError: the line is not an event.
+        ValueError: The line is not an event.
     """
     value = _object_in(line)
     request_id, kind = value.get("id"), str(value.get("kind"))
@@ -150,7 +150,7 @@ def _object_in(line: bytes) -> dict[str, object]:
 
 @cache
 def _reader(type_: type[_T]) -> TypeAdapter[_T]:
-    """What makes a `type_` of JSON; made when the first is read, as that takes milliseconds."""
+    """A parser from JSON to `type_`; created on first use, as that takes milliseconds."""
     return TypeAdapter(type_)
 
 

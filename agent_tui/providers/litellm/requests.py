@@ -24,14 +24,14 @@ from agent_tui.providers.wires.chat.replies import CallSplitter, finish_reason, 
 from agent_tui.providers.wires.usage import TokenCounts
 
 _NO_SIGNATURE = "mistral"
-"""What litellm makes up for Mistral, whose thinking is not sealed."""
+"""The signature litellm invents for Mistral, whose thinking is not signed."""
 
 
 async def rehearse(litellm: LiteLlm) -> None:
-    """A mock request with tools, so that the first real one finds everything imported.
+    """Make a mock request with tools, so that the first real one finds everything imported.
 
-    Then one to a port of this machine where nobody listens: it sets up the HTTP client and
-    its certificates, half a second of the first request, and fails at once.
+    Then one to an unused port on this machine: it sets up the HTTP client and its certificates,
+    half a second of the first request, and fails at once.
     """
     tool: JsonObject = {
         "type": "function",
@@ -52,7 +52,7 @@ async def rehearse(litellm: LiteLlm) -> None:
     async for _ in await litellm.acompletion(**arguments, mock_response="ready"):
         pass
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and never listened on: every connection is refused
+        taken.bind(("127.0.0.1", 0))  # never listened on: every connection is refused
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with contextlib.suppress(Exception):
             await litellm.acompletion(**arguments, api_base=nobody)
@@ -61,14 +61,14 @@ async def rehearse(litellm: LiteLlm) -> None:
 async def litellm_chunks(
     request: WireRequest, load: Callable[[], Awaitable[LiteLlm]], listener: Listener
 ) -> AsyncGenerator[Chunk, None]:
-    """One request from the first byte to the finish reason, if there is one.
+    """Send one request and yield its chunks, with the finish reason if there is one.
 
-    How a cut stream is told from a whole one: litellm reports a normal stop when a stream ends
-    without a finish reason. Its stream object keeps the reason it really received in
-    ``received_finish_reason`` (``intermittent_finish_reason`` while chunks still come). That
-    holds for every provider whose chunks go through litellm's common stream object (all that
-    speak HTTP); the few that set "stop" by themselves (vertex through Google's SDK, mock
-    replies) count as whole.
+    How to tell a cut stream from a complete one: litellm reports a normal stop when a stream ends
+    without a finish reason. Its stream object keeps the received reason in
+    ``received_finish_reason`` (``intermittent_finish_reason`` while chunks still come). That holds
+    for every provider whose chunks pass through litellm's common stream object (all that use HTTP);
+    the few that set "stop" themselves (Vertex through Google's SDK, mock replies) count as
+    complete.
     """
     account = ACCOUNTS.get(request.model.partition("/")[0])
     if account is not None and not account.is_signed_in(os.environ):
@@ -112,7 +112,7 @@ async def _parts(response: ReplyStream, listener: Listener) -> AsyncIterator[Par
 
 
 class _Reasoning:
-    """The reasoning of one reply: its text, and what it must be given back with.
+    """The reasoning of one reply: its text, and what must be sent back with it.
 
     litellm repeats the whole thinking text beside its signature, so the text is taken from
     ``reasoning_content`` alone and only signatures from ``thinking_blocks``.
@@ -122,7 +122,7 @@ class _Reasoning:
         self._details: list[dict[str, object]] = []
 
     def chunks(self, delta: object) -> Iterator[Chunk]:
-        """What one delta adds."""
+        """The chunks of one delta."""
         details = [one for one in getattr(delta, "reasoning_details", None) or ()]
         self._details += details
         text = getattr(delta, "reasoning_content", None)
@@ -136,7 +136,7 @@ class _Reasoning:
                 yield ThinkingChunk("", signature)
 
     def ending(self) -> Iterator[Chunk]:
-        """The details of the whole reply, those that came in pieces put together."""
+        """The details of the whole reply, with split ones joined."""
         if self._details:
             yield sealed_details(self._details)
 
@@ -151,7 +151,7 @@ def _chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:
 
 
 def _was_finished(stream: ReplyStream) -> bool:
-    """Whether the provider itself said why it stopped."""
+    """Whether the provider itself gave a finish reason."""
     return bool(stream.received_finish_reason or stream.intermittent_finish_reason)
 
 
@@ -161,7 +161,7 @@ def _was_usage_sent(stream: ReplyStream) -> bool:
 
 
 def _counts_of(usage: object) -> TokenCounts:
-    """The counts of a usage object of litellm's."""
+    """The token counts in litellm's usage object."""
     details = getattr(usage, "prompt_tokens_details", None)
     read = _count(usage, "cache_read_input_tokens") or _count(details, "cached_tokens")
     write = _count(usage, "cache_creation_input_tokens") or _count(details, "cache_creation_tokens")

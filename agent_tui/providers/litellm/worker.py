@@ -1,8 +1,8 @@
 """litellm's process, ``python -m agent_tui.providers.litellm.worker``.
 
-Commands come as lines on stdin, events go as lines to what was stdout (see `protocol`);
-whatever litellm prints goes to stderr. The process ends when stdin closes, so it never
-outlives its parent.
+Commands arrive as lines on stdin, events leave as lines on the original stdout (see `protocol`);
+whatever litellm prints goes to stderr. The process ends when stdin closes, so it never outlives its
+parent.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ _EXIT_GRACE_S = 2.0
 def main() -> None:
     """Run until stdin closes."""
     events_fd = os.dup(1)
-    os.dup2(2, 1)  # a stray print of a library must not break the lines
+    os.dup2(2, 1)  # a library's stray print must not break the lines
     asyncio.run(_serve(events_fd))
-    os._exit(0)  # threads of libraries may still hang in a request
+    os._exit(0)  # library threads may still hang in a request
 
 
 async def _serve(events_fd: int) -> None:
@@ -47,7 +47,7 @@ async def _serve(events_fd: int) -> None:
         for line in sys.stdin.buffer:
             loop.call_soon_threadsafe(commands.put_nowait, line)
         loop.call_soon_threadsafe(commands.put_nowait, b"")
-        time.sleep(_EXIT_GRACE_S)  # the parent is gone; an import holding the loop must not stay
+        time.sleep(_EXIT_GRACE_S)  # the parent is gone; an import may block the loop
         os._exit(0)
 
     def send(request_id: int, event: Event) -> None:
@@ -63,7 +63,7 @@ async def _serve(events_fd: int) -> None:
 
 
 class _Worker:
-    """Requests under way, each a task."""
+    """Requests in progress, each a task."""
 
     def __init__(self, send: Callable[[int, Event], None]) -> None:
         self._send = send
@@ -71,7 +71,7 @@ class _Worker:
         self._loading: asyncio.Future[LiteLlm] | None = None
 
     def obey(self, line: bytes) -> None:
-        """Carry out one command; returns at once."""
+        """Start one command; returns at once."""
         command = parse_command(line)
         match command:
             case Warm():
@@ -96,7 +96,7 @@ class _Worker:
         task.add_done_callback(lambda _: self._requests.pop(request_id, None))
 
     async def _litellm(self) -> LiteLlm:
-        """The module; its import takes seconds."""
+        """The litellm module; its import takes seconds."""
         if self._loading is None:
             self._loading = asyncio.get_running_loop().run_in_executor(None, load_litellm)
         return await asyncio.shield(self._loading)

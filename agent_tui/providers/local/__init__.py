@@ -1,1 +1,1 @@
-"""Models on this machine: llama.cpp's server in a process of its own."""
+"""Models on this machine, run by llama.cpp's server in a separate process."""

@@ -1,4 +1,4 @@
-"""What the catalog knows of ``local/<name>``: the models in this machine's library."""
+"""What the catalog knows about ``local/<name>``: the models in this machine's library."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -16,16 +16,16 @@ _VIA: Final = "this machine"
 
 
 Serve: TypeAlias = Callable[[str], Awaitable[ServedLocal]]
-"""Loads the model of this name if need be and tells what its server says of it."""
+"""Loads the model of this name if necessary and returns what its server reports."""
 
 
 class LocalCatalog:
     """The models of a library by name.
 
     Args:
-        library: Where they are; None for a program without.
-        settings: ``[local]``.
-        serve: Asked by `learn`; None where there is no server.
+        library: Holds the models; None without local models.
+        settings: The ``[local]`` section.
+        serve: Used by `learn`; None if there is no server.
     """
 
     def __init__(
@@ -37,18 +37,18 @@ class LocalCatalog:
         self._served: dict[str, ModelInfo] = {}
 
     def is_local(self, ref: ModelRef) -> bool:
-        """Whether `ref` is run by the built-in server."""
+        """Whether the built-in server runs `ref`."""
         return ref.provider == LOCAL and not ref.base_url
 
     def has(self, name: str) -> bool:
-        """Whether a model of the library is called `name`, its file there or not."""
+        """Whether the library has a model called `name`, even if its file is missing."""
         return self._find(name) is not None
 
     def resolve(self, name: str) -> ModelRef:
         """The model called `name`, with or without ``local/``.
 
         Raises:
-            ConfigError: there is none, or its file is gone.
+            ConfigError: There is none, or its file is missing.
         """
         name = name.removeprefix(f"{LOCAL}/")
         try:
@@ -70,10 +70,10 @@ class LocalCatalog:
         return ModelRef(f"{LOCAL}/{name}")
 
     def default(self) -> ModelRef | None:
-        """``[local] model``, else the model that came last; None where there is none.
+        """The model of ``[local] model``, else the newest one; None if there is none.
 
         Raises:
-            ConfigError: the setting names none that is there.
+            ConfigError: The setting names a model that does not exist.
         """
         if self._settings.model:
             return self.resolve(self._settings.model)
@@ -81,7 +81,7 @@ class LocalCatalog:
         return ModelRef(f"{LOCAL}/{newest.name}") if newest else None
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        """What is known of `ref`: what its server said, else what its file says."""
+        """What is known of `ref`: from its server, else from its file."""
         if ref.name in self._served:
             return self._served[ref.name]
         model = self._find(ref.model_id)
@@ -92,7 +92,7 @@ class LocalCatalog:
         return replace(_info(ref.name, window, style, "table"), is_tiny=model.is_tiny)
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
-        """As `info`, after loading the model; what fails there shows with the request itself."""
+        """As `info`, after loading the model; the request itself will show a failure."""
         if self._serve is not None:
             try:
                 served = await self._serve(ref.model_id)
@@ -104,7 +104,7 @@ class LocalCatalog:
         return self.info(ref)
 
     def found(self) -> tuple[FoundModel, ...]:
-        """Every model whose file is there."""
+        """Every model whose file exists."""
         return tuple(
             FoundModel(ref, self.info(ref), _VIA, "ready", model.size_bytes)
             for model in self._present()
@@ -121,7 +121,7 @@ class LocalCatalog:
         return [model for model in self._models() if model.is_there]
 
     def _models(self) -> tuple[LocalModel, ...]:
-        """The library's; none where it cannot be read, which a diagnosis tells."""
+        """The library's models; none if it cannot be read, which ``doctor`` reports."""
         try:
             return self._library.models() if self._library else ()
         except AgentTuiError:

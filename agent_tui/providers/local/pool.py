@@ -1,4 +1,4 @@
-"""The servers of local models: one at a time, started when needed and gone when not."""
+"""The servers of local models: one at a time, started and stopped as needed."""
 
 import asyncio
 import contextlib
@@ -51,7 +51,7 @@ class _Server:
         return self.launching.done() and self.process is None
 
     async def stop(self) -> None:
-        """End the process, or its launch."""
+        """End the process, or cancel its launch."""
         self.launching.cancel()
         await asyncio.wait({self.launching})
         if (process := self.process) is not None:
@@ -59,17 +59,17 @@ class _Server:
 
 
 class LocalServers:
-    """Starts the server a model needs; that of another one is stopped once nobody uses it.
+    """Starts the server a model needs; stops another model's once nothing uses it.
 
-    A server that died is started again when its model is next used.
+    A server that died is restarted when its model is next used.
 
     Args:
-        library: The models there are.
-        settings: ``[local]``.
+        library: The models.
+        settings: The ``[local]`` section.
         log_path: File to which the servers' stderr is appended.
-        api_key: What the servers demand of every request.
-        environ: The servers' environment, of which keys are kept back; None: the program's own.
-        command: How a server process is started.
+        api_key: The key that the servers require.
+        environ: The servers' environment, passed on without keys; None: the program's own.
+        command: The command that starts a server process.
     """
 
     def __init__(
@@ -95,15 +95,15 @@ class LocalServers:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Numbers of the processes that are ready."""
+        """The ids of the processes that are ready."""
         return tuple(s.process.pid for s in self._servers if s.process is not None)
 
     @asynccontextmanager
     async def use(self, name: str) -> AsyncGenerator[LocalServerProcess]:
-        """The server of model `name`, ready, and not stopped before the end of the context.
+        """The server of model `name`, ready, and kept running until the context ends.
 
         Raises:
-            ProviderError: there is no such model, or it cannot be loaded.
+            ProviderError: There is no such model, or it cannot be loaded.
         """
         model = await asyncio.to_thread(self._find, name)
         server = self._server_for(model)
@@ -115,7 +115,7 @@ class LocalServers:
             self._stop_unwanted()
 
     async def aclose(self) -> None:
-        """End every server and wait until it is gone; none is started any more."""
+        """End every server and wait until it is gone; no more are started."""
         self._is_closed = True
         for server in tuple(self._servers):
             self._stop(server)
@@ -171,8 +171,8 @@ class LocalServers:
         stopping.add_done_callback(self._stopping.discard)
 
     async def _launch(self, model: LocalModel) -> LocalServerProcess:
-        """Start the server; once more if something ended it meanwhile."""
-        await asyncio.gather(*self._stopping)  # their memory may be needed
+        """Start the server; retries once if something killed it."""
+        await asyncio.gather(*self._stopping)  # the new server may need their memory
         try:
             return await self._start(model)
         except LoadError as error:
@@ -195,10 +195,10 @@ class LocalServers:
 
 
 def _refuse_damaged(model: LocalModel) -> None:
-    """Do nothing where the file of `model`, which llama.cpp did not load, looks as it should.
+    """Raise if the file of `model`, which llama.cpp did not load, is damaged.
 
     Raises:
-        ProviderError: it is cut or no model any more, in clearer words than llama.cpp has.
+        ProviderError: It is truncated or not a model, in clearer words than llama.cpp's.
     """
     try:
         refuse_unusable(model.path, read_gguf(model.path))
@@ -208,7 +208,7 @@ def _refuse_damaged(model: LocalModel) -> None:
 
 
 def _no_such_model(name: str, model: LocalModel | None) -> ProviderError:
-    """The error for a model that is not in the library, or whose file (`model`) is gone."""
+    """The error for a model that is not in the library, or whose file (`model`) is missing."""
     if model is None:
         message = f"No local model named {name}."
         hint = "List them with agent-tui models list, or download one with agent-tui models pull."
@@ -219,7 +219,7 @@ def _no_such_model(name: str, model: LocalModel | None) -> ProviderError:
 
 
 def _load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> ProviderError:
-    """The error for a model whose server did not come up; trying again is left to the person."""
+    """The error for a model whose server did not start; retrying is left to the user."""
     name, detail = f"local/{model.name}", failure.detail
     match failure.reason:
         case "missing":

@@ -1,4 +1,4 @@
-"""One process that serves a local model: started, waited for, and ended without a trace."""
+"""One process that serves a local model: starts it, waits for it, and ends it completely."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from agent_tui.providers.log_file import ProcessLog
 SERVER_COMMAND: Final = (sys.executable, "-P", "-m", "agent_tui.providers.local.server")
 
 _EXIT_GRACE_S = 10.0
-"""For a process that has said no, and writes down why."""
+"""Seconds for a process that has refused a model, and is writing its log."""
 
 _ANSWER: TypeAdapter[LoadAnswer] = TypeAdapter(LoadAnswer)
 _ERROR_LINE = re.compile(r"^[\d.]+ E (.+)", re.M)
@@ -32,12 +32,12 @@ _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal
 
 @dataclass(frozen=True, slots=True)
 class LoadFailure:
-    """Why no server came up.
+    """Why no server started.
 
     Args:
-        reason: ``missing``: xllamacpp is not installed. ``refused``: llama.cpp does not take the
-            model. ``broke``: the process crashed over it. ``killed``: something else ended it.
-        detail: What was said of it in the log or by the process.
+        reason: ``missing``: xllamacpp is not installed. ``refused``: llama.cpp does not accept the
+            model. ``broke``: the process crashed on it. ``killed``: something else ended it.
+        detail: What the log or the process said about it.
     """
 
     reason: Literal["missing", "refused", "broke", "killed"]
@@ -53,7 +53,7 @@ class LoadError(Exception):
 
 
 class LocalServerProcess:
-    """A server that is ready. Use `launch` to make one."""
+    """A server that is ready. Use `launch` to create one."""
 
     def __init__(self, process: Process, served: ServedLocal, log: ProcessLog) -> None:
         self._process = process
@@ -70,13 +70,13 @@ class LocalServerProcess:
     ) -> Self:
         """Start a process with `command` and wait until the model is loaded.
 
-        It gets a session of its own, so that Ctrl+C in the terminal does not reach it, and its
-        stderr goes to the log `log_path`. The key goes through its stdin and nothing else of
-        `environ` that looks like one is handed on. Cancelling ends the process.
+        It gets its own session, so that Ctrl+C in the terminal does not reach it, and its stderr
+        goes to the log `log_path`. The key goes through its stdin; nothing in `environ` that looks
+        like a key is passed on. Cancelling ends the process.
 
         Raises:
-            LoadError: the model cannot be loaded, or the process ended before it was.
-            OSError: the process cannot be started.
+            LoadError: The model cannot be loaded, or the process ended before it was.
+            OSError: The process cannot be started.
         """
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -94,7 +94,7 @@ class LocalServerProcess:
             if isinstance(answer, ServedLocal):
                 return cls(process, answer, log)
             assert process.stdin is not None
-            process.stdin.close()  # which ends it, should it wait for more
+            process.stdin.close()  # this ends it if it waits for more
             await _ends_within(process, _EXIT_GRACE_S)
         except asyncio.CancelledError:
             await _end(process)
@@ -106,7 +106,7 @@ class LocalServerProcess:
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The process id."""
         return self._process.pid
 
     @property
@@ -115,17 +115,17 @@ class LocalServerProcess:
         return self._process.returncode is None
 
     async def ends_within(self, limit_s: float) -> bool:
-        """Whether the process is over, or is so soon: its broken connections are seen first."""
+        """Whether the process ends within `limit_s`: its broken connections show up earlier."""
         return await _ends_within(self._process, limit_s)
 
     async def aclose(self) -> None:
-        """End it at once, as there is nothing to save; returns when it is gone."""
+        """Kill it, as there is nothing to save; returns when it is gone."""
         await _end(self._process)
         await self._log.finish()
 
 
 async def _answer(process: Process, order: LoadOrder) -> LoadAnswer | None:
-    """What the process says; None if it ends without a word."""
+    """The process's answer; None if it ends without one."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(order).encode("ascii") + b"\n")
@@ -146,15 +146,15 @@ async def _ends_within(process: Process, limit_s: float) -> bool:
 
 
 async def _end(process: Process) -> int:
-    """Kill what is left of the process and return its status."""
+    """Kill the process group if it still runs; returns its exit status."""
     if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):  # it ended, which is not known here yet
+        with contextlib.suppress(ProcessLookupError):  # it ended, but we do not know yet
             os.killpg(process.pid, signal.SIGKILL)
     return await process.wait()
 
 
 def _failure(answer: NotServed | None, status: int, log: str) -> LoadFailure:
-    """What went wrong, in words of llama.cpp's where it has said something."""
+    """What went wrong, in llama.cpp's words if it gave any."""
     detail = _cause(log)
     match answer:
         case NotServed("missing", missing):

@@ -1,4 +1,4 @@
-"""Models on this machine: ``local/<name>`` is asked through the host, once its server runs."""
+"""Models on this machine: ``local/<name>`` is called through the host once its server runs."""
 
 import asyncio
 import contextlib
@@ -15,24 +15,24 @@ from agent_tui.providers.local.server_messages import ServedLocal
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits
 
 KEY_VARIABLE: Final = "AGENT_TUI_LOCAL_KEY"
-"""Where the host's process finds the key of the servers; never in our own environment."""
+"""Where the host's process finds the servers' key; never in our own environment."""
 
 _AS_LONG_AS_IT_LIVES: Final = SilenceLimits(NO_LIMIT, NO_LIMIT)
-"""A server may read a prompt, or wait for its turn, for hours; its death breaks the connection."""
+"""Reading a prompt or waiting for a turn may take hours; a dead server breaks the connection."""
 
 _END_NOTICE_S = 1.0
 _BROKEN_KINDS = ("network", "interrupted", "server")
 
 
 class LocalProvider:
-    """Answers ``local/<name>``: has the model's server started and lets the host speak to it.
+    """Answers ``local/<name>``: starts the model's server and lets the host call it.
 
     One server runs at a time, and none until it is needed; see `LocalServers`.
 
     Args:
         host: Sends the requests; finds the servers' key under `KEY_VARIABLE`. It is not closed
             here.
-        servers: Those of the models.
+        servers: The models' servers.
     """
 
     def __init__(self, host: Provider, servers: LocalServers) -> None:
@@ -42,22 +42,22 @@ class LocalProvider:
         self._streams = 0
 
     async def served(self, name: str) -> ServedLocal:
-        """What the server of model `name` says of itself; it is started if need be.
+        """What the server of model `name` reports; it is started if necessary.
 
         Raises:
-            ProviderError: there is no such model, or it cannot be loaded.
+            ProviderError: There is no such model, or it cannot be loaded.
         """
         async with self.servers.use(name) as server:
             return server.served
 
     async def warm(self, model: ModelRef) -> None:
-        """Nothing to get ready: a model is loaded when it is first asked for."""
+        """Do nothing: a model is loaded on its first request."""
 
     async def prefill(self, request: ModelRequest) -> None:
-        """Have the server read `request` ahead, so that one that goes on from it starts at once.
+        """Have the server read `request` in advance, so that one that continues it starts at once.
 
-        Returns when it is read, has failed, or had to give way: a request that begins otherwise
-        stops it, and what was read by then is kept. Does nothing while a request is answered.
+        Returns when it is read, has failed, or had to yield: a request with another beginning stops
+        it, and what was read by then is kept. Does nothing while a request is answered.
         """
         if self._streams:
             return
@@ -70,10 +70,10 @@ class LocalProvider:
             reading.cancel()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Provider.stream`. A death of the server before the first chunk is made good once.
+        """See `Provider.stream`. If the server dies before the first chunk, it is restarted once.
 
         Raises:
-            ProviderError: there is no such model, it cannot be loaded, or the request failed.
+            ProviderError: There is no such model, it cannot be loaded, or the request failed.
         """
         self._streams += 1
         try:
@@ -86,7 +86,7 @@ class LocalProvider:
             self._streams -= 1
 
     async def aclose(self) -> None:
-        """End every server and wait until it is gone; nothing can be asked any more."""
+        """End every server and wait until it is gone; no more requests are possible."""
         await self._stop_prefill()
         await self.servers.aclose()
 
@@ -120,10 +120,10 @@ class LocalProvider:
     async def _read(self, request: ModelRequest) -> None:
         shortest = replace(
             request,
-            messages=request.messages or (UserMessage(content="."),),  # most templates want one
+            messages=request.messages or (UserMessage(content="."),),  # most templates need one
             max_output_tokens=1,
         )
-        with contextlib.suppress(ProviderError):  # a real request will say it
+        with contextlib.suppress(ProviderError):  # a real request will report it
             async with (
                 self.servers.use(request.model.model_id) as server,
                 aclosing(self._ask(server, shortest)) as chunks,
@@ -140,7 +140,7 @@ class LocalProvider:
 
 
 def _goes_on_from(start: ModelRequest, request: ModelRequest) -> bool:
-    """Whether `request` begins with all of `start`, so that it loses nothing by its being read."""
+    """Whether `request` begins with all of `start`, so reading `start` first costs nothing."""
     is_same_head = (start.model, start.system, start.tools) == (
         request.model,
         request.system,
@@ -150,5 +150,5 @@ def _goes_on_from(start: ModelRequest, request: ModelRequest) -> bool:
 
 
 async def _is_its_death(error: ProviderError, server: LocalServerProcess) -> bool:
-    """Whether `error` came of the end of the server, which may be noticed a little later."""
+    """Whether `error` was caused by the server's end, which may be noticed a little later."""
     return error.kind in _BROKEN_KINDS and await server.ends_within(_END_NOTICE_S)

@@ -1,11 +1,11 @@
-"""A local model's server: ``python -m agent_tui.providers.local.server``; only it names xllamacpp.
+"""A local model's server: ``python -m agent_tui.providers.local.server``.
 
-An order comes as one line on stdin, the answer goes as one line to what was stdout (see
-`server_messages`), and the process ends when stdin closes. llama.cpp holds the interpreter while
-it loads a model, so that nothing here could notice the end of the program meanwhile: on Linux
-the kernel is asked to end the process with its parent.
+Only this file names xllamacpp. An order arrives as one line on stdin, the answer leaves as one line
+on the original stdout (see `server_messages`), and the process ends when stdin closes. llama.cpp
+blocks the interpreter while it loads a model, so nothing here could notice the end of the program:
+on Linux the kernel is told to end the process with its parent.
 
-One request is answered at a time and has the whole window; others wait for their turn.
+One request is answered at a time and has the whole window; others wait.
 """
 
 import ctypes
@@ -27,13 +27,13 @@ _ERRORS_ONLY = 1
 """llama.cpp's verbosity at which no prompt is logged."""
 
 _BATCH_TOKENS = 256
-"""How much of a prompt is read between two looks at whether the request was cancelled.
+"""Tokens of a prompt read between two checks for cancellation.
 
 About a second of a small model's work on two cores; llama.cpp's 2,048 read no faster there.
 """
 
 _PROMPT_CACHE_MIB = 512
-"""For conversations whose turn it is not (llama.cpp's own limit is 8 GiB)."""
+"""Memory for conversations that wait for their turn (llama.cpp's own limit is 8 GiB)."""
 
 _NO_ORIGIN: Final = ""
 
@@ -47,7 +47,7 @@ class _CpuParams(Protocol):
 
 
 class _ServerParams(Protocol):
-    """As much of ``xllamacpp.CommonParams`` as is set here."""
+    """The part of ``xllamacpp.CommonParams`` that is set here."""
 
     model: _FileParams
     model_alias: set[str]
@@ -76,14 +76,14 @@ class _Server(Protocol):
 
 
 class _LlamaCpp(Protocol):
-    """As much of the xllamacpp module as is used here."""
+    """The part of the xllamacpp module that is used here."""
 
     def CommonParams(self) -> _ServerParams:
-        """The server's parameters, all as llama.cpp sets them."""
+        """The server's parameters with llama.cpp's defaults."""
         ...
 
     def Server(self, params: _ServerParams) -> _Server:
-        """Load the model and listen; raises RuntimeError after it has logged why it cannot."""
+        """Load the model and listen; raises RuntimeError after logging why it cannot."""
         ...
 
 
@@ -91,19 +91,19 @@ def main() -> NoReturn:
     """Serve until stdin closes."""
     _end_with_parent()
     answer_fd = os.dup(1)
-    os.dup2(2, 1)  # a stray print of the library must not break the line
+    os.dup2(2, 1)  # a library's stray print must not break the line
     line = sys.stdin.buffer.readline()
     if not line:
         os._exit(0)
     order: LoadOrder = json.loads(line)
-    if os.getppid() != order["parent_pid"]:  # it ended before the kernel was asked
+    if os.getppid() != order["parent_pid"]:  # it ended before the kernel was told
         os._exit(0)
     answer, server = _load(order)
     os.write(answer_fd, json.dumps(asdict(answer)).encode("ascii") + b"\n")
     if server is None:
-        sys.exit(0)  # in an orderly way, which is when llama.cpp writes the last of its log
+        sys.exit(0)  # an orderly exit, so that llama.cpp writes the rest of its log
     sys.stdin.buffer.read()
-    os._exit(0)  # in no other way: requests under way would be waited for
+    os._exit(0)  # an orderly exit would wait for requests in progress
 
 
 def _end_with_parent() -> None:
@@ -112,7 +112,7 @@ def _end_with_parent() -> None:
 
 
 def _load(order: LoadOrder) -> tuple[LoadAnswer, _Server | None]:
-    """The answer, and the server, which lives as long as it is held."""
+    """The answer, and the server, which lives as long as it is referenced."""
     try:
         llama = cast(_LlamaCpp, importlib.import_module("xllamacpp"))
     except ImportError as error:
@@ -146,7 +146,7 @@ def _set(params: _ServerParams, order: LoadOrder) -> _ServerParams:
 
 
 def _read_back(address: str, key: str) -> ServedLocal:
-    """What the running server says of its model."""
+    """What the running server reports about its model."""
     properties = _get(address, "/props", key)
     settings = cast(Mapping[str, int], properties["default_generation_settings"])
     abilities = cast(Mapping[str, bool], properties["chat_template_caps"])

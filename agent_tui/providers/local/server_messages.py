@@ -1,4 +1,4 @@
-"""What the program and a local model's server process tell each other: one JSON line each way."""
+"""The messages between the program and a local model's server: one JSON line each way."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypedDict
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, TypedDict
 class LoadOrder(TypedDict):
     """The line to the process. `context` in tokens; 0 leaves a number to llama.cpp.
 
-    `gpu_layers` -1: as many as fit. `parent_pid` is whom the process belongs to.
+    `gpu_layers` -1: as many as fit. `parent_pid` is the process it belongs to.
     """
 
     path: str
@@ -21,10 +21,10 @@ class LoadOrder(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ServedLocal:
-    """What a server that is ready says of itself; `url` is the base of its OpenAI-like API.
+    """What a ready server reports; `url` is the base of its OpenAI-like API.
 
-    Windows in tokens: what a conversation has, and what the model was trained for (0: not told).
-    `knows_tools`: its chat template has a place for tools, which are silently left out otherwise.
+    Windows in tokens: the conversation's, and the one the model was trained for (0: unknown).
+    `knows_tools`: its chat template supports tools; otherwise they are silently left out.
     """
 
     url: str

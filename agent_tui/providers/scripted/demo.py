@@ -1,7 +1,7 @@
-"""The scripted tour of ``--demo``: the real loop and real tools, with replies written ahead.
+"""The scripted tour of ``--demo``: the real loop and real tools, with prepared replies.
 
-`demo_reply` is a pure function of the request: how far the tour is follows from the results in
-the conversation, so it survives an interruption, a steering message and a resume.
+`demo_reply` is a pure function of the request: the tour's progress follows from the results in the
+conversation, so it survives an interruption, a steering message and a resume.
 """
 
 import re
@@ -18,7 +18,7 @@ DEMO_WINDOW = 32_000
 """Tokens; small enough that the context bar moves during a short tour."""
 
 DELAY_S_PER_CHUNK = 0.012
-"""About the pace of a fast model."""
+"""Seconds per piece, about the pace of a fast model."""
 
 _TEST_COMMAND = "sh run-tests.sh"
 
@@ -54,7 +54,7 @@ for name, expected in EXPECTED.items():
 print(f"{failed} wrong" if failed else f"OK: {len(EXPECTED)} greetings")
 raise SystemExit(bool(failed))
 '''
-"""It prints some lines, twice: without them a compaction of the tour would free next to nothing."""
+"""It prints some lines twice, so that a compaction of the tour has something to free."""
 
 _PLAN = ("Read greet.py", "Run its test and see it fail", "Fix the bug", "Run the test again")
 _CALL_PREFIX = "tour_"
@@ -65,17 +65,17 @@ _MAX_ITEMS = 8
 
 
 def prepare_demo_folder(folder: Path) -> None:
-    """Create `folder` if need be and put the tour's files in it, as they are at its start."""
+    """Create `folder` if necessary and write the tour's files as they are at its start."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "greet.py").write_text(_GREET, encoding="utf-8")
     (folder / "test_greet.py").write_text(_TEST_GREET, encoding="utf-8")
-    # Named outright, for there may be no "python3" on the PATH.
+    # Name the interpreter, as there may be no "python3" on the PATH.
     run = f'exec "{sys.executable}" -B test_greet.py\n'
     (folder / "run-tests.sh").write_text(run, encoding="utf-8")
 
 
 def demo_reply(request: ModelRequest) -> Reply:
-    """What the tour says to `request`; the script of its `ScriptedProvider`."""
+    """The tour's reply to `request`; the script of its `ScriptedProvider`."""
     if request.purpose == "summary":
         return _paced(Reply(text=_summary_of(_last_user_text(request.messages))))
     if _is_over(request.messages):
@@ -98,7 +98,7 @@ def _paced(reply: Reply) -> Reply:
 
 
 def _is_over(messages: Sequence[Message]) -> bool:
-    """Whether the tour has had its last word, or lies behind a compaction."""
+    """Whether the tour has ended, or lies before a compaction."""
     for message in messages:
         if isinstance(message, UserMessage) and "<summary>" in message.text:
             return True
@@ -117,7 +117,7 @@ def _last_user_text(messages: Sequence[Message]) -> str:
 
 
 def _step(results: Sequence[ToolResultMessage]) -> Reply:
-    """The step after `results`. A result that the script does not expect ends the tour."""
+    """The step after `results`. An unexpected result ends the tour."""
     if not results:
         return Reply(
             thinking="A short tour: plan, read, test, fix, test again. Every step is real.",
@@ -164,7 +164,7 @@ def _call(done: int, name: str, /, **arguments: object) -> ToolCall:
 
 
 def _plan_call(done: int) -> ToolCall:
-    """Sets the plan, of which `done` steps are done."""
+    """The call that sets the plan with its first `done` steps done."""
     statuses = ["completed"] * done + ["in_progress"] + ["pending"] * len(_PLAN)
     todos = [
         {"text": text, "status": status} for text, status in zip(_PLAN, statuses, strict=False)
@@ -266,14 +266,14 @@ _WOULD_DO = (
 
 
 def _answer_to(text: str) -> str:
-    """The answer to `text`, found by its words; always says that it is scripted."""
+    """The answer to `text`, chosen by its words; always says that it is scripted."""
     lowered = text.strip().lower()
     answers = (answer for pattern, answer in _ANSWERS if re.search(pattern, lowered))
     return f"{next(answers, _WOULD_DO)}\n\n{_REMARK}"
 
 
 def _summary_of(prompt: str) -> str:
-    """A summary in the form that `prompt` asks for, of the conversation it quotes."""
+    """A summary in the form that `prompt` requests, of the conversation it quotes."""
     conversation = _tagged(prompt, "conversation")
     if "only the sentences" in prompt.rpartition("</conversation>")[2]:
         return _sentences(conversation)
@@ -323,13 +323,13 @@ def _seven_sections(goal: str, done: list[str], facts: list[str]) -> str:
 
 
 def _asked(conversation: str) -> list[str]:
-    """First lines of what the person said."""
+    """The first lines of what the user said."""
     said = re.findall(r"^\[?User\]?:?[ \n]+(\S.*)$", conversation, re.M)
     return _unique([_shortened(text) for text in said])
 
 
 def _finished(conversation: str) -> list[str]:
-    """What the conversation shows to be done, in words of ours."""
+    """What the conversation shows as done, in our own words."""
     shown = (
         ("FAIL: greet", "Ran the test of greet.py and saw it fail"),
         ("name or 'world'", "Changed greet.py so that an empty name greets the world"),

@@ -26,7 +26,7 @@ _CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What to answer to one request.
+    """The answer to one request.
 
     Args:
         text: Visible text, sent in small pieces.
@@ -37,7 +37,7 @@ class Reply:
         finish: The finish reason; None derives it.
         cut: End without a finish reason, as a broken connection does.
         delay_s_per_chunk: Pause before each piece; 0 still lets other tasks run.
-        gate: Waited for after the text and before the rest, to hold a reply in mid-stream.
+        gate: Awaited after the text and before the rest, to pause a reply mid-stream.
     """
 
     text: str = ""
@@ -55,7 +55,7 @@ Script: TypeAlias = Iterable[Reply] | Callable[[ModelRequest], Reply]
 
 
 def call(call_id: str, name: str, /, **arguments: object) -> ToolCall:
-    """A tool call, written shortly: ``call("c1", "read", path="a.py")``."""
+    """Create a tool call concisely: ``call("c1", "read", path="a.py")``."""
     checked: JsonObject = ToolCall.model_validate(
         {"id": call_id, "name": name, "arguments": arguments}
     ).arguments
@@ -63,11 +63,11 @@ def call(call_id: str, name: str, /, **arguments: object) -> ToolCall:
 
 
 class ScriptedProvider:
-    """Answers each request with the next reply of a script, or with what a function says.
+    """Answers each request with the next reply of a script, or with a function's result.
 
     Attributes:
         requests: Every request so far, in order.
-        closed_streams: How many streams were closed before they were at their end.
+        closed_streams: How many streams were closed before they ended.
     """
 
     def __init__(self, script: Script) -> None:
@@ -82,20 +82,20 @@ class ScriptedProvider:
 
     @property
     def remaining(self) -> int:
-        """How many replies of a script given as a sequence have not been played."""
+        """How many replies of a script given as a sequence are left."""
         return len(self._remaining)
 
     async def warm(self, model: ModelRef) -> None:
-        """Nothing to get ready."""
+        """Do nothing: there is nothing to prepare."""
 
     async def aclose(self) -> None:
-        """Nothing was started."""
+        """Do nothing: nothing was started."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`.
 
         Raises:
-            ProviderError: the reply says so, is cut, or the script is over.
+            ProviderError: The reply says so, is cut, or the script is over.
         """
         self.requests.append(request)
         reply = self._answer(request)

@@ -1,1 +1,1 @@
-"""Model servers that the person runs: finding them, and what they say of their models."""
+"""Model servers that the user runs: finding them, and what they say about their models."""

@@ -1,8 +1,8 @@
-"""Asking a model server about itself: JSON over HTTP, with a time limit for all of it together.
+"""Queries a model server about itself: JSON over HTTP, with one time limit for everything.
 
-A socket's own timeout starts anew with each byte; a server that drips would hold its asker for
-ever. Here every wait gets only what is left. No proxy, no redirect: a key goes to the address it
-was named for and nowhere else.
+A socket's own timeout restarts with each byte, so a slow server could block its caller forever.
+Here every wait gets only the remaining time. No proxy, no redirect: a key goes only to the address
+it was named for.
 """
 
 import http.client
@@ -20,10 +20,10 @@ from pydantic import BaseModel, JsonValue
 from agent_tui.messages import JsonObject
 
 PATIENCE_S = 1.0
-"""For everything one server on this machine is asked."""
+"""Seconds for all queries to one server on this machine."""
 
 REMOTE_PATIENCE_S = 4.0
-"""The same for a server elsewhere."""
+"""Seconds for all queries to a server elsewhere."""
 
 _MAX_ANSWER_BYTES = 4_000_000
 _PIECE_BYTES = 65_536
@@ -34,17 +34,17 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 class ServerClient:
-    """A series of questions to one server; what does not answer well is answered by None.
+    """A series of queries to one server; a failed one returns None.
 
     Args:
         base_url: Where it speaks OpenAI's protocol, as for ``--base-url``.
         api_key: Sent to this address only; empty for none.
-        patience_s: For all questions together.
+        patience_s: Seconds for all queries together.
 
     Attributes:
         models_path: Where it lists its models, for `get`.
-        wants_key: An answer said that the key is missing or wrong.
-        is_loading: An answer said that the server is not ready yet.
+        wants_key: A response said that the key is missing or wrong.
+        is_loading: A response said that the server is not ready yet.
     """
 
     def __init__(self, base_url: str, api_key: str = "", *, patience_s: float = PATIENCE_S) -> None:
@@ -58,9 +58,9 @@ class ServerClient:
     def get(
         self, path: str, answer_type: type[AnswerT], *, body: JsonObject | None = None
     ) -> AnswerT | None:
-        """The answer to a GET (with `body` a POST), None unless it has the expected form.
+        """The answer to a GET (a POST if there is a `body`); None if it has another form.
 
-        `path` follows the address without its ``/v1``, where each kind of server has its own.
+        `path` follows the address without its ``/v1``, where each kind of server has its own API.
         """
         try:
             received = self._exchange(path, body)
@@ -129,13 +129,13 @@ class ServerClient:
 
 
 class _Refusal(BaseModel):
-    """How model servers refuse; whatever else listens on their ports does it otherwise."""
+    """How model servers refuse; anything else on their ports answers differently."""
 
     error: JsonValue
 
 
 class _Received:
-    """Bytes that came, in the place of the socket they came from."""
+    """Received bytes, in place of the socket they came from."""
 
     def __init__(self, received: bytes) -> None:
         self._received = received
@@ -145,7 +145,7 @@ class _Received:
 
 
 def _is_whole(received: bytearray) -> bool:
-    """Whether nothing more need be waited for, though the connection is open."""
+    """Whether the response is complete, though the connection is open."""
     end_of_head = received.find(b"\r\n\r\n")
     if end_of_head < 0:
         return False

@@ -1,4 +1,4 @@
-"""What to tell of a model server that fails: its address, and what starts it or gets the model."""
+"""What to say about a model server that fails: its address, and how to start it or get a model."""
 
 import re
 
@@ -9,7 +9,7 @@ from agent_tui.providers.servers.kinds import kind_at, name_at_server, start_com
 LOST = "connection lost."
 """Why a request failed whose connection ended."""
 LOADING_RETRY_S = 15.0
-"""How long a server that is loading its model is left alone: with all retries, most load in it."""
+"""Seconds before retrying a server that loads its model; most load within all retries."""
 
 _LOADING = re.compile(r"loading model|model is (?:still )?(?:being )?load(?:ing|ed)", re.I)
 _TO_PULL = re.compile(r"try pulling it|ollama pull", re.I)
@@ -18,16 +18,16 @@ _SWITCH = "switch models with /model"
 
 
 def loading_delay_s(kind: FaultKind, text: str) -> float | None:
-    """Seconds after which to ask anew a server that is loading its model; None for another."""
+    """Seconds to wait for a server that is loading its model; None for other failures."""
     return LOADING_RETRY_S if kind == "overloaded" and _LOADING.search(text) else None
 
 
 def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, str] | None:
-    """Message and hint for a server of the person's own; None where the usual words do.
+    """Message and hint for the user's own server; None if the usual words suffice.
 
     Args:
-        kind: Of the fault.
-        model: What was asked; has a ``base_url``.
+        kind: The kind of failure.
+        model: The model that was called; has a ``base_url``.
         detail: The server's own words, as one sentence.
     """
     name, where = name_at_server(model), server_title(model)
@@ -59,7 +59,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
 
 
 def server_title(model: ModelRef) -> str:
-    """The server of `model`: its kind, where the port tells, and its address."""
+    """The server of `model`: its kind, if the port shows it, and its address."""
     return f"{kind_at(model.base_url) or 'The server'} at {shown_address(model.base_url)}"
 
 
@@ -70,7 +70,7 @@ def server_in_text(model: ModelRef) -> str:
 
 
 def interrupted_words(name: str, detail: str) -> str:
-    """What is said of a reply of the model `name` that ended too early, and why it did."""
+    """The message about a reply of model `name` that ended too early, and why."""
     if detail == LOST:
         return f"Connection lost mid-reply ({name})."
     return f"{name} stopped mid-reply: {detail}"

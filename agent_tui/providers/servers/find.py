@@ -1,6 +1,6 @@
-"""Model servers: which run on this machine, which models they have, how large a window.
+"""Finds model servers: which run on this machine, their models and windows.
 
-What does not answer within its time, or answers something else, is not there.
+A server that does not respond in time, or responds with something else, counts as absent.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from agent_tui.providers.servers.models import ServedModel, read_any, read_model
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that answered.
+    """A server that responded.
 
     Attributes:
-        title: Its kind, ``server`` where it does not show.
+        title: Its kind, ``server`` if unknown.
         base_url: Where it speaks OpenAI's protocol.
         models: Its chat models.
-        problem: Why there are none, in words for the person; empty where nothing is wrong.
-        api_key_env: The variable with the key it was asked with; empty for none.
+        problem: Why there are none, in words for the user; empty if nothing is wrong.
+        api_key_env: The variable with the key it was sent; empty for none.
     """
 
     title: str
@@ -36,7 +36,7 @@ class RunningServer:
 
     @property
     def via(self) -> str:
-        """Kind and place, for the person."""
+        """Kind and address, for the user."""
         return f"{self.title} at {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
 
     def found_models(self) -> tuple[FoundModel, ...]:
@@ -47,9 +47,9 @@ class RunningServer:
 def find_servers(
     addresses: Sequence[ServerAddress], *, patience_s: float = PATIENCE_S
 ) -> tuple[RunningServer, ...]:
-    """The servers that answer at `addresses`; blocks for `patience_s` at most.
+    """The servers that respond at `addresses`; blocks for at most `patience_s` seconds.
 
-    All are asked at once, without a key.
+    All are queried in parallel, without a key.
     """
     if not addresses:
         return ()
@@ -61,13 +61,13 @@ def find_servers(
 def server_at(
     base_url: str, api_key: str = "", api_key_env: str = "", *, patience_s: float | None = None
 ) -> RunningServer | None:
-    """The server at `base_url`, whatever its kind; None if nothing answers there. Blocking.
+    """The server at `base_url`, of any kind; None if nothing responds there. Blocking.
 
     Args:
         base_url: As for ``--base-url``, with its ``/v1``.
         api_key: Sent to this address only; empty for none.
         api_key_env: The variable it comes from, for the models' references.
-        patience_s: For everything it is asked; None for what suits its distance.
+        patience_s: Seconds for all queries; None for a default that depends on its location.
     """
     if patience_s is None:
         patience_s = PATIENCE_S if is_loopback(base_url) else REMOTE_PATIENCE_S
@@ -93,7 +93,7 @@ def _found(
     models: tuple[ServedModel, ...],
     api_key_env: str = "",
 ) -> RunningServer | None:
-    """What answered; None where nothing did that is a model server."""
+    """The server that responded; None if it is not a model server."""
     problem = "" if models else _problem(server)
     if not models and not problem:
         return None

@@ -1,4 +1,4 @@
-"""The kinds of model servers: where each listens, how it is started, how it gets a model."""
+"""The kinds of model servers: where each listens, how to start it and give it a model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ HOST: Final = "127.0.0.1"
 PORTS: Final[Mapping[str, int]] = MappingProxyType(
     {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080, "vLLM": 8000}
 )
-"""The port each server listens on unless it is told otherwise."""
+"""Each server's default port."""
 
 _START_COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -28,7 +28,7 @@ _START_COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server of one kind may run; `root` without a path: ``http://127.0.0.1:11434``."""
+    """Where a server of one kind may run; `root` has no path: ``http://127.0.0.1:11434``."""
 
     kind: str
     root: str
@@ -40,14 +40,14 @@ class ServerAddress:
 
     @property
     def place(self) -> str:
-        """Host and port, for the person."""
+        """Host and port, for the user."""
         return urlsplit(self.root).netloc
 
 
 def usual_addresses(
     environ: Mapping[str, str], ports: Mapping[str, int] = PORTS
 ) -> tuple[ServerAddress, ...]:
-    """Where servers are looked for: this machine's `ports`, and ``OLLAMA_HOST`` if it is set."""
+    """Where to look for servers: this machine's `ports`, and ``OLLAMA_HOST`` if it is set."""
     named = ollama_root(environ.get("OLLAMA_HOST", "")) if "Ollama" in ports else ""
     return tuple(
         ServerAddress(kind, named if named and kind == "Ollama" else f"http://{HOST}:{port}")
@@ -56,10 +56,10 @@ def usual_addresses(
 
 
 def ollama_root(text: str) -> str:
-    """The address that ``OLLAMA_HOST`` names, empty where it names none.
+    """The address that ``OLLAMA_HOST`` names, empty if it names none.
 
-    Read as Ollama reads it: ``host``, ``:port``, ``host:port`` or an address with its scheme,
-    whose usual port then counts. A server told to listen everywhere is asked on this machine.
+    Parsed as Ollama does: ``host``, ``:port``, ``host:port`` or an address with its scheme, whose
+    usual port then counts. A server that listens on all addresses is queried on this machine.
     """
     text = text.strip().strip("\"'")
     scheme, separator, rest = text.rpartition("://")
@@ -91,11 +91,11 @@ def kind_at(base_url: str) -> str | None:
 
 
 def start_command(base_url: str) -> str:
-    """What starts the server that usually listens at `base_url`; empty where that is unknown."""
+    """The command that starts the server usually at `base_url`; empty if unknown."""
     kind = kind_at(base_url)
     return _START_COMMANDS[kind] if kind else ""
 
 
 def name_at_server(model: ModelRef) -> str:
-    """What the server itself calls `model`: without the name of the protocol it speaks."""
+    """The server's own name for `model`: without the name of the protocol."""
     return model.model_id if model.provider == "openai" else model.name

@@ -1,4 +1,4 @@
-"""The models of a server, as each kind of server describes its own."""
+"""The models of a server, as each kind of server describes them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ from agent_tui.providers.servers.responses import (
 )
 
 UNLOADED_WINDOW = 4_096
-"""What Ollama and LM Studio give a model that they have yet to load and that has no setting of its
-own, whatever it could take (docs.ollama.com, "context length"). Ollama cuts longer requests
-without a word, so more must not be assumed."""
+"""The window in tokens that Ollama and LM Studio give an unloaded model without a setting of its
+own, whatever it supports (docs.ollama.com, "context length"). Ollama cuts longer requests without a
+word, so more must not be assumed."""
 
 GUESSED_WINDOW = 32_000
-"""For a server that does not say."""
+"""The window for a server that does not state one."""
 
 _MAX_MODELS = 500
 _MAX_ID_CHARS = 200
@@ -41,14 +41,14 @@ _OWNERS: Final[Mapping[str, str]] = MappingProxyType(
         "organization_owner": "LM Studio",
     }
 )
-"""``owned_by`` in the listing that every kind of server has, and which kind writes it."""
+"""``owned_by`` in the model listing, and the kind of server that writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """One model of a server; `window` in tokens, None where the server does not say.
+    """One model of a server; `window` in tokens, None if the server does not state it.
 
-    `is_window_assumed`: it is what the server usually gives, not what it said.
+    `is_window_assumed`: it is the server's usual value, not a stated one.
     """
 
     id: str
@@ -63,7 +63,7 @@ class ServedModel:
     takes_grammar: bool = False
 
     def found_at(self, base_url: str, via: str, api_key_env: str = "") -> FoundModel:
-        """It as a choice; always spoken to by OpenAI's protocol, whatever its name holds."""
+        """The model as a choice; always called by OpenAI's protocol, whatever its name contains."""
         ref = ModelRef(f"openai/{self.id}", base_url, api_key_env)
         window = self.window or GUESSED_WINDOW
         info = ModelInfo(
@@ -82,14 +82,14 @@ class ServedModel:
 
 
 def read_models(server: ServerClient, kind: str) -> tuple[ServedModel, ...]:
-    """The chat models of a server of this kind; none if it is another or gives no answer."""
+    """The chat models of a server of this kind; none if it is another or does not respond."""
     return _for_chat(_READERS[kind](server))
 
 
 def read_any(server: ServerClient) -> tuple[str | None, tuple[ServedModel, ...]]:
-    """The kind of an unknown server, as far as it shows, and its chat models.
+    """The kind of an unknown server, if it can be detected, and its chat models.
 
-    One that neither shows its kind nor tells its windows is asked for what each kind knows.
+    If neither its kind nor its windows are known, each kind's own API is tried.
     """
     listing = server.get(server.models_path, Listing)
     if listing is None:
@@ -107,7 +107,7 @@ def read_any(server: ServerClient) -> tuple[str | None, tuple[ServedModel, ...]]
 
 
 def _for_chat(models: Iterable[ServedModel]) -> tuple[ServedModel, ...]:
-    """Those that can be talked to, and whose names can be shown and sent as they are."""
+    """Models that can hold a conversation, and whose names can be shown and sent unchanged."""
     named = (m for m in models if m.id.isprintable() and 0 < len(m.id) <= _MAX_ID_CHARS)
     return tuple(m for m in named if not _NOT_FOR_CHAT.search(m.id))[:_MAX_MODELS]
 
@@ -127,7 +127,7 @@ def _llama_cpp(server: ServerClient) -> Sequence[ServedModel]:
 
 
 def _llama_model(server: ServerClient, props: LlamaProps, model: Listed) -> ServedModel:
-    """One model; a server that holds several (a router) tells of each that is loaded."""
+    """One model; a server that holds several (a router) describes each loaded one."""
     own: LlamaProps | None = props
     if model.is_loaded is not None:
         path = f"/props?model={quote(model.id, safe='')}&autoload=false"
@@ -193,7 +193,7 @@ def _ollama(server: ServerClient) -> Sequence[ServedModel]:
 def _ollama_model(
     server: ServerClient, model: OllamaModel, loaded: OllamaModel | None
 ) -> ServedModel | None:
-    """One model; None for one that only makes embeddings."""
+    """One model; None if it only makes embeddings."""
     details = server.get("/api/show", OllamaDetails, body={"model": model.name})
     details = details or OllamaDetails()
     capabilities = details.capabilities or ()

@@ -1,4 +1,4 @@
-"""What the servers' answers look like, as far as it is read; everything else in them is passed by.
+"""The parts of servers' responses that are read; everything else in them is ignored.
 
 Sources: llama.cpp tools/server/README.md (``/props``, ``/models``), docs.ollama.com/api,
 lmstudio.ai/docs/developer/rest, docs.vllm.ai (``/v1/models``).
@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 
 
 def _plausible(value: JsonValue) -> JsonValue:
-    """A number of tokens or bytes as it stands, None for 0 (not known) and for nonsense."""
+    """A number of tokens or bytes, or None if it is 0 (unknown) or not plausible."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 < value < 10**15 else None
@@ -28,7 +28,7 @@ class ListedMeta(BaseModel):
 
 
 class ListedStatus(BaseModel):
-    """Whether llama.cpp, holding several models, has this one in memory."""
+    """Whether llama.cpp has this one of several models in memory."""
 
     value: str = ""
 
@@ -45,12 +45,12 @@ class Listed(BaseModel):
 
     @property
     def window(self) -> int | None:
-        """Tokens, where the server says."""
+        """The window in tokens; None if the server does not state it."""
         return self.max_model_len or self.context_length or (self.meta and self.meta.n_ctx)
 
     @property
     def is_loaded(self) -> bool | None:
-        """None for a server that has no such states."""
+        """Whether the model is in memory; None for a server without such states."""
         return None if self.status is None else self.status.value in ("loaded", "sleeping")
 
 
@@ -73,7 +73,7 @@ class StudioInstance(BaseModel):
 
 
 class StudioCapabilities(BaseModel):
-    """What LM Studio knows a model to be made for."""
+    """LM Studio's list of a model's capabilities."""
 
     vision: bool = False
     trained_for_tool_use: bool = True
@@ -91,7 +91,7 @@ class StudioModel(BaseModel):
 
     @property
     def loaded_window(self) -> int | None:
-        """Of the instance that is loaded; the smallest, as any may answer."""
+        """The window of the loaded instances in tokens; the smallest, as any may answer."""
         said = (instance.config.context_length for instance in self.loaded_instances)
         return min((window for window in said if window), default=None)
 
@@ -114,7 +114,7 @@ class StudioModelV0(BaseModel):
 
     @property
     def knows_tools(self) -> bool | None:
-        """Whether the model was trained to call tools; None where LM Studio does not say."""
+        """Whether the model was trained to call tools; None if LM Studio does not say."""
         return None if self.capabilities is None else "tool_use" in self.capabilities
 
 
@@ -148,7 +148,7 @@ class OllamaDetails(BaseModel):
 
     @property
     def chosen_window(self) -> int | None:
-        """``num_ctx``, where the model's file sets it."""
+        """``num_ctx``, if the model's file sets it."""
         words = self.parameters.split()
         values = (after for name, after in pairwise(words) if name == "num_ctx")
         value = next(values, "")
@@ -156,13 +156,13 @@ class OllamaDetails(BaseModel):
 
     @property
     def trained_window(self) -> int | None:
-        """What the model could take."""
+        """The window in tokens that the model was trained for."""
         values = (v for key, v in self.model_info.items() if key.endswith(".context_length"))
         return next((v for v in values if isinstance(v, int) and v > 0), None)
 
     @property
     def knows_tools(self) -> bool:
-        """Whether tools may be sent; an Ollama that does not list capabilities has templates."""
+        """Whether tools may be sent; if Ollama lists no capabilities, the template decides."""
         if self.capabilities is not None:
             return "tools" in self.capabilities
         return ".Tools" in self.template or not self.template
@@ -175,13 +175,13 @@ class LlamaSettings(BaseModel):
 
 
 class LlamaModalities(BaseModel):
-    """What besides text llama.cpp's model takes."""
+    """What llama.cpp's model accepts besides text."""
 
     vision: bool = False
 
 
 class LlamaTemplateCaps(BaseModel):
-    """What llama.cpp found the chat template to have a place for."""
+    """What llama.cpp found the chat template to support."""
 
     supports_tools: bool | None = None
 
@@ -196,7 +196,7 @@ class LlamaProps(BaseModel):
 
     @property
     def knows_tools(self) -> bool | None:
-        """Whether tools in a request reach the model; None where nothing tells."""
+        """Whether tools in a request reach the model; None if unknown."""
         if self.chat_template_caps.supports_tools is not None:
             return self.chat_template_caps.supports_tools
         return "tools" in self.chat_template if self.chat_template else None

@@ -1,4 +1,4 @@
-"""What the catalog knows of models at servers: those found running, and those of the settings."""
+"""What the catalog knows about models at servers: running ones, and those in the settings."""
 
 import asyncio
 import dataclasses
@@ -18,13 +18,13 @@ from agent_tui.providers.servers.models import GUESSED_WINDOW
 
 
 class ServerCatalog:
-    """Models of servers, by how they are reached; what a server said is remembered.
+    """Models of servers, by how they are reached; remembers what a server reported.
 
     Args:
         settings: ``base_url``, ``api_key_env`` and the addresses in ``[models]``.
-        environ: Where the keys of those addresses are, and ``OLLAMA_HOST``.
-        ports: Where servers are looked for on this machine.
-        patience_s: How long looking for them may take.
+        environ: Holds the keys for those addresses, and ``OLLAMA_HOST``.
+        ports: Ports on this machine where servers are searched for.
+        patience_s: Seconds that the search may take.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class ServerCatalog:
         self._added: list[str] = []
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        """What its server said of `ref`, else a guess."""
+        """What its server reported about `ref`, else a guess."""
         guess = ModelInfo(ref.name, GUESSED_WINDOW, reply_limit(GUESSED_WINDOW))
         return self._known.get(ref, guess)
 
     def named(self, name: str) -> ModelRef | None:
-        """The first model found so far that is called `name` by its server or by a session.
+        """The first model found so far that its server or a session calls `name`.
 
         A tag ``:latest`` and the folder of a file may be left out.
         """
@@ -55,9 +55,9 @@ class ServerCatalog:
         return next((ref for ref in refs if name in _names_of(ref)), None)
 
     async def learn(self, ref: ModelRef) -> None:
-        """Ask the server of `ref`, unless it has told its window already.
+        """Query the server of `ref`, unless it has already stated its window.
 
-        What it only assumes (it has yet to load the model) is asked again each time.
+        A window that it only assumes (the model is not loaded yet) is queried again each time.
         """
         if ref not in self._known or self._known[ref].source == "guess":
             key = self._environ.get(ref.api_key_env, "")
@@ -65,7 +65,7 @@ class ServerCatalog:
             self._remember(server.found_models() if server else ())
 
     def find_running(self) -> tuple[RunningServer, ...]:
-        """The servers that run now; their models have names from here on. Blocking."""
+        """The servers that run now; their models can then be found by name. Blocking."""
         addresses = usual_addresses(self._environ, self._ports)
         servers = find_servers(addresses, patience_s=self._patience_s)
         for server in servers:
@@ -73,7 +73,7 @@ class ServerCatalog:
         return servers
 
     async def found(self) -> tuple[FoundModel, ...]:
-        """The models at the addresses of the settings, then of the other servers that run."""
+        """The models at the addresses in the settings, then of other running servers."""
         running, named = await asyncio.gather(
             asyncio.to_thread(self.find_running), self._at_named_addresses()
         )
@@ -112,7 +112,7 @@ class ServerCatalog:
         """The first model that the server at ``base_url`` lists. Blocking.
 
         Raises:
-            ConfigError: it lists none.
+            ConfigError: It lists none.
         """
         base_url, key_env = self._settings.base_url, self._settings.api_key_env
         server = server_at(base_url, self._environ.get(key_env, ""), key_env)
@@ -138,13 +138,13 @@ class ServerCatalog:
         key = self._environ.get(key_env, "")
         ask = partial(server_at, base_url, key, key_env, patience_s=self._patience_s)
         try:
-            async with asyncio.timeout(2 * self._patience_s):  # looking up a name has no limit
+            async with asyncio.timeout(2 * self._patience_s):  # a name lookup has no limit
                 return await asyncio.to_thread(ask)
         except TimeoutError:
             return None
 
     def _remember(self, models: Iterable[FoundModel]) -> None:
-        """Keep what servers said, under both names by which a model of theirs may be asked for."""
+        """Remember what servers reported, under both names by which a model may be called."""
         for model in models:
             for name in (model.ref.model_id, model.ref.name):
                 ref = dataclasses.replace(model.ref, name=name)
@@ -158,6 +158,6 @@ def _names_of(ref: ModelRef) -> tuple[str, ...]:
 
 
 def _place(base_url: str) -> str:
-    """An address as it can be compared: this machine has several names."""
+    """An address in a comparable form: this machine has several names."""
     place = urlsplit(base_url).netloc.rpartition("@")[2]
     return re.sub(r"^(?:localhost|\[::1\])(?=:|$)", HOST, place)

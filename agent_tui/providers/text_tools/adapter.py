@@ -1,4 +1,4 @@
-"""Tools for models that take none in the request, or write their calls as text."""
+"""Tools for models that do not accept them in a request, or write their calls as text."""
 
 import re
 from collections.abc import AsyncGenerator, Callable
@@ -27,7 +27,7 @@ _TAKES_NO_TOOLS = re.compile(
     """,
     re.X | re.I,
 )
-"""What servers say of a request with tools, or of the messages that come with them.
+"""What servers say about a request with tools, or about its tool messages.
 
 Wordings of Ollama, vLLM, llama.cpp, LM Studio, text-generation-inference, OpenRouter, OpenAI,
 DeepInfra, Groq, and of the templates of Gemma and Mistral.
@@ -35,13 +35,13 @@ DeepInfra, Groq, and of the templates of Gemma and Mistral.
 
 
 class TextTools:
-    """Puts the tools into the prompt of models that take none in a request, and reads their calls.
+    """Puts the tools into the prompt for models that accept none in a request; reads their calls.
 
     Such a model is known (`ModelInfo.tool_style` "text"), or its server refused a request because
     of its tools, which is remembered.
 
     Args:
-        info: What is known of a model.
+        info: Returns what is known of a model.
     """
 
     def __init__(self, info: Callable[[ModelRef], ModelInfo]) -> None:
@@ -49,7 +49,7 @@ class TextTools:
         self._without_tools: set[ModelRef] = set()
 
     def adapt(self, request: ModelRequest) -> ModelRequest:
-        """`request` with everything about tools as text, if its model takes none."""
+        """`request` with everything about tools as text, if its model accepts none."""
         if not self._is_text(request.model):
             return request
         messages = as_text(request.messages)
@@ -71,11 +71,11 @@ class TextTools:
     def read_calls(
         self, request: ModelRequest, chunks: AsyncGenerator[Chunk, None]
     ) -> AsyncGenerator[Chunk, None]:
-        """`chunks`, the reply to `request` before `adapt` changed it, with its written calls."""
+        """`chunks`, the reply to the original `request`, with written calls turned into calls."""
         writes_calls = self._is_text(request.model) or self._info(request.model).writes_calls
         if not (request.tools and writes_calls):
             return chunks
-        # Only models that write calls need it and the package that it imports.
+        # Only models that write calls need it and the package it imports.
         from agent_tui.providers.text_tools.stream import filter_calls
 
         return filter_calls(chunks, request.tools, SentTexts(_sent_texts(request)))

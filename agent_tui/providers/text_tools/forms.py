@@ -23,7 +23,7 @@ TAG_OPENER = r"""
   | <\|(?:tool_call|python_tag)\|>
   | \[TOOL_CALLS\]
 """
-"""What begins a call between tags; for verbose, case-insensitive patterns."""
+"""The start of a call between tags; for verbose, case-insensitive patterns."""
 
 CALL_OBJECT = rf"""
     [\[{{] (?: \s{{0,80}} [\[{{] ){{0,3}} \s{{0,80}} ["']
@@ -33,13 +33,13 @@ CALL_OBJECT = rf"""
       | type["'] \s{{0,80}} : \s{{0,80}} ["']function["']
     )
 """
-"""How JSON begins that is a call without tags; for the same patterns."""
+"""The start of a JSON call without tags; for the same patterns."""
 
 CALL_PLACE = r"(?:^[ ]{0,3}|(?<=[:.!?][ ])|(?<=[:.!?]\*\*[ ]))"
-"""Where such JSON may begin: a line, or behind a sentence or a label."""
+"""Where such JSON may begin: on a new line, or after a sentence or a label."""
 
 END_OF_TURN = r"(?: <\|(?:call|end|im_end|eom_id|eot_id|endoftext)\|> | </s> | <end_of_turn> )"
-"""What models end their turn with, where the server leaves it in the text."""
+"""End-of-turn tokens of models, if the server leaves them in the text."""
 
 _OPENER = re.compile(TAG_OPENER, re.X | re.I)
 _CALL_OBJECT = re.compile(CALL_OBJECT, re.X | re.I)
@@ -65,28 +65,28 @@ _PARAMETER_END = re.compile(r"\n?</parameter>", re.I)
 _FENCE = re.compile(r"```(?:json|tool_call)?[ \t]*\n")
 _FENCE_END = re.compile(r"\s*```")
 _NAMED = re.compile(r"(?P<name>[\w.:-]{1,80})\s*(?:\[ARGS\])?\s*(?=\{)")
-"""Mistral's newer models name the tool before its arguments."""
+"""The form of Mistral's newer models, which name the tool before its arguments."""
 _SPACE = re.compile(r"\s*+")
 _SEPARATOR = re.compile(r"[\s,;]*+")
 _STRAY_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<stray>\\)')
 _MOST_OPENERS = 2
-"""One round all calls, and one round each."""
+"""One element around all calls, and one around each."""
 _MOST_LEVELS = 24
 _MOST_CUT_CHARS = 6
-"""Of a word, a number or an escape that is not finished."""
+"""The unfinished end of a word, a number or an escape."""
 
 
 class UnreadableError(Exception):
-    """What stands there is not what was looked for."""
+    """The text does not have the expected form."""
 
 
 class CutOffError(UnreadableError):
-    """The text ends before the thing does."""
+    """The text ends before the expected form is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was read: the calls, none where a tool is not offered, and where they end."""
+    """What was read: the calls (none if a tool is not offered), and where they end."""
 
     calls: tuple[WrittenCall, ...]
     end: int
@@ -95,9 +95,9 @@ class Written:
 def read_json(text: str, at: int) -> tuple[JsonValue, int]:
     """The JSON value that begins at `at`, and its end.
 
-    Raw line ends in strings are forgiven, and backslashes that escape nothing, as in patterns.
-    What is cut off is not completed: a file written from half of its content is worse than a
-    call that is not run.
+    Raw line ends in strings are accepted, and backslashes that escape nothing, as in patterns. A
+    cut value is not completed: a file written from half its content is worse than a call that is
+    not run.
 
     Raises:
         UnreadableError: There is no value, or it is not finished (`CutOffError`).
@@ -117,33 +117,33 @@ def read_json(text: str, at: int) -> tuple[JsonValue, int]:
 
 
 def skip_space(text: str, at: int) -> int:
-    """Where the next thing after `at` begins."""
+    """The position of the next non-space character from `at`."""
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
 def skip_separator(text: str, at: int) -> int:
-    """As `skip_space`, past commas and semicolons too."""
+    """As `skip_space`, but also skips commas and semicolons."""
     match = _SEPARATOR.match(text, at)
     return match.end() if match else at
 
 
 def begins_tagged(text: str, at: int) -> bool:
-    """Whether a tag made for calls begins at `at`."""
+    """Whether a tag for calls begins at `at`."""
     return _OPENER.match(text, at) is not None
 
 
 def looks_like_call(text: str, at: int) -> bool:
-    """Whether what begins at `at` was meant as a call, though it may be broken."""
+    """Whether the text at `at` was meant as a call, though it may be broken."""
     return begins_tagged(text, at) or _CALL_OBJECT.match(text, at) is not None
 
 
 def read_tagged(text: str, at: int, tools: OfferedTools) -> Written | None:
-    """What follows the opening tag at `at`; None where the tag is only mentioned.
+    """The calls after the opening tag at `at`; None if the tag is only mentioned.
 
     Raises:
-        UnreadableError: A call begins there that cannot be made out or (`CutOffError`) is not
-            finished. What it holds may look like a call itself, so nothing after it counts.
+        UnreadableError: A call begins there that is unreadable or (`CutOffError`) unfinished. Its
+            content may look like a call itself, so nothing after it counts.
     """
     for _ in range(_MOST_OPENERS):
         opener = _OPENER.match(text, at)
@@ -167,7 +167,7 @@ def read_tagged(text: str, at: int, tools: OfferedTools) -> Written | None:
 
 
 def read_plain(text: str, at: int, tools: OfferedTools) -> Written | None:
-    """The call in JSON at `at`; None where there is no list or object.
+    """The JSON call at `at`; None if there is no list or object.
 
     Raises:
         UnreadableError: See `read_json`.
@@ -179,10 +179,10 @@ def read_plain(text: str, at: int, tools: OfferedTools) -> Written | None:
 
 
 def read_only_calls(text: str, tools: OfferedTools) -> Written:
-    """The calls that `text` is, none where anything else is there too.
+    """The calls, if `text` consists only of calls; else none.
 
     Raises:
-        UnreadableError: What looked like a call cannot be made out or is not finished.
+        UnreadableError: Something that looks like a call is unreadable or unfinished.
     """
     calls: list[WrittenCall] = []
     at = skip_space(text, 0)
@@ -214,7 +214,7 @@ def _read_item(text: str, at: int, tools: OfferedTools) -> Written | None:
 
 
 def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> Written | None:
-    """``<function=read>`` with a JSON object or ``<parameter=path>`` elements in it."""
+    """Read ``<function=read>`` with a JSON object or ``<parameter=path>`` elements in it."""
     tool = tools.named(function["name"])
     at = skip_space(text, function.end())
     if text.startswith("{", at):
@@ -229,7 +229,7 @@ def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> W
         arguments[parameter["name"]] = _typed(tool, parameter["name"], written)
         at = skip_space(text, end.end())
     if text.startswith(f"</{function['kind']}>", at) or arguments:
-        # A text argument that held its own closing tag leaves something else here.
+        # If a text argument contained its own closing tag, something else is left here.
         if at < len(text) and not text.startswith(("</", "<|"), at):
             raise UnreadableError
         return Written(tools.call(function["name"], arguments), at)
@@ -239,10 +239,10 @@ def _read_function(text: str, function: re.Match[str], tools: OfferedTools) -> W
 
 
 def _typed(tool: ToolSpec | None, name: str, written: str) -> JsonValue:
-    """`written`, the bare text of an argument, as the tool's schema types it.
+    """`written`, the bare text of an argument, converted to the schema's type.
 
-    A number, a truth value, a list or an object is read where the schema wants one, and kept as
-    text where it is none (the tool then says what it expected).
+    A number, boolean, list or object is parsed if the schema expects one, and stays text if that
+    fails (the tool then says what it expected).
     """
     properties = tool.parameters.get("properties") if tool else None
     expected = properties.get(name) if isinstance(properties, dict) else None
@@ -258,7 +258,7 @@ def _typed(tool: ToolSpec | None, name: str, written: str) -> JsonValue:
 
 
 def _closed(text: str, calls: tuple[WrittenCall, ...], at: int) -> Written:
-    """The end moved past the closing tags and the model's end-of-turn tokens."""
+    """The calls, with the end moved past closing tags and end-of-turn tokens."""
     match = _CLOSERS.match(text, at)
     return Written(calls, match.end() if match else at)
 

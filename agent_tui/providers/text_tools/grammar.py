@@ -21,7 +21,7 @@ value ::= object | array | string | number | boolean | null
 object ::= "{" ws ( string ws ":" ws value ws ( "," ws string ws ":" ws value ws )* )? "}"
 array ::= "[" ws ( value ws ( "," ws value ws )* )? "]"
 """
-"""JSON (RFC 8259), with bounds on white space and digits, in which weak models lose themselves."""
+"""JSON (RFC 8259), with limits on white space and digits, where weak models get stuck."""
 
 _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 
@@ -29,8 +29,8 @@ _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 def call_grammar(tools: Sequence[ToolSpec]) -> TriggeredGrammar:
     """The grammar of one call of one of `tools`, from ``<tool_call>`` on.
 
-    Properties come in the order of the schema, optional ones may be left out; a schema of a
-    kind not known here takes any JSON value. After the call the reply can only end.
+    Properties come in the order of the schema, optional ones may be left out; an unknown kind of
+    schema accepts any JSON value. After the call the reply must end.
     """
     rules = _Rules()
     calls = [
@@ -43,14 +43,14 @@ def call_grammar(tools: Sequence[ToolSpec]) -> TriggeredGrammar:
 
 
 class _Rules:
-    """Collects the rules of schemas, each under a name of its own."""
+    """Collects the rules of schemas, each under a unique name."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names: set[str] = set()
 
     def rule_for(self, schema: JsonValue, hint: str) -> str:
-        """The name of the rule for `schema`, made from `hint` where a new one is needed."""
+        """The name of the rule for `schema`, derived from `hint` if a new one is needed."""
         if not isinstance(schema, dict):
             return "value"
         choices, kind = schema.get("enum"), schema.get("type")
@@ -66,7 +66,7 @@ class _Rules:
         return "object" if kind == "object" else "value"
 
     def _object(self, schema: JsonObject, hint: str) -> str:
-        """An object: for each property a rule for it and all after it, with and without a comma."""
+        """An object: for each property, a rule for it and all after it, with or without comma."""
         properties, required = schema.get("properties"), schema.get("required")
         members = list(properties.items()) if isinstance(properties, dict) else []
         needed = required if isinstance(required, list) else []

@@ -1,4 +1,4 @@
-"""The tools a model was offered, and what it writes for a call of one of them."""
+"""The tools a model was offered, and how it writes a call of one."""
 
 import json
 import re
@@ -22,29 +22,29 @@ _NAMESPACE = re.compile(r"(?:functions|default_api|tools?|api)[.:]", re.I)
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call as the model wrote it, by the offered tool's own name."""
+    """A call as the model wrote it, with the offered tool's exact name."""
 
     name: str
     arguments: JsonObject
 
 
 class OfferedTools:
-    """Looks up what a model wrote among the tools it was offered."""
+    """Finds the tool that a model's text refers to among those it was offered."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._by_name = {tool.name.casefold(): tool for tool in tools}
 
     def named(self, written: str) -> ToolSpec | None:
-        """The tool called so, in any case and with or without ``functions.`` before it."""
+        """The tool called `written`, in any case and with or without ``functions.`` before it."""
         name = _NAMESPACE.sub("", written.strip())
         return self._by_name.get(name.casefold())
 
     def calls(self, value: JsonValue, *, is_tagged: bool = False) -> tuple[WrittenCall, ...]:
-        """The calls that `value` is, and nothing else; none where it is anything else.
+        """The calls, if `value` consists only of calls; else none.
 
         Args:
             value: A JSON value the model wrote.
-            is_tagged: It stood between tags for calls, so that one without arguments counts.
+            is_tagged: Whether it was between tags for calls, so that one without arguments counts.
         """
         if isinstance(value, list):
             parts = [self.calls(item, is_tagged=is_tagged) for item in value]
@@ -59,7 +59,7 @@ class OfferedTools:
         return self._single(value, is_tagged)
 
     def call(self, written_name: str, arguments: JsonObject) -> tuple[WrittenCall, ...]:
-        """The call with these parts; none where no such tool was offered."""
+        """The call with these parts; none if no such tool was offered."""
         tool = self.named(meant_tool(written_name, self._by_name))
         if tool is None or _is_schema(arguments):
             return ()
@@ -81,7 +81,7 @@ class OfferedTools:
 
 
 def _as_arguments(value: JsonValue) -> JsonObject | None:
-    """`value` as arguments: an object, one as JSON text (decoded once), or nothing at all."""
+    """`value` as arguments: an object, an object as JSON text, or nothing at all."""
     if value is None or value == "":
         return {}
     if isinstance(value, str):
@@ -93,5 +93,5 @@ def _as_arguments(value: JsonValue) -> JsonObject | None:
 
 
 def _is_schema(arguments: JsonObject) -> bool:
-    """Whether a tool's description is repeated instead of the tool called."""
+    """Whether the model repeats a tool's description instead of calling it."""
     return arguments.get("type") == "object" and isinstance(arguments.get("properties"), dict)

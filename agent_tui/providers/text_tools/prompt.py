@@ -1,4 +1,4 @@
-"""A conversation for models whose template knows no tools: everything about them as text."""
+"""Turns a conversation into text for models whose template does not support tools."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _Turn: TypeAlias = UserMessage | AssistantMessage
 
 
 def tool_prompt(tools: Sequence[ToolSpec]) -> str:
-    """What a system prompt says of `tools`: how to call one, and one line for each.
+    """The part of a system prompt about `tools`: how to call one, and one line for each.
 
     The form is shown with placeholders, never with a call that could be made.
     """
@@ -49,9 +49,9 @@ def tool_prompt(tools: Sequence[ToolSpec]) -> str:
 
 
 def as_text(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """`messages` with calls and results as text, the roles in turn, the person's first.
+    """`messages` with calls and results as text, roles alternating, the user's first.
 
-    Thinking is left out. Neighbours of one role are merged: many templates demand it.
+    Thinking is left out. Neighbours of one role are merged: many templates require it.
     """
     turns: list[_Turn] = []
     for message in messages:
@@ -68,7 +68,7 @@ def as_text(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _turn(message: Message) -> _Turn | None:
-    """`message` as text; None where nothing of it can be sent."""
+    """`message` as text; None if nothing in it can be sent."""
     match message:
         case UserMessage() | BashExecutionMessage():
             parts = user_parts(message)
@@ -121,7 +121,7 @@ def _line(tool: ToolSpec) -> str:
 
 
 def _signature(schema: JsonObject) -> str:
-    """``(path, limit?: integer (number of lines))``."""
+    """The arguments in brackets: ``(path, limit?: integer (number of lines))``."""
     return f"({', '.join(_members(schema))})"
 
 

@@ -17,28 +17,28 @@ _LINE_MARK = re.compile(
 _QUOTES = re.compile(r"""["'`“”‘’«»]+""")
 _NOISE = re.compile(r"[\s\\\u00ad\u200b-\u200f\u2060\ufeff]+")
 _BEFORE_CALLEE = re.compile(r"(?<=\w)\s+(?=[A-Za-z_][\w.]*+\()")
-"""White space that tells ``run read(`` from ``spread(``."""
+"""White space that separates ``run read(`` from ``spread(``."""
 
 _CODE_POINT = re.compile(r"\\+u00([2-7][0-9a-f])", re.I)
 _NAME_PLACES = (
     r"(?:[\"=>:/]|(?<![a-z0-9_])(?:functions|default_api|tools?|api)[.:]|(?<![a-z0-9_.])){name}"
     r"(?=[\"(<:{{>\[]|\.call\(|action_?input)"
 )
-"""Where a text of `_plain` names a tool as calls do; ``parser.read(`` is a program's method."""
+"""Where a text of `_plain` names a tool as calls do; ``parser.read(`` is a method."""
 
 _NEAR_CHARS = 400
 _LEAST_CUT_CHARS = 10
-"""A text argument of this length counts as quoted also where the quoted one goes on."""
+"""A text argument of this length counts as quoted even if the quoted text continues."""
 
 
 class SentTexts:
     """Everything a model was sent that it did not write itself.
 
-    The comparison leaves out what changes when a text is copied: white space, invisible
-    characters, the kind of quotes, escapes, line numbers, HTML entities, case. It finds a call
-    also where the copy has another form: the name near all of the arguments, in any order. Of
-    calls with text in their arguments only that is compared, not a changed limit or timeout.
-    Rather one call too many is taken for a quotation: it stays visible, and nothing happens.
+    The comparison ignores what changes when text is copied: white space, invisible characters,
+    quotes, escapes, line numbers, HTML entities, case. It also finds a call copied in another form:
+    the name near all of the arguments, in any order. If a call has text arguments, only they are
+    compared, not a changed limit or timeout. In doubt a call counts as a quotation: it stays
+    visible, and nothing happens.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -62,7 +62,7 @@ class SentTexts:
 
 
 def _views_of(text: str) -> Iterator[str]:
-    """`text` as it may have been copied: as it is, and without the marks before its lines."""
+    """`text` as it may have been copied: unchanged, and without the marks before its lines."""
     if "&" in text:
         text = html.unescape(text)
     if "\\u00" in text:
@@ -84,7 +84,7 @@ def _has_whole(text: str, raw: str) -> bool:
 
 
 def _has_parts(text: str, name: str, leaves: list[tuple[str, ...]]) -> bool:
-    """Whether every argument stands near one place where the tool is named."""
+    """Whether every argument is near one place where the tool is named."""
     if not all(any(form in text for form in forms) for forms in leaves):
         return False
     size = sum(max(map(len, forms)) for forms in leaves) + _NEAR_CHARS
@@ -95,7 +95,7 @@ def _has_parts(text: str, name: str, leaves: list[tuple[str, ...]]) -> bool:
 
 
 def _parts_near(text: str, name: str, size: int) -> Iterator[str]:
-    """What stands within `size` characters of the tool's name; each character once or twice."""
+    """The text within `size` characters of the tool's name; each character once or twice."""
     parts: list[tuple[int, int]] = []
     for place in re.finditer(_NAME_PLACES.format(name=re.escape(name)), text):
         begin = max(place.start() - size, 0)
@@ -106,7 +106,7 @@ def _parts_near(text: str, name: str, size: int) -> Iterator[str]:
 
 
 def _leaves(key: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
-    """Every argument that is no list or object, with the name it has; empty in a list."""
+    """Every argument that is not a list or object, with its name; empty in a list."""
     if isinstance(value, dict):
         for inner_key, inner in value.items():
             yield from _leaves(inner_key, inner)
@@ -118,7 +118,7 @@ def _leaves(key: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _leaf_forms(tool: str, key: str, value: JsonValue) -> tuple[str, ...]:
-    """How an argument of `tool` may stand in a text, in the form of `_plain`."""
+    """How an argument of `tool` may appear in a text, in the form of `_plain`."""
     name = _plain(key)
     spellings = {_plain(json.dumps(value)), _plain(json.dumps(value, ensure_ascii=False))}
     if isinstance(value, str):

@@ -1,8 +1,8 @@
-"""Telling a call that is only shown from one that is made, by where and how it stands.
+"""Distinguishes a call that is only shown from one that is made, by its position and context.
 
-Nothing here knows words of a language. What was copied is found by its origin (`provenance`); what
-remains are signs on the page: quotation marks and line numbers, elements that hold what others
-wrote, and sentences that point at the call without speaking of it.
+Nothing here depends on the words of a language. Copies are found by their origin (`provenance`);
+the rest is decided by marks: quotation marks and line numbers, elements that hold quoted text, and
+sentences that introduce the call without being about it.
 """
 
 import re
@@ -25,17 +25,17 @@ QUOTING_ELEMENTS: Final = _words(
     "source summary system-reminder system_reminder text tool_output tool_response tool_responses "
     "tool_result tool_results user"
 )
-"""Elements that hold what others wrote, even where the model forgets to close them."""
+"""Elements that hold quoted text, even if the model forgets to close them."""
 
 THINKING_ELEMENTS: Final = frozenset({"think", "thinking", "reasoning", "thought", "thoughts"})
 
 CALL_FENCES: Final = _words(
     "json jsonc tool_call tool_calls tool_code tool_use tool function_call xml text plaintext"
 ) | {""}
-"""What may stand after the marks of a fence whose content is a call."""
+"""Labels after the marks of a fence whose content is a call."""
 
 MAX_WORDS_CHARS = 240
-"""How far back the words that introduce a call are looked at."""
+"""How many characters before a call are examined as its introduction."""
 _MAX_PROSE_AFTER_CHARS = 280
 
 _MIN_VALUE_CHARS = 3
@@ -64,19 +64,19 @@ _POINTING = re.compile(
 
 
 def is_quoted_line(before: str) -> bool:
-    """Whether the line whose part in front of a call is `before` is shown, not said."""
+    """Whether a line that begins with `before`, the text before a call, only shows the call."""
     return _QUOTED_LINE.match(before) is not None or _OPEN_QUOTE.search(before) is not None
 
 
 def points_at_something_else(words: str, calls: Iterable[WrittenCall]) -> bool:
-    """Whether `words`, the end of what stands before `calls`, lead up to them as to a thing shown.
+    """Whether `words`, the text before `calls`, introduces them as something merely shown.
 
-    Only asked of calls without tags: between tags that models are trained to write, whatever is
-    no copy is a call, and copies are found by their origin.
+    Only for calls without tags: between tags that models are trained to write, everything that is
+    not a copy is a call, and copies are found by their origin.
 
-    A sentence that is finished stands for itself, whatever it says. One that ends in a colon, is
-    not finished, or is a heading leads to what follows it, and a model that announces a call names
-    the tool, or what it is to work on. A label in bold on the call's own line is no sentence.
+    A finished sentence is independent of the call. A sentence that ends in a colon or is
+    unfinished, or a heading, introduces what follows; a model that announces a call names the tool
+    or what it works on. A bold label on the call's own line is not a sentence.
     """
     line = words.rstrip()[-MAX_WORDS_CHARS:].rpartition("\n")[2]
     if "\n" not in words[len(words.rstrip()) :] and _LABEL.fullmatch(line):
@@ -94,9 +94,9 @@ def is_only_joining(words: str) -> bool:
 
 
 def explains_call(prose: str, calls: Iterable[WrittenCall]) -> bool:
-    """Whether `prose` after calls without tags talks of something else than what they do.
+    """Whether `prose` after calls without tags is about something else than what they do.
 
-    One remark may be of any kind; whoever says more names the tool, or what it works on.
+    One remark may be about anything; longer prose must name the tool, or what it works on.
     """
     if len(prose) > _MAX_PROSE_AFTER_CHARS:
         return True

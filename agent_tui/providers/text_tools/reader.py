@@ -1,4 +1,4 @@
-"""Finding the tool calls that a model wrote into the text of its reply."""
+"""Finds the tool calls that a model wrote into the text of its reply."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from agent_tui.providers.text_tools.quoting import explains_call
 from agent_tui.providers.text_tools.scan import Candidate, scan
 
 MAX_CALLS = 16
-"""Most calls of one reply; a model that writes more is repeating itself."""
+"""The most calls in one reply; a model that writes more is repeating itself."""
 _MAX_ARGUMENT_CHARS = 1_000_000
 _MAX_LOOK_UPS = 2 * MAX_CALLS
 
@@ -52,20 +52,20 @@ _MEANT = re.compile(
     """,
     re.X | re.I,
 )
-"""What shows that a call was meant, and of which tool."""
+"""Signs that a call was meant, and of which tool."""
 
 _MAX_HEAD_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall:
-    """A call that was meant and cannot be run; the model is told rather than left waiting.
+    """A call that was meant but cannot be run; the model is told instead of left waiting.
 
     Attributes:
         name: The tool as it was named, whether or not it was offered.
-        written: What the model wrote, from the call's JSON on or with the words round it: never the
-            arguments of an offered tool.
-        problem: Why it is not run, where that is not that its JSON cannot be read.
+        written: What the model wrote, from the call's JSON on or with the words around it: never
+            the arguments of an offered tool.
+        problem: Why it is not run, unless its JSON is unreadable.
     """
 
     name: str
@@ -75,13 +75,13 @@ class RefusedCall:
 
 @dataclass(frozen=True, slots=True)
 class WrittenReply:
-    """A reply taken apart.
+    """A reply split into its parts.
 
     Attributes:
-        text: What stays visible; the whole reply, to the letter, where it holds no calls.
-        calls: What is to be run, in order.
-        refused: Where there is nothing to run, the first call that was broken, named a tool that
-            is not offered, or may be only an example. It stays visible too.
+        text: What stays visible; the exact reply if it holds no calls.
+        calls: The calls to run, in order.
+        refused: If there is nothing to run, the first call that was broken, named a tool that is
+            not offered, or may be only an example. It stays visible too.
     """
 
     text: str
@@ -97,27 +97,27 @@ _MAY_BE_AN_EXAMPLE = (
 
 @dataclass(slots=True)
 class _Kept:
-    """The candidates that are calls, and where what the model made up after them begins."""
+    """The candidates that are calls, and where the model's invented results begin."""
 
     candidates: list[Candidate] = field(default_factory=list[Candidate])
     end: int = 0
 
 
 def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> WrittenReply:
-    """The calls in `text`, and what is left of it.
+    """The calls in `text`, and the remaining text.
 
-    A call counts where it is made and not shown: see `scan` for where it may stand, and
-    `SentTexts` for what was copied. Four rules look at the reply as a whole:
+    A call counts if it is made and not just shown: see `scan` for where it may be, and `SentTexts`
+    for copies. Four rules consider the reply as a whole:
 
     - After a call between tags, which models are trained to write, prose may follow and stays.
       After one in a fence or in bare JSON only a remark may ("This lists the files.",
-      which is common), or a few words that speak of the call; else it may be an example.
+      which is common), or a few words about the call; otherwise it may be an example.
     - A call without tags that may be only an example does not run, and the model is told: one
       that meant it writes it again.
-    - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
-      next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
-      text it would stand before the real result.
-    - The same call twice is a stutter and runs once; of more than `MAX_CALLS` the rest does not.
+    - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the user's next
+      turn) is dropped with everything after it: calls in it rest on an invention, and as text
+      it would precede the real result.
+    - The same call twice is a stutter and runs once; calls beyond `MAX_CALLS` do not run.
 
     Args:
         text: The whole visible text of a reply, thinking left out.

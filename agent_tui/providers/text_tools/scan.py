@@ -1,4 +1,4 @@
-"""Walking through a reply: what in it may be a call, and what is only shown."""
+"""Walks through a reply: what in it may be a call, and what is only shown."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ _LINE_END_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What reads like calls of offered tools, and stands where a call may stand."""
+    """Text that reads like calls of offered tools, in a place where a call may be."""
 
     start: int
     end: int
@@ -62,10 +62,10 @@ class Scan:
     """The candidates of a text, and what was meant as one.
 
     Attributes:
-        candidates: In the order they stand.
-        unclear: The first candidate that the words before it lead up to as to something else.
-        refused_at: Where what begins like a call and is not only shown cannot be made out, or
-            names no tool that was offered; the first such place.
+        candidates: In text order.
+        unclear: The first candidate that the text before it introduces as something else.
+        refused_at: The first place where something begins like a call and is not only shown, but is
+            unreadable or names a tool that was not offered.
     """
 
     candidates: tuple[Candidate, ...]
@@ -74,19 +74,19 @@ class Scan:
 
 
 def scan(text: str, tools: OfferedTools) -> Scan:
-    """Look through a text once, from left to right.
+    """Walk through a text once, from left to right.
 
-    No call may begin in a fence that holds anything else, in inline code, in block quotes,
-    indented or numbered lines, diffs and comments, in elements that quote (``<file>``, or any
-    other that is closed), in thinking, in the arguments of another call, or after words that
-    lead up to something else. Where something begins like a call and cannot be made out, nothing
-    that follows counts: it may be the inside of a text that was meant as an argument.
+    No call may begin in a fence with other content, in inline code, in block quotes, indented or
+    numbered lines, diffs and comments, in elements that quote (``<file>``, or any other that is
+    closed), in thinking, in the arguments of another call, or after words that introduce something
+    else. After an unreadable call, nothing counts: it may be inside a text that was meant as an
+    argument.
     """
     return _Scanner(text, tools).run()
 
 
 class _Scanner:
-    """The state of one walk: how far it came, and what was found."""
+    """The state of one walk: its position, and what was found."""
 
     def __init__(self, text: str, tools: OfferedTools) -> None:
         self._text = text
@@ -117,7 +117,7 @@ class _Scanner:
         elif kind == "ticks":
             self._inline_code(event)
         elif kind == "closing":
-            self._found.clear()  # all before it was thought, though nothing had opened it
+            self._found.clear()  # all before it was thinking, though no tag had opened it
             self._unclear = self._refused_at = None
             self._at = event.end()
         elif kind == "element":
@@ -177,7 +177,7 @@ class _Scanner:
         return self._text[begin : candidate.start]
 
     def _follows_another(self, candidate: Candidate) -> bool:
-        """Whether it stands with the one before it, or where nothing has been said yet."""
+        """Whether it directly follows the previous call, or begins the reply."""
         before = self._words_before(candidate)
         return not before.strip() or (self._last_end > 0 and is_only_joining(before))
 
@@ -232,7 +232,7 @@ class _Scanner:
             self._weigh(Candidate(event.start(), after, written.calls, is_tagged=False))
 
     def _inline_code(self, event: re.Match[str]) -> None:
-        """Pass by code in a line; backticks that are never closed are only backticks."""
+        """Skip inline code; backticks that are never closed are ordinary characters."""
         count = len(event["ticks"])
         self._at = event.end()
         if count > _MAX_INLINE_TICKS:
@@ -251,7 +251,7 @@ class _Scanner:
             end = closing.search(self._text, event.end())
             self._at = end.end() if end else len(self._text)
             return
-        # The last closing tag: what is quoted may hold one of its own.
+        # The last closing tag: quoted content may contain one itself.
         last = self._closers().get(name, -1)
         if last > event.end():
             self._at = last

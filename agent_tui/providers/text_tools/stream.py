@@ -1,4 +1,4 @@
-"""Taking written tool calls out of a reply while it comes."""
+"""Takes written tool calls out of a reply as it arrives."""
 
 import json
 import secrets
@@ -21,7 +21,7 @@ from agent_tui.providers.text_tools.quoting import CALL_FENCES
 from agent_tui.providers.text_tools.reader import WrittenReply, read_calls
 
 _LOOK_BACK_CHARS = 4
-"""How many characters before a place say whether a call may begin there."""
+"""How many characters before a place decide whether a call may begin there."""
 
 _FENCES = "|".join(sorted(CALL_FENCES, key=len, reverse=True))
 _MAY_BE_CALL = regex.compile(
@@ -36,10 +36,10 @@ _MAY_BE_CALL = regex.compile(
 
 
 class CallFilter:
-    """Shows a reply's text as it comes, up to where a call may begin.
+    """Shows a reply's text as it arrives, up to where a call may begin.
 
-    However the text is cut into pieces, what is shown in all is what `read_calls` leaves of the
-    whole. White space is held until something follows it, for it may stand before a call.
+    However the text is split into pieces, the text shown in total is what `read_calls` leaves of
+    the whole. White space is held back until something follows it, as it may precede a call.
     """
 
     def __init__(self, tools: Sequence[ToolSpec], sent: SentTexts) -> None:
@@ -54,7 +54,7 @@ class CallFilter:
         self._is_over = False
 
     def feed(self, text: str) -> str:
-        """Take in the next piece; what may be shown now."""
+        """Take in the next piece; returns the text that may be shown now."""
         if self._is_over:
             return text
         self._pieces.append(text)
@@ -70,7 +70,7 @@ class CallFilter:
         return shown
 
     def finish(self) -> WrittenReply:
-        """The reply is complete: the text not shown yet, and the calls in the whole of it."""
+        """The reply is complete: returns the text not shown yet, and all its calls."""
         if self._is_over:
             return WrittenReply("")
         self._is_over = True
@@ -82,14 +82,14 @@ class CallFilter:
         return WrittenReply(whole[len(shown) :], refused=reply.refused)
 
     def give_up(self) -> str:
-        """What is held back, as text; all that follows passes as it is."""
+        """Return the held text; everything after it passes unchanged."""
         if self._is_over:
             return ""
         self._is_over = True
         return "".join(self._pieces)[self._shown_chars :]
 
     def _without_blank_end(self, text: str) -> str:
-        """`text`, with the white space before it and without that at its end."""
+        """`text` with the held white space before it, and without white space at its end."""
         body = text.rstrip()
         if not body:
             self._blank.append(text)
@@ -103,15 +103,15 @@ class CallFilter:
 async def filter_calls(
     chunks: AsyncIterator[Chunk], tools: Sequence[ToolSpec], sent: SentTexts
 ) -> AsyncGenerator[Chunk, None]:
-    """`chunks`, with the tool calls in their text made calls.
+    """`chunks`, with the tool calls in their text turned into calls.
 
-    Where the server reports calls itself the text is left alone. A reply that was cut by its
-    length ends like any other when there are calls: one is only read when it is complete. One
-    that was meant and cannot be read goes on as it was written: no JSON, so that it is answered
-    with an error that the model can mend, as a broken call in the request format would be.
+    If the server itself reports calls, the text is left alone. A reply cut by its length ends like
+    any other if there are calls, since only complete calls are read. A call that was meant but is
+    unreadable is passed on as written: it is not JSON, so the model gets an error that it can
+    correct, as for a broken call in the request format.
 
     Raises:
-        ProviderError: as `chunks` does; what was held back is sent before.
+        ProviderError: As `chunks` does; held text is yielded first.
     """
     held = CallFilter(tools, sent)
     try:
@@ -129,7 +129,7 @@ async def filter_calls(
 
 
 def _passed_on(chunk: Chunk, held: CallFilter) -> list[Chunk]:
-    """What follows from `chunk`: nothing, itself, or what was held back before it."""
+    """The chunks to pass on for `chunk`: none, itself, or held text before it."""
     match chunk:
         case TextChunk(text):
             return _as_chunks(held.feed(text))

@@ -1,1 +1,1 @@
-"""Asks models from within the program: HTTP, the accounts of clouds, requests under way."""
+"""Calls models from within the program: HTTP, cloud accounts, requests in progress."""

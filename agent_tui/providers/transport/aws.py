@@ -1,4 +1,4 @@
-"""What Amazon's services want and send: signed requests, and event streams in frames.
+"""What Amazon's services need and send: signed requests, and framed event streams.
 
 botocore comes with litellm and has no types; its import takes 0.4 s.
 """
@@ -29,17 +29,17 @@ _STATUS: Final[Mapping[str, int]] = MappingProxyType(
         "validationException": 400,
     }
 )
-"""Of exceptions that come as a frame; after any other the same request may well do."""
+"""Exceptions in frames that are final; after any other the same request may succeed."""
 
 
 class AwsAccount:
     """Signs requests (Signature Version 4).
 
-    The credentials are those that Amazon's own tools would take: of the environment, a profile,
-    a single sign-on, a role of the machine.
+    The credentials are those that Amazon's own tools would use: from the environment, a profile,
+    single sign-on, or a role of the machine.
 
     Raises:
-        MissingKeyError: there are none.
+        MissingKeyError: There are none.
     """
 
     def __init__(self) -> None:
@@ -63,11 +63,11 @@ class AwsAccount:
 async def framed_events(
     pieces: AsyncIterator[bytes], in_time: InTime
 ) -> AsyncGenerator[JsonObject, None]:
-    """The events in frames that come in `pieces`, each an object with its kind as the only name.
+    """The events in the frames of `pieces`, each an object with its kind as the only name.
 
     Raises:
-        RefusedError: one is an exception.
-        MalformedReplyError: a frame is damaged or is no JSON.
+        RefusedError: One is an exception.
+        MalformedReplyError: A frame is damaged or not JSON.
     """
     eventstream: Any = importlib.import_module("botocore.eventstream")
     frames = eventstream.EventStreamBuffer()

@@ -1,4 +1,4 @@
-"""Joining a stream's many small pieces into fewer, and cutting huge ones."""
+"""Joins a stream's many small pieces into fewer, and splits huge ones."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,17 +16,17 @@ from agent_tui.providers.base import (
 from agent_tui.text import repair_text
 
 MAX_REPLY_CHARS = 20_000_000
-"""More comes of no model: many times what the largest may write in one reply."""
+"""Characters; no model writes more: many times the longest reply."""
 
 MAX_PIECE_CHARS = 32_000
-"""So that a line of JSON never nears the reader's limit, whatever one delta holds."""
+"""Keeps a JSON line far below the reader's limit, whatever one delta holds."""
 
 
 _CALL_CHARS = 100
 
 
 def size_of(chunk: Chunk) -> int:
-    """Characters of what the model wrote, and something for each call."""
+    """Characters that the model wrote, plus a constant for each call."""
     match chunk:
         case TextChunk(text, signature) | ThinkingChunk(text, signature):
             return len(text) + len(signature or "")
@@ -37,18 +37,18 @@ def size_of(chunk: Chunk) -> int:
 
 
 def is_part_of_reply(chunk: Chunk) -> bool:
-    """Whether `chunk` holds something of a reply, or says that the model thinks.
+    """Whether `chunk` holds part of a reply, or says that the model is thinking.
 
-    An empty delta does not: a server can send those for ever.
+    An empty delta does not: a server can send those forever.
     """
     return size_of(chunk) > 0 or isinstance(chunk, ThinkingChunk)
 
 
 class Coalescer:
-    """Collects chunks between two flushes; neighbours of one kind become one.
+    """Collects chunks between two flushes; adjacent chunks of one kind are merged.
 
-    Lone surrogates are repaired, and the first half of a pair is held back until the second
-    comes, for servers cut text in the middle of a character.
+    Lone surrogates are repaired. The first half of a pair is held back until the second arrives, as
+    servers split text in the middle of a character.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Coalescer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits to be taken."""
+        """Whether there is nothing to take."""
         return self._last is None and not self._ready
 
     def add(self, chunk: Chunk) -> None:
@@ -71,7 +71,7 @@ class Coalescer:
             self._last = chunk
 
     def take(self, *, is_end: bool = False) -> tuple[Chunk, ...]:
-        """What has come since the last time, repaired and in pieces of bounded size."""
+        """The chunks since the last call, repaired and in pieces of bounded size."""
         chunks = self._ready
         self._ready = []
         if self._last is not None:
@@ -102,7 +102,7 @@ def _merge(first: Chunk, second: Chunk) -> Chunk | None:
 
 
 def _half_character(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
-    """`chunk` without the half of a surrogate pair at its end, and that half; None if whole."""
+    """`chunk` without half a surrogate pair at its end, and that half; None if there is none."""
     match chunk:
         case TextChunk(text, None) | ThinkingChunk(text, None, False) if _ends_in_half(text):
             return replace(chunk, text=text[:-1]), replace(chunk, text=text[-1])

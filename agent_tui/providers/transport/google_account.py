@@ -1,4 +1,4 @@
-"""The account at Google that its own tools would take; google-auth comes with the extra."""
+"""The Google account that Google's own tools would use; google-auth comes with the extra."""
 
 import importlib
 import json
@@ -15,17 +15,17 @@ _ELSE = "VERTEX_API_KEY, and"
 
 
 class GoogleAccount:
-    """Gives tokens as long as they are good, and fetches new ones after that.
+    """Returns a token while it is valid, and fetches a new one after that.
 
-    It is the account of ``VERTEXAI_CREDENTIALS`` (a file, or what is in one) or
+    The account is that of ``VERTEXAI_CREDENTIALS`` (a file, or its content) or
     ``GOOGLE_APPLICATION_CREDENTIALS``, else of ``gcloud auth application-default login``, else of
     the machine.
 
     Args:
-        environ: Where the variables are looked for.
+        environ: Holds the variables.
 
     Raises:
-        MissingKeyError: there is none, or google-auth is not installed.
+        MissingKeyError: There is none, or google-auth is not installed.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -47,7 +47,7 @@ class GoogleAccount:
         """The header with a token; blocks while one is fetched.
 
         Raises:
-            MissingKeyError: Google gives none.
+            MissingKeyError: Google issues none.
         """
         if not self._credentials.valid:
             try:
@@ -58,11 +58,11 @@ class GoogleAccount:
 
 
 def _named(given: str) -> object:
-    """The credentials in a file, or in the JSON of one.
+    """The credentials in a file, or in the JSON content of one.
 
     Raises:
-        OSError: there is no such file.
-        ValueError: they are of no kind that is known.
+        OSError: There is no such file.
+        ValueError: Their kind is unknown.
     """
     text = given if given.lstrip().startswith("{") else Path(given).read_text(encoding="utf-8")
     info = json.loads(text)

@@ -1,4 +1,4 @@
-"""Event streams over HTTP, read as JSON objects. It is imported late: httpx takes 0.1 s."""
+"""Event streams over HTTP, read as JSON objects. Imported late, as httpx takes 0.1 s."""
 
 import asyncio
 import importlib
@@ -31,13 +31,13 @@ from agent_tui.providers.wires.base import (
     RefusedError,
 )
 
-importlib.import_module("anyio._backends._asyncio")  # else the first request has to wait for it
+importlib.import_module("anyio._backends._asyncio")  # otherwise the first request would wait for it
 
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
-"""A tool may run between two requests of a turn; servers close earlier if they want to."""
+"""Seconds; a tool may run between two requests of a turn. Servers may close earlier."""
 MAX_EVENT_BYTES = 32_000_000
-"""A longer event, or answer that is no stream, is no reply: no model comes near this."""
+"""Bytes; a longer event or response is not a reply: no model comes near this."""
 
 _EVENT_STREAM = "text/event-stream"
 _FRAMES = "application/vnd.amazon.eventstream"
@@ -48,17 +48,17 @@ _LOOPBACK = ("all://127.0.0.1", "all://localhost", "all://[::1]")
 _MAX_REDIRECTS = 4
 _KEEPING_REDIRECTS = frozenset({307, 308})
 _MAX_DIGITS = 300
-"""Of a whole number; Python refuses to read one of thousands."""
+"""Digits of a whole number; Python refuses to parse thousands of them."""
 
 
 class HttpClient:
-    """A client that never gives up on a silent stream by itself; connections are kept.
+    """A client without its own timeout for silent streams; keeps connections open.
 
-    Servers on this machine are asked without the proxy of the environment.
+    Servers on this machine are called without the environment's proxy.
 
     Args:
-        environ: Where an account at Google is looked for.
-        transport: What carries the requests; None for the network.
+        environ: Holds the variables for a Google account.
+        transport: Carries the requests; None for the network.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class HttpClient:
         self._google: GoogleAccount | None = None
 
     async def aclose(self) -> None:
-        """Close the connections that were kept."""
+        """Close the open connections."""
         await self._http.aclose()
 
     async def events(
@@ -84,18 +84,18 @@ class HttpClient:
         """Post `content` and yield the objects of the stream; closing this closes the connection.
 
         Args:
-            address: Where to.
-            content: The body, JSON.
-            in_time: Waits for the answer and for each of its pieces, comments included.
+            address: Where to send the request.
+            content: The JSON body.
+            in_time: Waits for the response and for each of its pieces, comments included.
 
         Raises:
-            BadAddressError: there can be nothing at the address.
-            NotHttpError: what listens there does not speak HTTP.
-            RedirectError: the server redirects to an address that must not get the request unasked.
-            RefusedError: the answer is an error, or nothing that could be a stream.
-            LostConnectionError: the connection failed.
-            MalformedReplyError: an event is no JSON.
-            MissingKeyError: it is to be signed, and there is nothing to sign with.
+            BadAddressError: There can be nothing at the address.
+            NotHttpError: The server there does not speak HTTP.
+            RedirectError: The server redirects to an address that must not get the request.
+            RefusedError: The response is an error, or cannot be a stream.
+            LostConnectionError: The connection failed.
+            MalformedReplyError: An event is not JSON.
+            MissingKeyError: The request must be signed, and there are no credentials.
         """
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
         if address.aws_region or address.as_google:
@@ -123,14 +123,14 @@ class HttpClient:
     async def _answer(
         self, request: httpx.Request, in_time: InTime, *, may_follow: bool
     ) -> httpx.Response:
-        """The answer, where need be from where the server redirects to.
+        """The response, following a redirect if necessary.
 
-        A redirect that keeps the request as it is (307, 308) is followed on the same host, to
-        which the key was to go anyway. A signature is good for one address only.
+        A redirect that keeps the request unchanged (307, 308) is followed on the same host, which
+        may have the key. A signature is valid for one address only.
 
         Raises:
-            NotHttpError: what listens there does not speak HTTP.
-            RedirectError: it leads elsewhere, in another way, or on and on.
+            NotHttpError: The server there does not speak HTTP.
+            RedirectError: It leads to another host, changes the request, or repeats.
         """
         for _ in range(_MAX_REDIRECTS):
             try:
@@ -159,7 +159,7 @@ class HttpClient:
         raise RedirectError(str(request.url))
 
     def _account_headers(self, address: Address, content: bytes) -> dict[str, str]:
-        """What shows an account's right to the request; blocks."""
+        """The headers that authorise the request with an account; blocks."""
         if address.as_google:
             if self._google is None:
                 self._google = GoogleAccount(self._environ)
@@ -181,7 +181,7 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
     if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
         whole = await _whole(pieces, in_time)
         if (reply := _object_in(whole)) is not None and "choices" in reply:
-            yield reply  # some do not stream whatever they are asked
+            yield reply  # some do not stream even if asked to
             return
         if not _LOOKS_LIKE_EVENTS.match(whole):
             raise _refusal(whole, response)
@@ -193,10 +193,10 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
 
 
 async def _whole(pieces: AsyncIterator[bytes], in_time: InTime) -> bytes:
-    """All of an answer.
+    """The whole response.
 
     Raises:
-        MalformedReplyError: it is too long.
+        MalformedReplyError: It is too long.
     """
     whole = bytearray()
     while (piece := await in_time(anext(pieces, None))) is not None:
@@ -216,15 +216,15 @@ async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:
 
 @dataclass(slots=True)
 class _Block:
-    """The lines of an event; `is_error`: its server calls it one."""
+    """The lines of an event; `is_error`: the server marks it as an error."""
 
     data: list[bytes] = field(default_factory=list[bytes])
     is_error: bool = False
 
     def take(self, line: bytes) -> None:
-        """Add what a line says.
+        """Add one line.
 
-        llama.cpp until September 2025 sent an error as a field of that name.
+        llama.cpp until September 2025 sent errors as a field named ``error``.
         """
         name, _, value = line.partition(b":")
         if name in (b"data", b"error"):
@@ -233,12 +233,12 @@ class _Block:
 
 
 async def _blocks(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator[_Block, None]:
-    """The events that have any data.
+    """The events that have data.
 
-    Lines end in LF or CRLF and at nothing else: text of a model may hold any other separator.
+    Lines end only in LF or CRLF: text from a model may hold any other separator.
 
     Raises:
-        MalformedReplyError: an event has no end.
+        MalformedReplyError: An event does not end.
     """
     waiting: list[bytes] = []
     block = _Block()
@@ -265,12 +265,12 @@ async def _blocks(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerat
 
 
 def _objects(block: _Block) -> Iterator[JsonObject]:
-    """The objects an event holds, `STREAM_END` among them; none where it says nothing.
+    """The objects in an event, or `STREAM_END`; none if it is empty.
 
-    It is one, in a line or several; some servers leave out the empty line between two events.
+    Usually one, on one or more lines; some servers omit the empty line between two events.
 
     Raises:
-        MalformedReplyError: it is broken.
+        MalformedReplyError: It is broken.
     """
     whole = b"\n".join(block.data)
     if not whole.strip():
@@ -292,7 +292,7 @@ def _objects(block: _Block) -> Iterator[JsonObject]:
 
 
 def _as_error(value: JsonValue) -> JsonObject:
-    """An event that its server calls an error, in the form that most servers give one."""
+    """An event that its server marks as an error, in the form most servers use."""
     if isinstance(value, dict) and ("error" in value or value.get("type") == "error"):
         return value
     return {"error": value}
@@ -312,7 +312,7 @@ _JSON = json.JSONDecoder(parse_int=_whole_number)
 
 
 async def _in_daemon_thread(work: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """What `work` returns; the program does not wait for it when it ends."""
+    """The result of `work`; the program does not wait for it when it exits."""
     done: Future[dict[str, str]] = Future()
     done.set_running_or_notify_cancel()
 
@@ -327,7 +327,7 @@ async def _in_daemon_thread(work: Callable[[], dict[str, str]]) -> dict[str, str
 
 
 def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:
-    """Whether who is asked at `after` is who was asked at `before`, and is asked no less safely."""
+    """Whether `after` calls the same host as `before`, no less securely."""
     if before.host != after.host:
         return False
     origins = [(url.scheme, url.port) for url in (before, after)]
@@ -335,7 +335,7 @@ def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:
 
 
 def _object_in(text: bytes) -> JsonObject | None:
-    """The object that an answer is; Google sends a list with one. None for anything else."""
+    """The object in a response; Google sends it in a list. None for anything else."""
     try:
         value = cast(JsonValue, json.loads(text))
     except ValueError:
@@ -346,7 +346,7 @@ def _object_in(text: bytes) -> JsonObject | None:
 
 
 def _refusal(answer: bytes, response: httpx.Response) -> RefusedError:
-    """The error in an answer; one that says it is fine and is no stream has no status."""
+    """The error in a response; one that claims success but is no stream has no status."""
     text, found = answer.decode("utf-8", "replace"), _object_in(answer)
     headers = dict(response.headers)
     if response.is_error:

@@ -1,4 +1,4 @@
-"""Hearing the bytes of a request, and giving it up when none come for too long."""
+"""Tracks when bytes of a request arrive, and stops it when none come for too long."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -11,16 +11,16 @@ from agent_tui.providers.wires.base import IdleTimeoutError
 
 _T = TypeVar("_T")
 _LATE_S: Final = 1.0
-"""A busy loop is late by less; one that is later was stopped, or its machine is overloaded."""
+"""Seconds; a busy loop is less late. A later one was stopped, or its machine is overloaded."""
 
 _CLOSE_S: Final = 1.0
-"""Seconds between two limits that are called the same: then no data is what there was."""
+"""Seconds within which two limits count as equal; the message then says that no data came."""
 
 
 class Listener:
-    """Knows when a request last heard a byte, and when a part of the reply.
+    """Records when a request last received a byte, and when part of the reply.
 
-    Needs a running event loop, whose clock it goes by.
+    Needs a running event loop; uses its clock.
     """
 
     def __init__(self, limits: SilenceLimits) -> None:
@@ -31,26 +31,26 @@ class Listener:
 
     @property
     def wait(self) -> Wait:
-        """For how long nothing has been heard."""
+        """How long nothing has been received."""
         return Wait(word_s=self._now - self._word_at, byte_s=self._now - self._byte_at)
 
     def asking(self, url: str) -> None:
-        """A request leaves for `url`, which says how long is waited for it."""
+        """Note that a request goes to `url`, which determines its limit."""
         self._limit = self._limits.here if is_loopback(url) else self._limits.elsewhere
         self.hear()
 
     def hear(self) -> None:
-        """A byte came, whatever it says."""
+        """Note that a byte arrived, whatever it means."""
         self._byte_at = self._now
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(self._deadline)
 
     def understand(self) -> None:
-        """A part of the reply came."""
+        """Note that part of the reply arrived."""
         self._byte_at = self._word_at = self._now
 
     def excuse(self, late_s: float) -> None:
-        """The program itself came so late: what it did not hear meanwhile may be waiting."""
+        """Allow for the program's own delay: bytes may have arrived unread in that time."""
         if late_s < _LATE_S:
             return
         self._byte_at += late_s
@@ -59,10 +59,10 @@ class Listener:
             self._waiting.reschedule(self._deadline)
 
     async def in_time(self, awaitable: Awaitable[_T]) -> _T:
-        """Wait for `awaitable` as long as the request may be silent, which then ends.
+        """Wait for `awaitable` as long as the request may be silent, and stop it then.
 
         Raises:
-            IdleTimeoutError: it took longer.
+            IdleTimeoutError: It took longer.
         """
         try:
             async with asyncio.timeout_at(self._deadline) as self._waiting:

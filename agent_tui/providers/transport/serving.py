@@ -1,4 +1,4 @@
-"""One request while it is answered: its chunks put together, its waits, and how it failed."""
+"""One request while it is answered: its merged chunks, its waits, and its failure."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -18,18 +18,18 @@ from agent_tui.providers.transport.listening import Listener
 from agent_tui.providers.wires.base import EndlessReplyError, IdleTimeoutError
 
 ServedEvent: TypeAlias = Chunk | Fault | Wait
-"""An event of a request under way. Nothing follows a `Fault`."""
+"""An event of a request in progress. Nothing follows a `Fault`."""
 
 _FLUSH_INTERVAL_S = 0.03
-"""Deltas wait this long for company: 33 batches a second are smooth and cost little."""
+"""Seconds that deltas wait to be merged: 33 batches a second are smooth and cost little."""
 
 _SIGN_INTERVAL_S = 2.0
-"""Between two `Wait` events of a request."""
+"""Seconds between two `Wait` events of a request."""
 
 _BUSY_S = 0.002
 _REST_S = 0.001
-"""After so long without a turn of the loop, a reply that floods in waits: a key that is pressed
-takes many turns until it is drawn."""
+"""Seconds without a turn of the loop after which a fast reply pauses: drawing a pressed key takes
+many turns."""
 
 
 async def serve(
@@ -42,9 +42,9 @@ async def serve(
 
     Args:
         chunks: The reply, as a wire reads it.
-        listener: Hears the bytes of the request.
+        listener: Receives the bytes of the request.
         send: Called with each event, in this task's loop.
-        secrets: Taken out of the texts of a fault.
+        secrets: Masked in the texts of a fault.
     """
     outbox = _Outbox(send)
     signs = _Signs(listener, send)
@@ -56,7 +56,7 @@ async def serve(
         raise
     except IdleTimeoutError as error:
         outbox.end(Fault("IdleTimeout", str(error)))
-    except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes data
+    except Exception as error:  # noqa: BLE001 - the pump: any error becomes data
         outbox.end(fault_of(error, secrets))
     else:
         outbox.end()
@@ -79,7 +79,7 @@ async def _pass_on(
 
 
 class _Pace:
-    """Leaves the loop to others when work has not let it turn for a while."""
+    """Yields to the event loop when work has blocked it for a while."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -87,7 +87,7 @@ class _Pace:
         self._turn: asyncio.Handle | None = None
 
     async def keep(self) -> None:
-        """Rest if the loop has not turned for too long."""
+        """Pause if the loop has not turned for too long."""
         now = self._loop.time()
         if self._turn is None:
             self._turned_at = now
@@ -102,8 +102,8 @@ class _Pace:
 class _Signs:
     """Sends how long the request has waited, every two seconds.
 
-    A call that comes late means that the whole program was stopped (Ctrl+Z) or held up: the time
-    it lost does not count as silence of the server.
+    A late call means that the whole program was stopped (Ctrl+Z) or delayed: the lost time does not
+    count as silence of the server.
     """
 
     def __init__(self, listener: Listener, send: Callable[[Wait], None]) -> None:
@@ -113,7 +113,7 @@ class _Signs:
         self._timer = self._next()
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._timer.cancel()
 
     def _next(self) -> asyncio.TimerHandle:
@@ -126,7 +126,7 @@ class _Signs:
 
 
 class _Outbox:
-    """Chunks on their way out; they wait up to `_FLUSH_INTERVAL_S` for others like them."""
+    """Outgoing chunks; they wait up to `_FLUSH_INTERVAL_S` to be merged with similar ones."""
 
     def __init__(self, send: Callable[[ServedEvent], None]) -> None:
         self._send = send
@@ -144,13 +144,13 @@ class _Outbox:
             self._timer = loop.call_later(_FLUSH_INTERVAL_S, self._flush)
 
     def end(self, fault: Fault | None = None) -> None:
-        """Send what waits, then `fault`."""
+        """Send what is waiting, then `fault`."""
         self._flush(is_end=True)
         if fault is not None:
             self._send(fault)
 
     def discard(self) -> None:
-        """Forget what waits: nobody listens any more."""
+        """Discard what is waiting: nobody is listening any more."""
         self._waiting = Coalescer()
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""Speaks to models by the program's own wires, in the program's own event loop."""
+"""Calls models over the program's own wires, in its own event loop."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Speaker:
-    """Sends requests over one HTTP client, which is made when the first needs it.
+    """Sends requests over one HTTP client, created when first needed.
 
     Args:
-        environ: Where keys are looked for, anew with each request.
-        known: What litellm's table says of a model; it may read files.
+        environ: Holds the keys, read again for each request.
+        known: Returns what litellm's table says of a model; may read files.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class Speaker:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def client(self) -> "HttpClient":
-        """The HTTP client; its import and its certificates take 0.2 s, in a thread.
+        """The HTTP client; importing it and its certificates takes 0.2 s, in a thread.
 
         Raises:
-            Exception: whatever the client says of the certificates and proxies of the environment.
+            Exception: What the client says about the environment's certificates and proxies.
         """
         opening = self._opening
-        if opening is None or (opening.done() and opening.exception()):  # it may be put right now
+        if opening is None or (opening.done() and opening.exception()):  # it may work now
             loop = asyncio.get_running_loop()
             opening = loop.run_in_executor(None, _new_client, self._environ)
             self._opening = opening
@@ -51,7 +51,7 @@ class Speaker:
     async def events(
         self, stream: Stream, way: Way, silence: SilenceLimits
     ) -> AsyncGenerator[ServedEvent, None]:
-        """Send a request by the wire that `stream` belongs to, and yield the events of its answer.
+        """Send a request over the wire of `stream`, and yield the events of its answer.
 
         Closing the generator closes the connection.
         """
@@ -71,7 +71,7 @@ class Speaker:
             serving.cancel()
 
     async def aclose(self) -> None:
-        """End the requests under way and close their connections."""
+        """Stop the requests in progress and close their connections."""
         for serving in self._serving:
             serving.cancel()
         if self._serving:

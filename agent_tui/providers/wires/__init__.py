@@ -1,1 +1,1 @@
-"""How models are spoken to: one module a wire, all in `table`."""
+"""How models are called: one module per wire, all in `table`."""

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, as Anthropic itself and those who copy it speak it."""
+"""Anthropic's Messages API, as spoken by Anthropic and compatible services."""
 
 import json
 import re
@@ -65,13 +65,13 @@ from agent_tui.text import repair_json, repair_text
 _HOME = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
 INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
-"""Lets models with a budget think between their calls; those that adapt do so by themselves."""
+"""Lets models with a thinking budget think between calls; adaptive models do so anyway."""
 _BUDGETED = re.compile(r"claude-(?:3|(?:[a-z]+-)4(?:[-.][0-5])?(?:[-@]\d{8})?$)")
 _MAX_OUTPUT_TOKENS = 32_000
-"""For a model that is in no table: every Claude since 4 may write as much."""
+"""Tokens for a model that is in no table: every Claude since 4 may write as many."""
 _MIN_BUDGET_TOKENS = 1_024
 _CACHED: Final[JsonObject] = {"type": "ephemeral"}
-"""The prefix that does not change costs a tenth when it is cached."""
+"""The constant prefix costs a tenth when it is cached."""
 
 
 def is_claude(name: str) -> bool:
@@ -84,8 +84,8 @@ def anthropic_payload(
 ) -> JsonObject:
     """`system` and `messages` as ``{"system": ..., "messages": [...]}`` of the API.
 
-    Neighbours of one role are merged, for the roles must take turns; the first is the user's.
-    Sealed thinking goes back as it came: between Claudes, and to the `model` that gave it.
+    Neighbours of one role are merged, as the roles must alternate; the first is the user's. Signed
+    thinking goes back unchanged: between Claudes, and to the `model` that produced it.
     """
     turns: list[tuple[Literal["user", "assistant"], list[JsonObject]]] = []
     ids = CallIds(keeps_own=model is not None and not is_claude(model.name))
@@ -114,10 +114,10 @@ def anthropic_payload(
 
 
 def sealed_thinking(part: ThinkingContent, *, may_be_unsigned: bool = False) -> list[JsonObject]:
-    """The block to send back, none where it is unsigned or would have to be repaired.
+    """The block to send back; none if it is unsigned or would have to be repaired.
 
-    The signature covers the text to the byte, so that a repaired one would be refused. Models
-    that only copy the protocol do not always sign, and want their thinking all the same.
+    The signature covers every byte of the text, so a repaired block would be refused. Models that
+    only copy the protocol do not always sign, but need their thinking back.
     """
     signature = part.signature or ""
     if not signature and not (may_be_unsigned and part.thinking.strip()):
@@ -130,7 +130,7 @@ def sealed_thinking(part: ThinkingContent, *, may_be_unsigned: bool = False) -> 
 
 
 def gave_claudes_thinking(reply: AssistantMessage) -> bool:
-    """Whether the signatures of `reply` are Anthropic's: those of others are refused there."""
+    """Whether the signatures of `reply` are Anthropic's; others are refused there."""
     return is_claude(f"{reply.provider}/{reply.model}")
 
 
@@ -194,7 +194,7 @@ def _user_blocks(parts: Iterable[UserContent]) -> list[JsonObject]:
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
-    """The system prompt as a message of its own, then the turns; both ends of it to be cached."""
+    """The system prompt as a separate message, then the turns; both ends marked for caching."""
     payload = anthropic_payload(system, messages, model)
     written = list(objects_at(payload, "messages"))
     if written[-1]["role"] == "assistant":
@@ -225,10 +225,10 @@ def _ask(
 
 
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
-    """Where Anthropic listens, or who speaks like it; `base_url` may end in ``/v1`` or not.
+    """The address of Anthropic or a compatible service; `base_url` may end in ``/v1`` or not.
 
     Raises:
-        MissingKeyError: no key is set.
+        MissingKeyError: No key is set.
     """
     home = (
         request.base_url or environ.get("ANTHROPIC_BASE_URL") or environ.get("ANTHROPIC_API_BASE")
@@ -245,7 +245,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
 
 
 def protocol_headers(body: JsonObject) -> dict[str, str]:
-    """What the headers say of the version, and of what `body` asks for beyond it."""
+    """The headers for the version, and for what `body` uses beyond it."""
     headers = {"anthropic-version": _VERSION}
     if "budget_tokens" in object_at(body, "thinking"):
         headers["anthropic-beta"] = INTERLEAVED_THINKING
@@ -255,7 +255,7 @@ def protocol_headers(body: JsonObject) -> dict[str, str]:
 def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
     """The body for `request`; `known` is what the table says of its model."""
     messages = request.messages
-    # The API demands a limit.
+    # The API requires a limit.
     max_tokens = request.max_output_tokens or count_at(known, "max_output_tokens")
     max_tokens = max_tokens or _MAX_OUTPUT_TOKENS
     body: JsonObject = {
@@ -281,7 +281,7 @@ def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonOb
         output["format"] = {"type": "json_schema", "schema": request.reply_schema}
     if request.thinking != "off":
         if _adapts(request.model, known):
-            # What is not asked to be summarised arrives without a word by default.
+            # Without this field, thinking comes without text by default.
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
             output["effort"] = effort(request.thinking, known)
         elif (budget := min(BUDGET_TOKENS[request.thinking], max_tokens * 3 // 4)) >= (
@@ -294,16 +294,16 @@ def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonOb
 
 
 def _adapts(name: str, known: Mapping[str, JsonValue]) -> bool:
-    """Whether a model takes an effort and no budget: every Claude since 4.6."""
+    """Whether a model takes an effort instead of a budget: every Claude since 4.6."""
     if known:
         return known.get("supports_adaptive_thinking") is True
     return is_claude(name) and not _BUDGETED.search(name)
 
 
 def _is_in_round_without_thinking(messages: Sequence[JsonObject]) -> bool:
-    """Whether the last tool round began without sealed thinking, as after a change of model.
+    """Whether the last tool round began without signed thinking, as after a change of model.
 
-    Thinking with a budget is refused in the middle of such a one.
+    Thinking with a budget is refused in the middle of such a round.
     """
     for message in reversed(messages):
         blocks = objects_at(message, "content")
@@ -322,7 +322,7 @@ class _Block:
 
 
 class AnthropicReading:
-    """One stream as it comes."""
+    """Reads one stream."""
 
     def __init__(self) -> None:
         self.is_over = self._has_begun = False
@@ -371,7 +371,7 @@ class AnthropicReading:
         )
 
     def finish(self) -> FinishChunk | None:
-        """See `Reading.finish`; a turn that was only paused is gone on with as a long one is."""
+        """See `Reading.finish`; a paused turn is continued like one cut by its length."""
         match self._stop_reason:
             case "":
                 return None
@@ -396,7 +396,7 @@ class AnthropicReading:
             case "redacted_thinking":
                 yield ThinkingChunk("", text_at(content, "data"), redacted=True)
             case "tool_use":
-                given = object_at(content, "input")  # whole here only where nothing follows
+                given = object_at(content, "input")  # complete here only if nothing follows
                 block.has_input = bool(given)
                 arguments = json.dumps(given) if given else ""
                 yield ToolCallChunk(

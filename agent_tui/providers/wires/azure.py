@@ -1,4 +1,4 @@
-"""Where Azure serves OpenAI's models (the v1 API of a resource) and Claude, and how it knows us."""
+"""Azure's addresses for OpenAI's models (the v1 API of a resource) and Claude, and its keys."""
 
 import re
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ _AI_KEY_VARIABLES = ("AZURE_AI_API_KEY", "AZURE_API_KEY")
 
 
 def openai_address(request: WireRequest, environ: Mapping[str, str], path: str) -> Address:
-    """The address `path` of the v1 API, which wants no version and knows deployments as models.
+    """The address `path` of the v1 API, which needs no version; deployments are its models.
 
     Raises:
-        MissingKeyError: the resource or its key is not set.
+        MissingKeyError: The resource or its key is not set.
     """
     home = re.sub(r"/(?:openai(?:/v1)?/?)?$", "", _home(request, environ, "AZURE_API_BASE"))
     headers: dict[str, str] = {}
@@ -27,10 +27,10 @@ def openai_address(request: WireRequest, environ: Mapping[str, str], path: str) 
 
 
 def claude_address(request: WireRequest, environ: Mapping[str, str]) -> Address:
-    """Where the resource speaks Anthropic's protocol.
+    """The address at which the resource speaks Anthropic's protocol.
 
     Raises:
-        MissingKeyError: the resource or its key is not set.
+        MissingKeyError: The resource or its key is not set.
     """
     home = _home(request, environ, "AZURE_AI_API_BASE", "AZURE_API_BASE")
     home = re.sub(r"(?:/anthropic)?(?:/v1)?(?:/messages)?/?$", "", home)

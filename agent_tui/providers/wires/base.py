@@ -1,4 +1,4 @@
-"""What a wire is: writing a request in one protocol, and reading its stream."""
+"""What a wire is: it writes a request in one protocol, and reads its stream."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ _T = TypeVar("_T")
 class WireRequest:
     """A request as wires send it. The key is not in it: `api_key_env` names its variable.
 
-    `messages` are in the form of the wire; `tools` have name, description and parameters.
-    `model_id` is what the server calls the model; `without` are fields that it refused.
+    `messages` are in the wire's form; `tools` have name, description and parameters. `model_id` is
+    the server's name for the model; `without` are fields that it refused.
     """
 
     model: str
@@ -43,11 +43,11 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a request goes and what it says of itself.
+    """The address and headers of a request.
 
     Attributes:
-        aws_region: Where one to Amazon is signed for; empty for one that is not to be signed.
-        as_google: With a token of the person's or the machine's account at Google.
+        aws_region: The region to sign for, at Amazon; empty if it is not to be signed.
+        as_google: Whether to send a token of the user's or the machine's Google account.
     """
 
     url: str
@@ -60,7 +60,7 @@ class InTime(Protocol):
     """Waits for something as long as a request may be silent."""
 
     async def __call__(self, awaitable: Awaitable[_T]) -> _T:
-        """What `awaitable` gives."""
+        """The result of `awaitable`."""
         ...
 
 
@@ -68,7 +68,7 @@ STREAM_END: Final[JsonObject] = {}
 """What `Link.events` yields for the ``[DONE]`` with which some servers end a stream."""
 
 DUMMY_KEY: Final = "no-key"
-"""What servers get that want a key to be there and do not look at it."""
+"""The key for servers that require one but do not check it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class Link:
     """What a wire needs to send a request.
 
     Attributes:
-        environ: The environment, where the keys are.
-        known: What litellm's table says of a model; empty if it is not in it. May read files.
-        events: Posts a body of JSON and yields the objects of the event stream that answers.
-            Raises `StreamError` if the server answered with an error or its stream broke off.
+        environ: The environment with the keys.
+        known: What litellm's table says of a model; empty if it is not listed. May read files.
+        events: Posts a JSON body and yields the objects of the event stream that answers. Raises
+            `StreamError` if the server answered with an error or its stream was interrupted.
     """
 
     environ: Mapping[str, str]
@@ -88,27 +88,27 @@ class Link:
 
 
 class StreamError(Exception):
-    """A request that came to no good end; what was counted until then still holds."""
+    """A request that failed; the tokens counted until then still count."""
 
 
 class IdleTimeoutError(StreamError):
-    """Nothing came within the idle time."""
+    """Nothing arrived within the idle time."""
 
 
 class LostConnectionError(StreamError):
-    """The connection failed; why is in the exception behind it."""
+    """The connection failed; the exception's cause says why."""
 
 
 class MalformedReplyError(StreamError):
-    """The reply cannot be used though the server sees nothing wrong: another try may be well."""
+    """The reply cannot be used though the server reports no error; a retry may succeed."""
 
 
 class BadAddressError(StreamError):
-    """There can be no server at the address that is asked."""
+    """There can be no server at the requested address."""
 
 
 class NotHttpError(StreamError):
-    """What listens at the address does not speak HTTP."""
+    """The server at the address does not speak HTTP."""
 
 
 class RedirectError(StreamError):
@@ -116,16 +116,16 @@ class RedirectError(StreamError):
 
 
 class EndlessReplyError(StreamError):
-    """The reply is longer than any model's; another try would be so, too."""
+    """The reply is longer than any model's; a retry would be too."""
 
 
 class RefusedError(StreamError):
-    """A server's answer that is an error.
+    """A server's error response.
 
     Attributes:
-        status_code: Of the answer; None for an error in mid-stream that names none.
-        body: The answer as JSON; empty where it is none.
-        headers: Of the answer.
+        status_code: Status of the response; None for a mid-stream error without one.
+        body: The response as JSON; empty if it is not JSON.
+        headers: Headers of the response.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class RefusedError(StreamError):
 
 
 class MissingKeyError(Exception):
-    """No key is set; names the variable that is looked for."""
+    """No key is set; names the variable that would hold it."""
 
     status_code = 401
 
@@ -152,21 +152,21 @@ class MissingKeyError(Exception):
 
 
 class NotSignedInError(Exception):
-    """Nobody is signed in to the account that a model is asked with, or not any more."""
+    """The account for a model is not signed in, or no longer."""
 
     status_code = 401
 
 
 class NoStreamError(RefusedError):
-    """An answer that says it is fine and is no stream: what some give for an unknown address."""
+    """A response that claims success but is no stream; some send it for an unknown address."""
 
 
 class PageError(NoStreamError):
-    """One that is no JSON either: a web page, mostly."""
+    """A response that is not JSON either: usually a web page."""
 
 
 Fit: TypeAlias = Literal["no", "try", "yes"]
-"""Whether a wire is for a model; ``try``: where its server has no such address, the next one is."""
+"""Whether a wire is for a model; ``try``: if its server has no such address, use the next."""
 
 Write: TypeAlias = Callable[[str, Sequence[Message], ModelRef], list[JsonObject]]
 Stream: TypeAlias = Callable[["Way", Link], AsyncGenerator[Chunk, None]]
@@ -178,14 +178,14 @@ class Wire:
 
     Attributes:
         name: Unique among the wires.
-        fit: Whether a model is spoken to this way.
-        write: System prompt and settled messages (every call followed by its result) in the
-            form of the protocol; what a model gave goes back to it as it was, in order.
-        stream: Sends the request and yields its chunks; a `FinishChunk` only where the server
-            itself ended the reply. None for litellm's wire, which its own process speaks.
-        prefixes: What stands before a model's own name where this wire is meant, longest first.
-        spare_fields: Fields of the body, inner ones as ``outer.inner``, that a request is made
-            without where a server refuses them.
+        fit: Whether a model is called this way.
+        write: Converts system prompt and settled messages (every call followed by its result) to
+            the protocol's form; a model's own output goes back to it unchanged and in order.
+        stream: Sends the request and yields its chunks; a `FinishChunk` only if the server itself
+            ended the reply. None for litellm's wire, which its own process speaks.
+        prefixes: Prefixes of model names that select this wire, longest first.
+        spare_fields: Body fields, inner ones as ``outer.inner``, that a request leaves out if a
+            server refuses them.
     """
 
     name: str
@@ -196,19 +196,19 @@ class Wire:
     spare_fields: tuple[str, ...] = ()
 
     def id_of(self, name: str) -> str:
-        """What a server is to be asked for, if it means the model called `name`."""
+        """The model id to send to a server for the model called `name`."""
         fitting = (prefix for prefix in self.prefixes if name.startswith(prefix))
         return name.removeprefix(next(fitting, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a request is put.
+    """How a request is sent.
 
     Attributes:
         wire: The protocol.
-        request: Without what was refused before.
-        model_id: What the server is asked for.
+        request: The request, without what was refused before.
+        model_id: The server's name for the model.
         without: Fields of the body to leave out.
     """
 
@@ -218,7 +218,7 @@ class Way:
     without: tuple[str, ...] = ()
 
     def written(self) -> WireRequest:
-        """The request as the wire sends it; takes long for a long conversation."""
+        """The request as the wire sends it; slow for a long conversation."""
         request, model = self.request, self.request.model
         return WireRequest(
             model=model.name,
@@ -245,14 +245,14 @@ def _tool(spec: ToolSpec) -> JsonObject:
 
 
 def is_own(reply: AssistantMessage, model: ModelRef) -> bool:
-    """Whether `reply` is of `model` itself, which alone takes its sealed reasoning back."""
+    """Whether `reply` is from `model` itself, the only one that accepts its signed reasoning."""
     return (reply.provider, reply.model) == (model.provider, model.model_id)
 
 
 def key_of(request: WireRequest, environ: Mapping[str, str], *usual: str) -> str:
-    """The key for a request: of the variable that was named for it, else of a `usual` one.
+    """The key for a request: from the variable named for it, else from a `usual` one.
 
-    The usual ones are not for an address of the person's own.
+    The usual ones are not used for the user's own address.
     """
     names = (request.api_key_env,) if request.base_url else (request.api_key_env, *usual)
     return next((environ[name] for name in names if environ.get(name)), "")

@@ -1,4 +1,4 @@
-"""Amazon Bedrock's ``ConverseStream``, for whatever model it serves."""
+"""Amazon Bedrock's ``ConverseStream``, for every model it serves."""
 
 import json
 import re
@@ -32,18 +32,18 @@ from agent_tui.providers.wires.parts import as_value, effort
 from agent_tui.providers.wires.usage import TokenCounts
 
 _REGION = re.compile(r"(?P<region>[a-z]{2}(?:-gov|-iso[a-z]?)?-[a-z]+-\d)/")
-"""litellm's way to name the region of one model, before its id."""
+"""litellm's notation for the region of one model, before its id."""
 _REGION_VARIABLES = ("AWS_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION")
 _USUAL_REGION = "us-west-2"
 _MARKS_ERRORS = re.compile(r"claude|nova")
-"""The models to which a result may be said to be an error."""
+"""The models whose results may be marked as errors."""
 _CACHES = re.compile(r"claude-(?:3-7|[a-z]+-[4-9])")
 _CACHE_POINT: Final[JsonObject] = {"cachePoint": {"type": "default"}}
 _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 
 
 def _fit(model: ModelRef) -> Fit:
-    """Other routes of litellm's (``bedrock/invoke/...``) are its own to go."""
+    """Whether this wire fits; litellm's other routes (``bedrock/invoke/...``) stay with litellm."""
     if model.provider != "bedrock":
         return "no"
     name = _REGION.sub("", BEDROCK.id_of(model.name), count=1)
@@ -57,7 +57,7 @@ def _ask(
 
 
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
-    """Where Bedrock listens; signed with the account's credentials where no key is set."""
+    """The address of Bedrock; signed with the account's credentials if no key is set."""
     named = _REGION.match(request.model_id)
     region = named["region"] if named else ""
     region = region or next(filter(None, map(environ.get, _REGION_VARIABLES)), "")
@@ -72,7 +72,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
 
 
 def _configured_region(environ: Mapping[str, str]) -> str:
-    """The region of the profile in use; empty where none is set."""
+    """The region of the profile in use; empty if none is set."""
     profile = environ.get("AWS_PROFILE", "default")
     path = Path(environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
     config = ConfigParser(interpolation=None)
@@ -85,7 +85,7 @@ def _configured_region(environ: Mapping[str, str]) -> str:
 
 
 def request_body(request: WireRequest, known: Known) -> JsonObject:
-    """The body for `request`: that of Anthropic's own API in the words of this one.
+    """The body for `request`: that of Anthropic's API, translated to this one.
 
     Args:
         request: Its messages are in the form of Anthropic's API.
@@ -111,7 +111,7 @@ def request_body(request: WireRequest, known: Known) -> JsonObject:
 
 
 def _thinking(request: WireRequest, given: JsonObject, known: Known) -> JsonObject:
-    """The fields of the model's own that say how much it is to think."""
+    """The model-specific fields for how much it thinks."""
     if anthropic.is_claude(request.model):
         fields = {name: given[name] for name in ("thinking", "output_config") if name in given}
         if "budget_tokens" in object_at(given, "thinking"):
@@ -129,7 +129,7 @@ def _tool(tool: JsonObject) -> JsonObject:
 
 
 def _called_tools(body: JsonObject) -> list[JsonObject]:
-    """A tool for each that was called: such messages are refused where none is offered."""
+    """A tool for each tool that was called: without tools, such messages are refused."""
     blocks = (
         block
         for message in objects_at(body, "messages")
@@ -143,14 +143,14 @@ def _called_tools(body: JsonObject) -> list[JsonObject]:
 def _blocks(message: JsonObject, model: str) -> Iterator[JsonObject]:
     for block in objects_at(message, "content"):
         if block["type"] == "thinking" and not block["signature"]:
-            continue  # here none may be without
+            continue  # none may be missing here
         yield _block(block, model)
         if "cache_control" in block and _CACHES.search(model):
             yield _CACHE_POINT
 
 
 def _block(block: JsonObject, model: str) -> JsonObject:
-    """A block of Anthropic's API as one of this one's."""
+    """A block of Anthropic's API in this API's form."""
     match block["type"]:
         case "thinking":
             text: JsonObject = {"text": block["thinking"], "signature": block["signature"]}
@@ -175,7 +175,7 @@ def _block(block: JsonObject, model: str) -> JsonObject:
 
 
 class _Reading:
-    """One stream as it comes; each event is an object with its kind as the only name."""
+    """Reads one stream; each event is an object with its kind as the only name."""
 
     def __init__(self) -> None:
         self.is_over = self._has_begun = False

@@ -1,4 +1,4 @@
-"""The chat format that OpenAI began, as most services and servers speak it."""
+"""OpenAI's chat format, as most services and servers speak it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from agent_tui.providers.wires.parts import as_value, effort
 from agent_tui.providers.wires.usage import TokenCounts
 
 _Asking = Literal["effort", "reasoning", "switch", "never"]
-"""How thinking is asked for: ``reasoning_effort``, OpenRouter's ``reasoning``, on or off, not."""
+"""How to request thinking: ``reasoning_effort``, OpenRouter's ``reasoning``, on/off, or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ _SERVICES: Final[Mapping[str, _Service]] = MappingProxyType(
         "zai": _Service("https://api.z.ai/api/paas/v4", "switch"),
     }
 )
-"""By the name before the slash."""
+"""Services by the name before the slash."""
 _OTHER_PROTOCOLS: Final = frozenset(
     {
         "azure",
@@ -85,17 +85,17 @@ _OTHER_PROTOCOLS: Final = frozenset(
         "watsonx",
     }
 )
-"""Names before the slash by which litellm speaks to an address otherwise. Any other that is not
-in `_SERVICES` is the first part of the name that the server there gives its model."""
+"""Prefixes for which litellm calls an address differently. Any other that is not in `_SERVICES` is
+the first part of the server's name for its model."""
 _THINKING_TEXTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _BROKEN: Final = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
-"""Reasons to stop of OpenRouter and Mistral, z.ai, DeepSeek, vLLM: the reply is not whole."""
+"""Finish reasons of OpenRouter and Mistral, z.ai, DeepSeek, vLLM: the reply is incomplete."""
 _OPENERS: Final = ("<think>", "<thinking>", "<thought>")
 _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 
 def _fit(model: ModelRef) -> Fit:
-    if model.provider == "azure":  # names with more before them are routes of litellm's
+    if model.provider == "azure":  # longer names are litellm's routes
         return "no" if "/" in model.model_id else "try"
     if model.provider in _SERVICES:
         return "yes"
@@ -119,10 +119,10 @@ def _ask(
 
 
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
-    """Where the service or the server that was named listens.
+    """The address of the service or of the named server.
 
     Raises:
-        MissingKeyError: no key is set.
+        MissingKeyError: No key is set.
     """
     provider = request.model.partition("/")[0]
     if provider == "azure":
@@ -148,7 +148,7 @@ def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonOb
         "messages": as_value(request.messages),
         "stream": True,
     }
-    if provider != "mistral":  # which counts without being asked, and refuses the question
+    if provider != "mistral":  # Mistral counts tokens anyway, and refuses the option
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
@@ -183,7 +183,7 @@ def _thinking(request: WireRequest, known: Mapping[str, JsonValue], asking: _Ask
 
 
 class _Reading:
-    """One stream as it comes."""
+    """Reads one stream."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -213,7 +213,7 @@ class _Reading:
         self._usage = usage or self._usage
         for choice in choices[:1]:
             self._usage = counts_at(choice, "usage") or self._usage
-            # One that does not stream gives the whole message.
+            # A service that does not stream sends the whole message.
             for chunk in self._delta(object_at(choice, "delta") or object_at(choice, "message")):
                 self._pieces += 1
                 yield chunk
@@ -230,7 +230,7 @@ class _Reading:
             yield sealed_details(self._details)
 
     def counts(self) -> TokenCounts | None:
-        """See `Reading.counts`; where none came, most servers send a token a piece."""
+        """See `Reading.counts`; without counts, a piece counts as a token, as most servers send."""
         if self._usage:
             return _counts(self._usage)
         return TokenCounts(output=self._pieces, is_estimate=True) if self._pieces else None
@@ -238,8 +238,8 @@ class _Reading:
     def finish(self) -> FinishChunk | None:
         """See `Reading.finish`.
 
-        Snowflake gives no reason, but counts the tokens of a whole reply behind it. The mark of
-        the end alone proves nothing: llama.cpp and gateways send it after an error, too.
+        Snowflake gives no reason, but counts the tokens after a whole reply. The end mark alone
+        proves nothing: llama.cpp and gateways also send it after an error.
         """
         is_whole = self._reason or (self.is_over and self._is_counted_up)
         return FinishChunk(finish_reason(self._reason)) if is_whole else None
@@ -272,9 +272,9 @@ class _Reading:
 
 
 class _ThinkTags:
-    """Finds the thinking that a server leaves in tags at the beginning of a reply's text.
+    """Finds thinking that a server leaves in tags at the start of a reply's text.
 
-    What may become a tag waits for more of the text.
+    Text that may become a tag is held back until more arrives.
     """
 
     def __init__(self) -> None:
@@ -283,7 +283,7 @@ class _ThinkTags:
         self._closer = ""
 
     def chunks(self, text: str) -> Iterator[TextChunk | ThinkingChunk]:
-        """What the next piece of text adds."""
+        """The chunks for the next piece of text."""
         text, self._waiting = self._waiting + text, ""
         if self._place == "before":
             text = self._begun(text)
@@ -305,14 +305,14 @@ class _ThinkTags:
             yield TextChunk(text)
 
     def rest(self) -> Iterator[TextChunk | ThinkingChunk]:
-        """What still waits when nothing more comes."""
+        """The held text, at the end of the reply."""
         if self._waiting:
             of_kind = ThinkingChunk if self._place == "inside" else TextChunk
             yield of_kind(self._waiting)
             self._waiting = ""
 
     def _begun(self, text: str) -> str:
-        """What of `text` is to be read further, once it is clear how it begins."""
+        """The part of `text` to read further, once its beginning is clear."""
         bare = text.lstrip()
         if opener := next((tag for tag in _OPENERS if bare.startswith(tag)), ""):
             self._place, self._closer = "inside", f"</{opener[1:]}"
@@ -325,12 +325,12 @@ class _ThinkTags:
 
 
 def _begun_tag(text: str, tag: str) -> int:
-    """How many characters at the end of `text` may be the beginning of `tag`."""
+    """How many characters at the end of `text` may be the start of `tag`."""
     return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
 def _part(part: JsonObject) -> Iterator[Chunk]:
-    """The chunks of a part of a text that comes in parts, as Mistral's does."""
+    """The chunks of one part of a text sent in parts, as Mistral does."""
     if part.get("type") == "thinking":
         inner = objects_at(part, "thinking")
         yield ThinkingChunk(
@@ -348,7 +348,7 @@ def _counts(usage: JsonObject) -> TokenCounts:
     prompt, output = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
     thought = count_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens")
     if count_at(usage, "total_tokens") == prompt + output + thought:
-        output += thought  # xAI counts it beside the rest, others as a part of it
+        output += thought  # xAI counts it separately, others include it
     return TokenCounts(
         fresh=max(prompt - read - write, 0), output=output, cache_read=read, cache_write=write
     )

@@ -1,4 +1,4 @@
-"""Reading fields of JSON that a server sent, whatever is there."""
+"""Reads fields of JSON that a server sent, whatever they contain."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from agent_tui.messages import JsonObject
 
 _MOST: Final = 10**12
-"""A larger number counts nothing that a model reads or writes."""
+"""The largest plausible token count."""
 
 
 def text_at(holder: Mapping[str, JsonValue], name: str) -> str:
@@ -25,7 +25,7 @@ def object_at(holder: Mapping[str, JsonValue], name: str) -> JsonObject:
 
 
 def objects_at(holder: Mapping[str, JsonValue], name: str) -> Sequence[JsonObject]:
-    """The objects of the list at `name`; none for anything else."""
+    """The objects in the list at `name`; none for anything else."""
     value = holder.get(name)
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
@@ -36,9 +36,9 @@ def count_at(holder: Mapping[str, JsonValue], name: str) -> int:
 
 
 def counts_at(holder: Mapping[str, JsonValue], name: str) -> JsonObject:
-    """The counts in the object at `name`, and in the objects in it; anything else is left out.
+    """The counts in the object at `name` and in objects within it; anything else is left out.
 
-    What is left out (NaN, infinite, negative, huge) is taken for a count that was not sent.
+    Implausible values (NaN, infinite, negative, huge) count as not sent.
     """
     given = object_at(holder, name)
     counted: JsonObject = {}

@@ -60,11 +60,11 @@ from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://generativelanguage.googleapis.com/v1beta"
 _MADE_ID = re.compile(r"call_[0-9a-f]{24,}")
-"""The id of a call that came without one: it is not the model's."""
+"""The id of a call that came without one; not the model's own."""
 _SEALED_ID = "__thought__"
-"""Stands between a call's id and its signature where litellm wrote the two into one."""
+"""Separates a call's id from its signature if litellm joined the two."""
 _ANY_SIGNATURE = "skip_thought_signature_validator"
-"""Google's word for a call that another model made; without a signature it is refused."""
+"""Google's placeholder for a call by another model; without a signature it is refused."""
 _FILTERED = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE"}
 )
@@ -80,7 +80,7 @@ _BROKEN = frozenset(
 )
 _FLASH_BUDGET_TOKENS = 24_576
 _LEAST_BUDGET_TOKENS = 128
-"""Of Gemini 2.5: the most for Flash, the least for Pro, which cannot do without."""
+"""Budgets of Gemini 2.5: the most for Flash, the least for Pro, which always thinks."""
 
 
 def _fit(model: ModelRef) -> Fit:
@@ -90,7 +90,7 @@ def _fit(model: ModelRef) -> Fit:
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
-    """The turns, roles alternating; the system prompt is the first, of role ``system``."""
+    """The turns, roles alternating; the system prompt comes first, with role ``system``."""
     turns: list[tuple[Literal["user", "model"], list[JsonObject]]] = []
     for message in messages:
         role: Literal["user", "model"] = "user"
@@ -120,7 +120,7 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
 
 
 def _reply_parts(message: AssistantMessage, model: ModelRef) -> Iterator[JsonObject]:
-    """The parts of a reply with their signatures, each where it was."""
+    """The parts of a reply with their signatures, each in its place."""
     is_same = is_own(message, model)
     needs_signature = _is_from_3(model.model_id)
     for part in message.content:
@@ -183,10 +183,10 @@ def _ask(
 
 
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
-    """Where Google listens, or who speaks like it; `base_url` may name the version or not.
+    """The address of Google or a compatible service; `base_url` may include the version.
 
     Raises:
-        MissingKeyError: no key is set.
+        MissingKeyError: No key is set.
     """
     home = (request.base_url or environ.get("GEMINI_API_BASE") or _HOME).rstrip("/")
     if not re.search(r"/v1(?:alpha|beta)?\d?$", home):
@@ -233,7 +233,7 @@ def _thinking(name: str, level: ThinkingEffort) -> JsonObject:
     """How much a model thinks: a level since Gemini 3, a budget before, nothing before 2.5."""
     if _is_from_3(name):
         is_pro = "pro" in name
-        if level == "off":  # which none of them can be
+        if level == "off":  # none of them can turn thinking off
             return {"thinkingLevel": "low" if is_pro else "minimal"}
         if level == "medium" and not re.match(r"gemini-3-pro", name):
             return {"includeThoughts": True, "thinkingLevel": "medium"}
@@ -254,7 +254,7 @@ def _is_from_3(name: str) -> bool:
 
 
 class GeminiReading:
-    """One stream as it comes."""
+    """Reads one stream."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -268,7 +268,7 @@ class GeminiReading:
         return self._ids.is_another(text_at(event, "responseId"))
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """See `Reading.chunks`; a call that nobody can read is asked for again."""
+        """See `Reading.chunks`; an unreadable call is requested again."""
         self._ids.note(text_at(event, "responseId"))
         self._usage |= counts_at(event, "usageMetadata")
         if text_at(object_at(event, "promptFeedback"), "blockReason"):
@@ -323,7 +323,7 @@ class GeminiReading:
             self._calls += 1
         elif part.get("thought") is True:
             yield ThinkingChunk(text_at(part, "text"), signature or None)
-        elif signature and "text" in part:  # this part's alone: it is not joined to those before
+        elif signature and "text" in part:  # of this part alone: it is not joined
             yield TextChunk("", "")
             yield TextChunk(text_at(part, "text"), signature)
         elif text := text_at(part, "text"):

@@ -1,4 +1,4 @@
-"""A wire over HTTP: a body is posted, and the stream that answers is read event by event."""
+"""A wire over HTTP: posts a body, and reads the stream that answers event by event."""
 
 import asyncio
 import json
@@ -25,42 +25,42 @@ from agent_tui.providers.wires.fields import text_at
 from agent_tui.providers.wires.usage import TokenCounts
 
 Known: TypeAlias = Mapping[str, JsonValue]
-"""What litellm's table says of a model; empty where it does not know it."""
+"""What litellm's table says of a model; empty if it is not listed."""
 
 Ask: TypeAlias = Callable[[WireRequest, Mapping[str, str], Known], tuple[Address, JsonObject]]
-"""Where a request goes and its body, given the environment with the keys."""
+"""Returns the address and body of a request, given the environment with the keys."""
 
 
 class Reading(Protocol):
-    """One stream as it comes."""
+    """Reads one stream."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be waited for; some hosts keep the connection open."""
+        """Whether the stream is complete; some hosts keep the connection open."""
         ...
 
     def begins_anew(self, event: JsonObject) -> bool:
-        """Whether `event` is the first of another reply, which takes the place of this one."""
+        """Whether `event` begins another reply, which replaces this one."""
         ...
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event; an error that stands in its ``error`` is read elsewhere.
+        """The chunks of one event; an error in its ``error`` field is read elsewhere.
 
         Raises:
-            StreamError: it is an error, or the reply cannot be used.
+            StreamError: It is an error, or the reply cannot be used.
         """
         ...
 
     def rest(self) -> Iterator[Chunk]:
-        """What was held back until the end."""
+        """The chunks that were held back until the end."""
         ...
 
     def counts(self) -> TokenCounts | None:
-        """The tokens counted so far; None where nothing was."""
+        """The tokens counted so far; None if there are no counts."""
         ...
 
     def finish(self) -> FinishChunk | None:
-        """Why the server ended the reply; None where it did not."""
+        """Why the server ended the reply; None if it did not."""
         ...
 
 
@@ -74,13 +74,13 @@ def http_wire(
     prefixes: tuple[str, ...],
     spare_fields: tuple[str, ...] = (),
 ) -> Wire:
-    """The wire whose requests are what `ask` says and whose streams a `reading` reads.
+    """A wire that sends the requests `ask` builds and reads streams with a `reading`.
 
     See `Wire` for the other arguments.
     """
 
     def prepare(way: Way, link: Link) -> tuple[WireRequest, Known, Address, bytes]:
-        """What to send; takes long for a long conversation, and may read files."""
+        """What to send; slow for a long conversation, and may read files."""
         request = way.written()
         known = link.known(request.model)
         address, body = ask(request, link.environ, known)
@@ -116,7 +116,7 @@ def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
 
 
 def _last_chunks(reply: Reading, request: WireRequest, known: Known) -> Iterator[Chunk]:
-    """What comes when the server has sent all of `reply`."""
+    """The chunks after the server has sent all of `reply`."""
     yield from reply.rest()
     if (counts := reply.counts()) is not None:
         yield UsageChunk(counts.priced(request, known))
@@ -125,7 +125,7 @@ def _last_chunks(reply: Reading, request: WireRequest, known: Known) -> Iterator
 
 
 def error_in(holder: JsonObject) -> RefusedError | None:
-    """The error that an event, or a part of one, holds or is; None where there is none."""
+    """The error that an event, or a part of one, holds or is; None if there is none."""
     error = holder.get("error")
     if not error and holder.get("object") == "error":
         error = holder
@@ -138,8 +138,8 @@ def error_in(holder: JsonObject) -> RefusedError | None:
 def encode_body(body: JsonObject) -> bytes:
     """`body` as JSON.
 
-    The items of its lists are encoded one by one: a long conversation in one piece would hold
-    the interpreter for 80 ms, in whatever thread it is done.
+    List items are encoded one by one: encoding a long conversation at once would block the
+    interpreter for 80 ms, in any thread.
     """
     fields: list[bytes] = []
     for name, value in body.items():
@@ -156,9 +156,9 @@ def _encode(value: JsonValue) -> bytes:
 
 
 class ReplyIds:
-    """Tells by the ids of events whether another reply has begun.
+    """Detects by the ids of events whether another reply has begun.
 
-    Some servers give every event an id of its own: only one that came twice names a reply.
+    Some servers give every event its own id: only an id that came twice identifies a reply.
     """
 
     def __init__(self) -> None:
@@ -166,18 +166,18 @@ class ReplyIds:
         self._times = 0
 
     def is_another(self, event_id: str) -> bool:
-        """Whether an event with `event_id` is of another reply than those before it."""
+        """Whether an event with `event_id` belongs to another reply than those before it."""
         return event_id not in ("", self._id) and self._times > 1
 
     def note(self, event_id: str) -> None:
-        """An event with `event_id` came; empty for one without."""
+        """Note that an event with `event_id` arrived; empty if it has none."""
         if event_id:
             self._times = self._times + 1 if event_id == self._id else 1
             self._id = event_id
 
 
 def without(body: JsonObject, paths: Iterable[str]) -> JsonObject:
-    """`body` without the fields at `paths`; a list on the way stands for each of its items."""
+    """`body` without the fields at `paths`; a list in a path means each of its items."""
     for path in paths:
         body = _without(body, path)
     return body

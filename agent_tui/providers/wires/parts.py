@@ -1,4 +1,4 @@
-"""What the protocols have in common: stand-in texts, images, ids, names, how much to think."""
+"""What the protocols share: placeholder texts, images, ids, names, how much to think."""
 
 import hashlib
 import re
@@ -22,14 +22,14 @@ from agent_tui.text import repair_text
 
 NO_OUTPUT: Final = "(no output)"
 CONTINUE: Final = "(The conversation continues.)"
-"""Stands where a protocol demands a user message and there is none to send."""
+"""Used if a protocol requires a user message and there is none to send."""
 GO_ON: Final = "Continue."
-"""Follows a reply that was cut: many models refuse a request that ends with their own words."""
+"""Sent after a cut reply: many models refuse a request that ends with their own words."""
 
 BUDGET_TOKENS: Final[Mapping[ThinkingEffort, int]] = MappingProxyType(
     {"low": 4_000, "medium": 10_000, "high": 16_000, "xhigh": 32_000, "max": 32_000}
 )
-"""For protocols that want a number; beyond 32,000 Anthropic's own guide sees little gain."""
+"""Budgets for protocols that need a number; Anthropic's guide sees little gain beyond 32,000."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MAX_ID_CHARS = 64
@@ -38,7 +38,7 @@ _MAX_NAME_CHARS = 64
 
 
 def user_parts(message: UserMessage | BashExecutionMessage) -> tuple[UserContent, ...]:
-    """What a message of the person's says; nothing where it is kept from the model."""
+    """The content of a user message; empty if it is hidden from the model."""
     if isinstance(message, BashExecutionMessage):
         if message.exclude_from_context:
             return ()
@@ -54,20 +54,20 @@ def is_sendable(part: UserContent) -> bool:
 
 
 def text_of(part: UserContent) -> str:
-    """The text of `part`, or a word for an image that cannot be sent."""
+    """The text of `part`, or a note for an image that cannot be sent."""
     if isinstance(part, ImageContent):
         return f"[An image of type {repair_text(part.mime_type) or 'unknown'} cannot be sent.]"
     return repair_text(part.text)
 
 
 def joined_text(parts: Iterable[UserContent], where_images: str) -> str:
-    """The text of `parts`, with `where_images` for each image that travels apart."""
+    """The text of `parts`, with `where_images` for each image that is sent separately."""
     joined = "\n".join(where_images if is_sendable(part) else text_of(part) for part in parts)
     return joined if joined.strip() else NO_OUTPUT
 
 
 def wire_id(call_id: str, max_chars: int = _MAX_ID_CHARS) -> str:
-    """`call_id`, or a short stand-in where another provider's id would be refused."""
+    """`call_id`, or a short replacement if another provider's id would be refused."""
     if re.fullmatch(rf"[A-Za-z0-9_-]{{1,{max_chars}}}", call_id):
         return call_id
     digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -75,14 +75,14 @@ def wire_id(call_id: str, max_chars: int = _MAX_ID_CHARS) -> str:
 
 
 class CallIds:
-    """What the calls of a conversation are called on the wire.
+    """The ids of a conversation's calls on the wire.
 
-    Those of other models get names that the one that is asked takes.
+    Other models' calls get ids that the current model accepts.
 
     Args:
-        stand_in: Makes a name that it takes.
-        keeps_own: It has its own calls back as it named them, for they may be in no form that
-            other services take (Kimi counts them: ``functions.read:0``).
+        stand_in: Makes an acceptable id.
+        keeps_own: Whether the model's own calls keep their ids, which may have a form that other
+            services refuse (Kimi counts them: ``functions.read:0``).
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class CallIds:
         self._own: set[str] = set()
 
     def of_call(self, call: ToolCall, *, is_own: bool) -> str:
-        """The id of `call`, and of its result later on."""
+        """The id of `call`, also used for its result."""
         if self._keeps_own and is_own and call.id and repair_text(call.id) == call.id:
             self._own.add(call.id)
         return self.of_result(call.id)
@@ -104,7 +104,7 @@ class CallIds:
 
 
 def wire_name(name: str) -> str:
-    """`name` in the alphabet of tool names: a model may have called a tool that is none."""
+    """`name` in the alphabet of tool names: a model may have called an invalid one."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_MAX_NAME_CHARS] or "unknown"
 
 
@@ -114,12 +114,12 @@ def as_value(objects: Iterable[JsonObject]) -> JsonValue:
 
 
 def effort(level: ThinkingEffort, known: Mapping[str, JsonValue]) -> str:
-    """`level` as an effort that the model takes.
+    """`level` as an effort that the model accepts.
 
     Args:
         level: Any but ``off``.
-        known: What litellm's table says of the model. The two highest efforts are only for
-            models of which it says so; ``high`` is the most of others.
+        known: What litellm's table says of the model. The two highest efforts are only for models
+            listed with them; ``high`` is the maximum for others.
     """
     if level == "max" and known.get("supports_max_reasoning_effort") is not True:
         level = "xhigh"

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: its reasoning models, and hosts that copy it."""
+"""OpenAI's Responses API, for its reasoning models and for hosts that copy it."""
 
 import json
 import re
@@ -65,7 +65,7 @@ from agent_tui.text import repair_json, repair_text
 _HOME = "https://api.openai.com/v1"
 _REASONING = re.compile(r"(?:gpt-[5-9](?!-chat)|o[1-9]|codex)")
 _NAMED = ("openai/responses/", "azure/responses/")
-"""litellm's way to say that a model is to be spoken to in this protocol, wherever it is."""
+"""litellm's prefix for models that are called in this protocol, wherever they are."""
 _MAX_CACHE_KEY_CHARS = 64
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 
@@ -79,7 +79,7 @@ def _fit(model: ModelRef) -> Fit:
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
-    """The input items; the system prompt is the first, of role ``developer``."""
+    """The input items; the system prompt comes first, with role ``developer``."""
     items: list[JsonObject] = []
     ids = CallIds(keeps_own=bool(model.base_url))
     for message in messages:
@@ -110,10 +110,10 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
 
 
 def _reply_items(message: AssistantMessage, ids: CallIds, *, is_same: bool) -> Iterator[JsonObject]:
-    """What the model gave, item by item.
+    """The model's output, item by item.
 
-    A reasoning item is refused without the item it led to, and that one's id without it: so the
-    last ones go if nothing follows them, and ids are only sent where the model is the `is_same`.
+    A reasoning item is refused without the item it led to, and that item's id is refused without
+    it. So trailing reasoning items are dropped, and ids are only sent if `is_same`.
     """
     waiting: list[JsonObject] = []
     has_reasoning = False
@@ -162,7 +162,7 @@ def _message_item(text: str, signature: str | None, has_reasoning: bool) -> Json
 
 
 def _sealed_item(signature: str | None) -> JsonObject | None:
-    """The reasoning item that `signature` is, as it was given; None for another's signature."""
+    """The original reasoning item in `signature`; None if it has another form."""
     item = _parsed(signature)
     return item if item.get("type") == "reasoning" else None
 
@@ -178,7 +178,7 @@ def _parsed(text: str | None) -> JsonObject:
 
 
 def _content(parts: Iterable[UserContent]) -> JsonValue:
-    """One text as a plain string, which every host knows; empty where there is nothing."""
+    """A single text as a plain string, which every host accepts; empty if there is nothing."""
     blocks: list[JsonObject] = []
     for part in parts:
         if isinstance(part, ImageContent) and is_sendable(part):
@@ -198,10 +198,10 @@ def _ask(
 
 
 def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
-    """Where OpenAI or the host that was named listens.
+    """The address of OpenAI or of the named host.
 
     Raises:
-        MissingKeyError: no key is set.
+        MissingKeyError: No key is set.
     """
     if request.model.startswith("azure/"):
         return azure.openai_address(request, environ, "responses")
@@ -225,7 +225,7 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
 def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonObject:
     """The body for `request`; `known` is what the table says of its model.
 
-    Nothing is kept by the server: the sealed reasoning comes back to us instead.
+    The server stores nothing: the encrypted reasoning is returned to us instead.
     """
     body: JsonObject = {
         "model": request.model_id,
@@ -269,7 +269,7 @@ def request_body(request: WireRequest, known: Mapping[str, JsonValue]) -> JsonOb
 
 @dataclass(slots=True)
 class _Item:
-    """An output item: characters that have come of it, and chunks held back for its turn."""
+    """An output item: how many characters it yielded, and chunks held back for its turn."""
 
     chars: int = 0
     thoughts: int = 0
@@ -280,7 +280,7 @@ class _Item:
 
 
 class _Reading:
-    """One stream as it comes."""
+    """Reads one stream."""
 
     def __init__(self) -> None:
         self._response: JsonObject = {}
@@ -297,10 +297,10 @@ class _Reading:
         return self._has_begun and event.get("type") == "response.created"
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """See `Reading.chunks`; those of other events come along when it is their turn.
+        """See `Reading.chunks`; chunks of other events are included once it is their turn.
 
-        Items go back in their order, so that what follows a reasoning item waits for its end;
-        some hosts end it last.
+        Items go back in order, so what follows a reasoning item waits for its end; some hosts end
+        it last.
         """
         index = count_at(event, "output_index")
         item = self._items.setdefault(index, _Item())
@@ -312,7 +312,7 @@ class _Reading:
             if one.is_open_reasoning and not self._response:
                 break
         if item.held:
-            yield ThinkingChunk("")  # more came, and waits for its turn
+            yield ThinkingChunk("")  # more arrived, and waits for its turn
 
     def _read(self, event: JsonObject, index: int, item: _Item) -> Iterator[Chunk]:
         match event.get("type"):
@@ -365,7 +365,7 @@ class _Reading:
         return FinishChunk("toolUse" if self._has_calls else "stop")
 
     def _end_unsaid(self) -> Iterator[Chunk]:
-        """The items of a host that tells none before its last event."""
+        """The items of a host that sends none before its last event."""
         if not any(item.has_come for item in self._items.values()):
             for index, given in enumerate(objects_at(self._response, "output")):
                 yield from self._end(index, _Item(), given)
@@ -376,7 +376,7 @@ class _Reading:
         if given.get("type") in _CALLS and not item.has_begun:
             item.has_begun = self._has_calls = True
             call_id = text_at(given, "call_id") or text_at(given, "id")
-            # A custom tool takes one text: that is its input.
+            # A custom tool takes one text as its input.
             opening = '{"input":"' if given.get("type") == "custom_tool_call" else ""
             yield ToolCallChunk(index, call_id, text_at(given, "name"), opening)
 
@@ -400,7 +400,7 @@ class _Reading:
                 pass
 
     def _end(self, index: int, item: _Item, given: JsonObject) -> Iterator[Chunk]:
-        """What came with the whole item only, and what it must be given back with."""
+        """The content that came only with the whole item, and what must be sent back with it."""
         item.has_come = True
         match given.get("type"):
             case "reasoning":
@@ -433,17 +433,17 @@ class _Reading:
 
 
 def _compact(value: JsonValue) -> str:
-    """`value` as JSON, written as models write their arguments."""
+    """`value` as JSON, in the format models use for arguments."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _escaped(text: str) -> str:
-    """`text` as it stands inside a text of JSON."""
+    """`text` escaped for use inside a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _refusal(holder: JsonObject) -> RefusedError:
-    """The error an event holds, in it or beside its type."""
+    """The error in an event, nested or at its top level."""
     error = object_at(holder, "error") or holder
     return RefusedError(text_at(error, "message"), body={"error": error})
 

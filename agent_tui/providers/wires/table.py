@@ -1,4 +1,4 @@
-"""The wires, the particular ones first: a new one is a line here."""
+"""The wires, the most specific first: a new one is a line here."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from agent_tui.providers.wires.responses import RESPONSES
 from agent_tui.providers.wires.vertex import VERTEX_CLAUDE, VERTEX_GEMINI
 
 CHAT: Final = Wire("chat", lambda _model: "yes", messages_to_send, None)
-"""Through litellm, for every model that no other wire is for."""
+"""Through litellm, for every model without another wire."""
 
 WIRES: Final = (
     ANTHROPIC,
@@ -28,7 +28,7 @@ WIRES: Final = (
 
 
 def wires_to(model: ModelRef) -> tuple[Wire, ...]:
-    """The wires `model` may be spoken to by, the one to try first at the front."""
+    """The wires for calling `model`, the one to try first at the front."""
     found: list[Wire] = []
     for wire in WIRES:
         fit = wire.fit(model)

@@ -1,4 +1,4 @@
-"""What a reply cost: token counts at the prices of litellm's table."""
+"""What a reply cost: token counts at the prices in litellm's table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from agent_tui.providers.wires.base import WireRequest
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """Tokens of one request; `fresh` leaves out what was read from or written to the cache.
+    """Tokens of one request; `fresh` excludes those read from or written to the cache.
 
     `is_estimate`: the provider sent no counts.
     """
@@ -23,12 +23,12 @@ class TokenCounts:
     def priced(self, request: WireRequest, known: Mapping[str, object]) -> Usage:
         """These counts with their cost.
 
-        A server of the person's own may call anything by a known name: it has no price. No
-        request is without a token: where none of it was counted, the counts are an estimate.
+        The user's own server may reuse a known model name: it has no price. No request has zero
+        tokens: if none were counted, the counts are an estimate.
 
         Args:
             request: The request.
-            known: What the table says of its model: prices in dollars per token, 0 where unknown.
+            known: What the table says of its model: prices in dollars per token, 0 if unknown.
         """
         prices: Mapping[str, object] = {} if request.base_url else known
         input_price = _price(prices, "input_cost_per_token", 0.0)

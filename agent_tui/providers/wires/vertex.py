@@ -1,4 +1,4 @@
-"""Vertex AI: Gemini and Claude in their own protocols, at Google's cloud."""
+"""Vertex AI: Gemini and Claude in their own protocols, on Google Cloud."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _CLAUDE_VERSION = "vertex-2023-10-16"
 
 
 def _fit_gemini(model: ModelRef) -> Fit:
-    """Names with more before them are tuned models, litellm's to find."""
+    """Whether this wire fits; longer names are tuned models, left to litellm."""
     is_plain = model.provider == "vertex_ai" and model.model_id.startswith("gemini-")
     return "yes" if is_plain else "no"
 
@@ -49,10 +49,10 @@ def _ask_claude(
 def _address(
     request: WireRequest, environ: Mapping[str, str], place: str, headers: dict[str, str]
 ) -> Address:
-    """Where the project's location serves what is at `place`; with a key, or as an account.
+    """The address at which the project's location serves `place`; with a key, or an account.
 
     Raises:
-        MissingKeyError: no project is set.
+        MissingKeyError: No project is set.
     """
     project = next(filter(None, map(environ.get, _PROJECTS)), "")
     location = next(filter(None, map(environ.get, _LOCATIONS)), _USUAL_LOCATION)

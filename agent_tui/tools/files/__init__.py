@@ -1,1 +1,1 @@
-"""What the file tools share: reading and writing text, walking folders, images, differences."""
+"""Shared by the file tools: reading and writing text, walking folders, images, diffs."""

@@ -10,14 +10,14 @@ from rapidfuzz.distance import Postfix, Prefix
 
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
-"""difflib's time grows faster than its input; beyond this the changed middle is one hunk."""
+"""difflib takes more than linear time; beyond this size the changed middle is one hunk."""
 _MOST_RANGES_NAMED = 10
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A unified diff (empty when nothing changed) and its line counts."""
+    """A unified diff (empty if nothing changed) and its line counts."""
 
     text: str
     added: int
@@ -25,14 +25,14 @@ class Diff:
 
     @property
     def counts(self) -> str:
-        """For one line of summary: ``+3 -1``."""
+        """The counts for a one-line summary: ``+3 -1``."""
         return f"+{self.added} -{self.removed}"
 
     @property
     def lines(self) -> str:
         """Which lines of the new text differ, the first few: ``12-15, 40``.
 
-        Removed lines count as the line that is now in their place.
+        For removed lines, the line that is now in their place.
         """
         ranges = list(islice(_changed_ranges(self.text), _MOST_RANGES_NAMED + 1))
         shown = [f"{a}-{b}" if a < b else f"{a}" for a, b in ranges[:_MOST_RANGES_NAMED]]
@@ -55,14 +55,14 @@ def unified_diff(before: str, after: str, label: str) -> Diff:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """The part of a unified diff that is about one file, named as in its header."""
+    """The part of a unified diff about one file, named as in its header."""
 
     name: str
     text: str
 
 
 def diffs_by_file(diff: str) -> tuple[FileDiff, ...]:
-    """A unified diff of several files as one for each, in order; empty for any other text."""
+    """Split a unified diff of several files into one per file; empty for any other text."""
     parts: list[tuple[str, list[str]]] = []
     for hunk, lines in _stretches(diff):
         if hunk is None and lines[0].startswith("--- "):
@@ -80,22 +80,22 @@ def line_counts(diff: str) -> tuple[int, int]:
 
 
 def before_diff(after: str, diff: str) -> str | None:
-    """What a text was before the change `diff` made `after` of it.
+    """The text before the change `diff` produced `after`.
 
-    Hunks are also found where what is above them has grown or shrunk since; None where their
-    lines have changed.
+    Hunks are also found if the text above them has grown or shrunk since; None if their lines have
+    changed.
     """
     return _replaced(after, [(h.new_start, h.new, h.old) for h in _hunks(diff)])
 
 
 def after_diff(before: str, diff: str) -> str | None:
-    """What the change `diff` makes of a text; None where that is not what it is a change of."""
+    """The result of applying `diff` to a text; None if it does not apply."""
     return _replaced(before, [(h.old_start, h.old, h.new) for h in _hunks(diff)])
 
 
 @dataclass(slots=True)
 class _Hunk:
-    """Lines before and after; the starts are indices of the first ones."""
+    """Lines before and after; the starts are the indices of the first lines."""
 
     old_start: int
     new_start: int
@@ -104,7 +104,7 @@ class _Hunk:
 
 
 def _stretches(diff: str) -> Iterator[tuple[_Hunk | None, list[str]]]:
-    """The hunks of a diff with their lines as they stand; None for each line of a header."""
+    """The hunks of a diff with their raw lines; None for each header line."""
     lines = _lines(diff)
     at = 0
     while at < len(lines):
@@ -131,7 +131,7 @@ def _stretches(diff: str) -> Iterator[tuple[_Hunk | None, list[str]]]:
 
 
 def _changed_ranges(diff: str) -> Iterator[tuple[int, int]]:
-    """The first and last number of each run of changed lines, as they are after the change."""
+    """The first and last number of each run of changed lines, counted after the change."""
     for hunk, lines in _stretches(diff):
         number = hunk.new_start + 1 if hunk is not None else 0
         signs = (line[0] for line in lines[1:] if not line.startswith("\\"))
@@ -143,7 +143,7 @@ def _changed_ranges(diff: str) -> Iterator[tuple[int, int]]:
 
 
 def _unend(hunk: _Hunk, sign: str) -> None:
-    """The line before, with `sign`, has no newline."""
+    """Remove the newline of the preceding line, which has `sign`."""
     for lines in (*([hunk.old] if sign in " -" else []), *([hunk.new] if sign in " +" else [])):
         lines[-1] = lines[-1].removesuffix("\n")
 
@@ -153,7 +153,7 @@ def _hunks(diff: str) -> list[_Hunk]:
 
 
 def _replaced(text: str, hunks: list[tuple[int, list[str], list[str]]]) -> str | None:
-    """`text` with the lines of each hunk (start, those there, those instead) replaced."""
+    """`text` with the lines of each hunk replaced; hunks are (start, old lines, new lines)."""
     lines = _lines(text)
     for start, there, instead in reversed(hunks):
         place = _place_of(there, lines, start)
@@ -164,7 +164,7 @@ def _replaced(text: str, hunks: list[tuple[int, list[str], list[str]]]) -> str |
 
 
 def _place_of(wanted: list[str], lines: list[str], start: int) -> int | None:
-    """Where `wanted` stands in `lines`, nearest to `start`; None if nowhere."""
+    """The index of `wanted` in `lines` nearest to `start`; None if it is not there."""
     last = len(lines) - len(wanted)
     places = sorted(range(last + 1), key=lambda place: abs(place - start))
     return next((p for p in places if lines[p : p + len(wanted)] == wanted), None)
@@ -177,9 +177,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
-    """The lines of both that differ, with those around them, and how many lines are above.
+    """The differing lines of both with their context, and how many lines are above.
 
-    What is the same is not split into lines: of a large file these take ten times its size.
+    The common part is not split into lines: for a large file that takes ten times its size.
     """
     start = Prefix.similarity(before, after)
     end = min(Postfix.similarity(before, after), min(len(before), len(after)) - start)
@@ -193,9 +193,9 @@ def _changed_part(before: str, after: str) -> tuple[list[str], list[str], int]:
 
 
 def _one_hunk(old: list[str], new: list[str], above: int) -> list[str]:
-    """A diff that replaces everything between the common beginning and the common end.
+    """A diff that replaces everything between the common start and the common end.
 
-    `above` is how many lines stand above both.
+    `above` is how many lines are above both.
     """
     shorter = min(len(old), len(new))
     start = 0

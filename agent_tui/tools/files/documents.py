@@ -1,4 +1,4 @@
-"""Files that are no plain text but hold some: PDF documents and notebooks."""
+"""Files that contain text without being plain text: PDF documents and notebooks."""
 
 import json
 import logging
@@ -13,13 +13,13 @@ from agent_tui.messages import JsonObject
 
 _PDF = b"%PDF"
 _MAX_PAGES = 300
-"""A page takes some 50 ms."""
+"""The most pages read; a page takes about 50 ms."""
 _MAX_OUTPUT_CHARS = 2_000
-"""Of each output of a notebook's cell."""
+"""Characters of each output of a notebook cell."""
 
 
 def is_document(path: Path, beginning: bytes) -> bool:
-    """Whether the file at `path`, which begins so, may be one of these."""
+    """Whether the file at `path`, with this beginning, may be a PDF document or a notebook."""
     return beginning.startswith(_PDF) or path.suffix == ".ipynb"
 
 
@@ -27,7 +27,7 @@ def document_text(path: Path, content: bytes) -> str | None:
     """The text of a PDF document or a notebook; None for any other file.
 
     Raises:
-        ToolError: it is one, and its text cannot be had.
+        ToolError: It is one, but its text cannot be extracted.
     """
     if content.startswith(_PDF):
         return _pdf_text(path.name, content)
@@ -35,10 +35,10 @@ def document_text(path: Path, content: bytes) -> str | None:
 
 
 def _pdf_text(name: str, content: bytes) -> str:
-    from pypdf import PdfReader  # 150 ms, and few sessions read one
+    from pypdf import PdfReader  # 150 ms, and few sessions need it
     from pypdf.errors import PyPdfError
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells of each odd file
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports every odd file
     try:
         pages = PdfReader(BytesIO(content)).pages
         count = len(pages)
@@ -56,7 +56,7 @@ def _pdf_text(name: str, content: bytes) -> str:
 
 
 def _notebook_text(content: bytes) -> str | None:
-    """The cells and what they printed; None where it is no notebook."""
+    """The cells and their output; None if it is not a notebook."""
     try:
         notebook = cast(JsonValue, json.loads(content))
     except (ValueError, RecursionError):
@@ -90,7 +90,7 @@ def _output_text(output: JsonObject) -> str:
 
 
 def _joined(lines: JsonValue) -> str:
-    """Notebooks hold texts whole or as lists of lines."""
+    """The text of a notebook field, which is a string or a list of lines."""
     if isinstance(lines, list):
         return "".join(line for line in lines if isinstance(line, str))
     return lines if isinstance(lines, str) else ""

@@ -1,4 +1,4 @@
-"""What a conversation changed in files: each edit as it was made, and what came of all of them."""
+"""The changes a conversation made to files: each edit, and their combined result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ _MOST_FILE_BYTES = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """One change of one file.
+    """One change to one file.
 
     Attributes:
-        name: The file as the diff names it, else its whole path.
-        diff: What changed; empty for a command, which leaves no diff.
-        turn: Which message of the person's led to it; the first is 1.
+        name: The file as the diff names it, else its full path.
+        diff: The change; empty for a command, which leaves no diff.
+        turn: Number of the user message that led to it; the first is 1.
         asked: That message.
         command: The command that changed it; empty for an edit.
     """
@@ -40,7 +40,7 @@ class FileEdit:
 
 
 def file_edits(entries: Sequence[Entry]) -> tuple[FileEdit, ...]:
-    """The changes of files that `entries`, oldest first, tell of, in order."""
+    """The changes to files recorded in `entries` (oldest first), in order."""
     by_id = {entry.id: entry for entry in entries}
     completed = {
         result.id: result for e in entries if (result := completed_result(e, by_id)) is not None
@@ -76,14 +76,13 @@ def _by_command(command: str, files: FileTouches, turn: int, asked: str) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file, and what all edits of it came to.
+    """A file, and the combined result of its edits.
 
     Attributes:
-        path: Where it is.
-        diff: From before the first edit to the file as it is now; where that cannot be told, the
-            edits one after the other.
-        edits: Those it is made of.
-        is_whole: Whether `diff` is from before the first edit to now.
+        path: The path of the file.
+        diff: From before the first edit to the current file; if unknown, the single edits in order.
+        edits: The edits that make it up.
+        is_whole: Whether `diff` spans from before the first edit until now.
     """
 
     path: Path
@@ -102,7 +101,7 @@ def changed_files(edits: Iterable[FileEdit], cwd: Path) -> tuple[ChangedFile, ..
 
     Args:
         edits: In the order they were made.
-        cwd: What the names are relative to.
+        cwd: The folder the names are relative to.
     """
     by_path: dict[Path, list[FileEdit]] = {}
     root = cwd.resolve()
@@ -123,9 +122,9 @@ def _changed(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
 
 
 def _text_of(path: Path) -> str | None:
-    """The file's text with plain newlines; empty where there is none, None for no text.
+    """The file's text with plain newlines; empty if it does not exist, None if it is not text.
 
-    None for a large one, too: no diff of it could be looked at.
+    None for a large file too: a diff of it could not be read.
     """
     try:
         if path.stat().st_size > _MOST_FILE_BYTES:

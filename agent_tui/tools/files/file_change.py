@@ -1,4 +1,4 @@
-"""A change of one file, worked out whole before anything is written."""
+"""A change to one file, fully determined before anything is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from agent_tui.tools.files.text_files import content_fingerprint, remove_file, r
 class FileChange:
     """What a call would do to one file.
 
-    `before` is None where the file is new, `after` where it is deleted.
+    `before` is None if the file is new, `after` if it is deleted.
     """
 
     path: Path
@@ -25,20 +25,20 @@ class FileChange:
 
     @property
     def verb(self) -> str:
-        """What is done to the file."""
+        """What happens to the file, as a past participle."""
         if self.after is None:
             return "deleted"
         return "added" if self.before is None else "updated"
 
     def intent(self, title: str) -> Intent:
-        """What is asked about: the file, and the change as a diff."""
+        """The intent for approval: the file, and the change as a diff."""
         return combined_intent(title, (self,))
 
     def write(self, context: ToolContext) -> None:
-        """Put the new content in place in one step, and remember it as seen.
+        """Write the new content in one step, and remember it as seen.
 
         Raises:
-            ToolError: The file cannot be written; it is as it was.
+            ToolError: The file cannot be written; it is unchanged.
         """
         if self.after is None:
             remove_file(self.path, context.shown(self.path))
@@ -48,7 +48,7 @@ class FileChange:
 
 
 def combined_intent(title: str, changes: Sequence[FileChange]) -> Intent:
-    """What is asked about several changes at once: the files, and all of them as one diff."""
+    """The intent for several changes at once: the files, and one diff of them all."""
     return Intent(
         title=title,
         access="write",
@@ -62,15 +62,15 @@ def combined_intent(title: str, changes: Sequence[FileChange]) -> Intent:
 
 
 def check_whole(new: str, old: str, name: str) -> None:
-    """Refuse `new` where it holds a mark of text left out that `old` does not hold.
+    """Refuse `new` if it has a mark for omitted text that `old` does not have.
 
     Args:
-        new: What is to be written.
-        old: What the file holds now; empty where it is new.
-        name: The argument that `new` came in, for the error.
+        new: The text to write.
+        old: The file's current text; empty if it is new.
+        name: The argument that held `new`, for the error.
 
     Raises:
-        ToolError: naming the mark, and how to get at the text.
+        ToolError: Names the mark, and how to get the omitted text.
     """
     marks = marks_in(new)
     known = set(marks_in(old)) if marks else set[str]()

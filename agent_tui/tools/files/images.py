@@ -1,4 +1,4 @@
-"""Images in files: which kind, how large, read from their first bytes without a library."""
+"""Images in files: type and size, read from their first bytes without a library."""
 
 import struct
 import warnings
@@ -11,9 +11,9 @@ from agent_tui.errors import UsageError
 from agent_tui.regular_files import open_regular_file
 
 MAX_IMAGE_BYTES = 3_750_000
-"""Anthropic takes 5 MB of one image in base64; others take more."""
+"""Anthropic accepts 5 MB per image in base64; others accept more."""
 MAX_IMAGE_SIDE = 2_000
-"""Pixels. More is refused by Anthropic where a request has many images, and no model sees it."""
+"""Pixels. Anthropic refuses more in a request with many images, and no model uses it."""
 _MAX_FILE_BYTES = 50_000_000
 _SIGNATURE_BYTES = 64
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
@@ -21,13 +21,13 @@ IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})
-"""Markers among C0 to CF that begin no frame (ITU T.81, table B.1)."""
+"""Markers from C0 to CF that do not begin a frame (ITU T.81, table B.1)."""
 _NO_LENGTH = frozenset({0x01, *range(0xD0, 0xDA)})
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """An image that was read: `data` in base64; width and height in pixels, 0 if not known."""
+    """An image that was read: `data` in base64; width and height in pixels, 0 if unknown."""
 
     name: str
     mime_type: str
@@ -37,10 +37,10 @@ class ImageFile:
 
 
 def read_image(path: Path) -> ImageFile | None:
-    """The image in `path`, made as small as providers take it; None if there is none.
+    """The image in `path`, scaled to what providers accept; None if it is not an image.
 
     Raises:
-        UsageError: It is one, but cannot be sent.
+        UsageError: It is an image, but cannot be sent.
     """
     try:
         if not path.is_file():
@@ -65,10 +65,10 @@ def read_image(path: Path) -> ImageFile | None:
 
 
 def fit_image(data: bytes) -> bytes:
-    """`data`, scaled down where its side or its size is more than providers take.
+    """`data`, scaled down if it exceeds the providers' limits on side length or size.
 
     Returns:
-        The same bytes where they fit, else a PNG or a JPEG; empty where it cannot be made.
+        The same bytes if they fit, else a PNG or a JPEG; empty if that fails.
     """
     if len(data) <= MAX_IMAGE_BYTES and max(image_size(data)) <= MAX_IMAGE_SIDE:
         return data
@@ -95,7 +95,7 @@ def fit_image(data: bytes) -> bytes:
 
 
 def image_type(data: bytes) -> str:
-    """The media type of an image by its signature; empty for anything else."""
+    """The media type of an image, from its signature; empty for anything else."""
     if data.startswith(_PNG):
         return "image/png"
     if data.startswith(_JPEG):
@@ -106,7 +106,7 @@ def image_type(data: bytes) -> str:
 
 
 def image_size(data: bytes) -> tuple[int, int]:
-    """Width and height in pixels; 0, 0 where the header is not whole."""
+    """Width and height in pixels; 0, 0 if the header is incomplete."""
     try:
         match image_type(data):
             case "image/png":
@@ -129,7 +129,7 @@ def _two_numbers(form: str, data: bytes, offset: int) -> tuple[int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """From the first frame header (ITU T.81, B.2.2)."""
+    """The size in the first frame header (ITU T.81, B.2.2)."""
     place = 2
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker = data[place + 1]
@@ -145,7 +145,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """From the first chunk (RFC 9649)."""
+    """The size in the first chunk (RFC 9649)."""
     match data[12:16]:
         case b"VP8 ":
             width, height = _two_numbers("<HH", data, 26)

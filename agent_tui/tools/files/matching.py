@@ -1,4 +1,4 @@
-"""Finding the text that an edit names, also where it was copied with small differences."""
+"""Finds the text that an edit names, even if it was copied with small differences."""
 
 import re
 from collections.abc import Iterator
@@ -14,21 +14,21 @@ from agent_tui.tools.shorten import cut_line
 _MAX_LINES_SEARCHED = 20_000
 _MAX_LINES_SHOWN = 12
 _WORTH_SHOWING = 60.0
-"""Similarity in percent below which a place is not what was meant."""
+"""Percent of similarity below which a place cannot be the intended one."""
 _BLANKS = " \t"
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})(?:\t|→|[:-]|$)")
-"""As `read`, `grep` and ``cat -n`` print them."""
+"""Line numbers as `read`, `grep` and ``cat -n`` print them."""
 _ESCAPED = re.compile(r"""\\([nt"'`\\])""")
 _ALL = frozenset("nt\"'`\\")
 _WRITTEN_LINE_END = re.compile(r"""(?<!\\)\\n(?!\\?["'`])""")
-"""Not one at the end of a quotation, which is no line end but what a program prints."""
+"""Excludes one at the end of a quotation, which is a printed escape, not a line end."""
 
 _ESCAPES = {"n": "\n", "t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text is in a file, and what is to stand there instead."""
+    """Where a text is in a file, and its replacement."""
 
     start: int
     end: int
@@ -37,22 +37,22 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """All places of one text. `but_for` says what had to be overlooked; empty when nothing."""
+    """All places of one text. `but_for` says which differences were ignored; empty if none."""
 
     found: tuple[Place, ...] = ()
     but_for: str = ""
 
 
 def find_places(text: str, old: str, new: str) -> Places:
-    """The places of `old` in `text`, with the fewest differences overlooked that give any.
+    """The places of `old` in `text`, with as few differences ignored as possible.
 
-    Where something was overlooked, the characters and the indentation of the file stay in all
-    that `new` repeats of `old`, and lines that `new` adds get the file's kind of indentation.
+    If something was ignored, whatever `new` repeats of `old` keeps the file's characters and
+    indentation, and lines that `new` adds get the file's style of indentation.
 
     Args:
         text: The file, line ends as ``\\n``.
-        old: What is sought, not empty.
-        new: What is to replace it.
+        old: The text to find, not empty.
+        new: Its replacement.
     """
     rewritten = [reading for reading in _rewritten(old, new) if reading[1].strip()]
     readings = [("", old, new), *rewritten]
@@ -76,11 +76,11 @@ _FOLDS: Final = tuple(
         ("spaces within lines", rf"{_AT_LINE_ENDS}|^[ \t]+|[ \t]+|…"),
     )
 )
-"""From strict to loose. What a pattern finds is left out at the ends of a line, else shortened."""
+"""From strict to loose. Matches are removed at the ends of a line, elsewhere shortened."""
 
 
 class _Folded:
-    """A text without what is overlooked, and the way back to its own offsets."""
+    """A text without the ignored characters, which maps positions back to the original."""
 
     def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
         self.original = text
@@ -107,12 +107,12 @@ class _Folded:
         self._ends.extend(range(start + 1, end + 1))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The offsets in the original of what is from `start` to `end` here."""
+        """The original offsets of the span from `start` to `end` here."""
         return self._starts[start], self._ends[end - 1]
 
 
 def _folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Place]:
-    """Where `sought` is; an end of it that lost blanks must be an end of a line there too."""
+    """Where `sought` occurs; if its end lost blanks, the match must end a line too."""
     old = sought.original
     if not sought.text.strip():
         return
@@ -132,7 +132,7 @@ def _folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Place]:
 
 
 def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
-    """`start`, or the start of its line where `old` has its indentation or all lack the same."""
+    """`start`, or the start of its line if `old` has its indentation or all lack the same."""
     line_start = text.rfind("\n", 0, start) + 1
     lead = text[line_start:start]
     if lead.strip() or old[0] == "\n":
@@ -146,7 +146,7 @@ def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
 
 
 def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
-    """Other readings of a call: what they overlook, and `old` and `new` as they then are."""
+    """Other readings of a call: the difference each ignores, and the adjusted `old` and `new`."""
     if numbers := _pasted_numbers(old):
         near = range(numbers[0], numbers[-1] + 1 + new.count("\n"))
         yield "line numbers", _without_numbers(old, near), _without_numbers(new, near)
@@ -161,7 +161,7 @@ def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _pasted_numbers(text: str) -> list[int]:
-    """The numbers that all lines of `text` begin with, if they go up by one; else none."""
+    """The numbers at the start of all lines of `text` if they are consecutive; else none."""
     found = [_NUMBERED.match(line) for line in text.removesuffix("\n").split("\n")]
     numbers = [int(match[1]) for match in found if match]
     first = numbers[0] if numbers else 0
@@ -169,7 +169,7 @@ def _pasted_numbers(text: str) -> list[int]:
 
 
 def _without_numbers(text: str, near: range) -> str:
-    """`text` without a number from `near` at the beginning of a line."""
+    """`text` without numbers from `near` at the start of lines."""
     found = ((line, _NUMBERED.match(line)) for line in text.split("\n"))
     return "\n".join(
         line[match.end() :] if match and int(match[1]) in near else line for line, match in found
@@ -181,7 +181,7 @@ def _exact_places(text: str, old: str, new: str) -> tuple[Place, ...]:
 
 
 def _unescaped(text: str, kinds: frozenset[str]) -> str:
-    """`text` with the escapes of `kinds` undone once."""
+    """`text` with escapes of these `kinds` undone once."""
     return _ESCAPED.sub(
         lambda found: _ESCAPES.get(found[1], found[1]) if found[1] in kinds else found[0], text
     )
@@ -197,7 +197,7 @@ def _occurrences(text: str, sought: str) -> list[int]:
 
 
 def describe_miss(text: str, wanted: str) -> str:
-    """Why `wanted` is not in `text`, and what comes nearest, for the model to mend its call."""
+    """Why `wanted` is not in `text`, and the nearest match, so that the model can fix its call."""
     if marks := marks_in(wanted):
         return (
             f"It contains {marks[0][-200:]!r}, a placeholder for text left out of this "
@@ -219,9 +219,9 @@ def describe_miss(text: str, wanted: str) -> str:
 
 
 def _nearest_window(lines: list[str], sought: list[str]) -> tuple[int, float]:
-    """Start (from 0) of the run of lines most like `sought`, and how like it is in percent.
+    """The start (from 0) of the lines most similar to `sought`, and the similarity in percent.
 
-    The most telling sought line picks candidates, so that the work stays linear in the file.
+    The most distinctive line of `sought` selects candidates, which keeps the time linear.
     """
     anchor = max(range(len(sought)), key=lambda index: len(sought[index].strip()))
     target = sought[anchor].strip()
@@ -241,7 +241,7 @@ def _nearest_window(lines: list[str], sought: list[str]) -> tuple[int, float]:
 
 
 def _difference(found: list[str], sought: list[str], first: int) -> str:
-    """One sentence on what keeps two runs of lines apart; `first` is the number of `found[0]`."""
+    """One sentence on how two runs of lines differ; `first` is the number of `found[0]`."""
     if ["".join(line.split()) for line in found] == ["".join(line.split()) for line in sought]:
         return "Only whitespace within lines differs."
     if [line.casefold() for line in found] == [line.casefold() for line in sought]:

@@ -1,4 +1,4 @@
-"""Which files the model knows, and as what."""
+"""Which files the model knows, and in which version."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ from agent_tui.safe_paths import is_folder
 _Stat: TypeAlias = tuple[int, int, int]
 
 _MOST_NAMES = 40
-"""Words of a command that are tried as names of files; longer ones are scripts."""
+"""Words of a command that are tried as file names; a longer command is a script."""
 
 _WORD = re.compile(r"""[^\s'"`|&;<>()$=]+""")
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|:)", re.MULTILINE)
@@ -22,33 +22,33 @@ _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|:)", re.MULTILINE)
 
 @dataclass(slots=True)
 class FileMemory:
-    """Which version of a file the model has seen: resolved path -> content hash."""
+    """The version of each file that the model has seen: resolved path -> content hash."""
 
     seen: dict[Path, str] = field(default_factory=dict[Path, str])
     _stats: dict[Path, _Stat] = field(default_factory=dict[Path, _Stat])
 
     def remember(self, path: Path, digest: str) -> None:
-        """The model knows that `path` now holds what has this digest."""
+        """Record that the model knows the version of `path` with this digest."""
         self.seen[path] = digest
         self._stats[path] = _stat(path)
 
     def known_as_they_are(self) -> tuple[Path, ...]:
-        """The files that hold what the model knows. Looks at each; reads those touched since."""
+        """The files whose current content the model knows. Reads those touched since then."""
         return tuple(path for path in tuple(self.seen) if self._is_as_seen(path))
 
     def take_in(self, known: Collection[Path]) -> tuple[Path, ...]:
-        """Those of `known` that were changed since; they are known as they are now."""
+        """The files of `known` that changed since; their current versions now count as known."""
         changed = tuple(path for path in known if not self._is_as_seen(path))
         for path in changed:
             self._remember_present(path)
         return changed
 
     def note_command(self, known: Collection[Path], command: str, printed: str, cwd: Path) -> None:
-        """Take in what a command of the model's did: what it changed or printed whole is known.
+        """Update after a command of the model: what it changed or printed in full is known.
 
         Args:
-            known: The files that were known as they were before it ran.
-            command: Its text; what it printed is looked for in the files that are named there.
+            known: The files whose current content was known before it ran.
+            command: Its text; files it names are compared with its output.
             printed: Its output, as the model got it.
             cwd: Where it ran.
         """
@@ -75,7 +75,7 @@ class FileMemory:
 
 
 def digest_of(content: bytes) -> str:
-    """The name of this very content, for noticing changes."""
+    """A hash of the content, for noticing changes."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -106,7 +106,7 @@ def _content(path: Path) -> bytes:
 
 
 def _named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path]:
-    """The regular files that words of `command` name, from `cwd` or from a folder named there."""
+    """The regular files that words of `command` name, relative to `cwd` or to a folder it names."""
     words = dict.fromkeys(_WORD.findall(command)[:_MOST_NAMES])
     folders = [cwd]
     for word in words:

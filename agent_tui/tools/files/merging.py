@@ -1,7 +1,7 @@
-"""Putting new text in the place of text that was copied with small differences.
+"""Puts new text in place of text that was copied with small differences.
 
-What the new text repeats of the copy stays as the file has it; lines that are new get the kind
-of indentation the file has.
+What the new text repeats of the copy stays as in the file; new lines get the file's style of
+indentation.
 """
 
 from dataclasses import dataclass
@@ -26,23 +26,23 @@ _TAB_WIDTHS: Final = (4, 2, 8, 3, 1, 5, 6, 7)
 
 
 def plain(text: str) -> str:
-    """`text`, as long as it was, with typographic quotes, dashes and blanks as keyboards have."""
+    """`text` at the same length, with typographic quotes, dashes and blanks made plain."""
     return text.translate(_PLAIN)
 
 
 def indent_of(line: str) -> str:
-    """The blanks and tabs a line begins with."""
+    """The blanks and tabs at the start of a line."""
     return line[: len(line) - len(line.lstrip(_BLANKS))]
 
 
 def merged(found: str, old: str, new: str, *, starts_line: bool) -> str:
-    """What is to stand in the place of `found`.
+    """The text to put in place of `found`.
 
     Args:
-        found: The text of the file.
-        old: The model's copy of it: the same lines but for blanks and typography.
-        new: What the model wants instead of `old`.
-        starts_line: Whether `found` begins at the beginning of a line.
+        found: The text in the file.
+        old: The model's copy: the same lines except for blanks and typography.
+        new: The model's replacement for `old`.
+        starts_line: Whether `found` begins at the start of a line.
     """
     have, gave = found.split("\n"), old.split("\n")
     want = new.translate(_characters(have, gave)).split("\n")
@@ -69,12 +69,12 @@ def merged(found: str, old: str, new: str, *, starts_line: bool) -> str:
 
 
 def _keys(lines: list[str]) -> list[str]:
-    """What is left of lines when their blanks and their typography are overlooked."""
+    """The lines with differences in blanks and typography removed."""
     return [" ".join(plain(line).split()) for line in lines]
 
 
 def _characters(have: list[str], gave: list[str]) -> dict[int, str]:
-    """The characters that the copy always has for one other of the file."""
+    """Maps characters that the copy always changed to those of the file."""
     seen: dict[str, set[str]] = {}
     for real, copy in zip(have, gave, strict=True):
         body, copied = real.strip(_BLANKS), copy.strip(_BLANKS)
@@ -86,15 +86,15 @@ def _characters(have: list[str], gave: list[str]) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Indentation:
-    """From the indentation of a copy to that of the file.
+    """Maps the indentation of a copy to that of the file.
 
     Attributes:
-        known: What was seen in both; empty where the new text has the file's already.
-        tab_width: Columns of a tab, where one of the two has tabs for the blanks of the other.
-        has_tabs: Whether that is the file.
-        added: What the file has before the copy's, on every line.
-        dropped: How many characters of the copy's the file lacks, on every line.
-        scale: How many blanks the file has for each of the copy, where that is not 1.
+        known: Pairs seen in both; empty if the new text already has the file's indentation.
+        tab_width: Columns of a tab, if one of the two uses tabs instead of blanks.
+        has_tabs: Whether the file is that one.
+        added: What the file has before the copy's indentation, on every line.
+        dropped: How many characters of the copy's indentation the file lacks, on every line.
+        scale: Blanks in the file for each blank in the copy, if not 1.
     """
 
     known: dict[str, str]
@@ -108,7 +108,7 @@ class _Indentation:
     def learned(
         cls, rows: list[tuple[str, str]], repeated: list[tuple[str, str, str]], want: list[str]
     ) -> "_Indentation":
-        """From lines of the file beside their copies, those repeated, and all new lines."""
+        """Derive the mapping from file lines with copies, repeated lines, and all new lines."""
         pairs = [(indent_of(gave), indent_of(have)) for have, gave in rows if gave.strip()]
         if _is_as_the_file(pairs, repeated, want):
             return cls({})
@@ -126,7 +126,7 @@ class _Indentation:
         return cls(known, scale=scales.pop()) if is_scaled else cls(known)
 
     def of(self, indent: str) -> str:
-        """The file's way of writing `indent`."""
+        """`indent` in the file's style."""
         if indent in self.known:
             return self.known[indent]
         if self.tab_width:
@@ -141,13 +141,13 @@ class _Indentation:
         return self.known.get(nearest, "") + indent[len(nearest) :]
 
     def of_line(self, line: str) -> str:
-        """`line` with the file's indentation; blank lines stay as they are."""
+        """`line` with the file's indentation; blank lines stay unchanged."""
         indent = indent_of(line)
         return line if len(indent) == len(line) else self.of(indent) + line[len(indent) :]
 
 
 def _fits(tab_width: int, known: dict[str, str]) -> bool:
-    """Whether all indentation reaches as far in both with tabs of `tab_width` columns."""
+    """Whether all indentation has equal width in both, with tabs of `tab_width` columns."""
     return all(
         copy.expandtabs(tab_width) == real.expandtabs(tab_width) for copy, real in known.items()
     )
@@ -156,7 +156,7 @@ def _fits(tab_width: int, known: dict[str, str]) -> bool:
 def _is_as_the_file(
     pairs: list[tuple[str, str]], repeated: list[tuple[str, str, str]], want: list[str]
 ) -> bool:
-    """Whether the new text is indented as the file is, whatever the copy was."""
+    """Whether the new text has the file's indentation, whatever the copy had."""
     differing = [(copy, real) for copy, real in pairs if copy != real]
     if not differing:
         return True
@@ -179,7 +179,7 @@ def _is_as_the_file(
 
 
 def _in_place_of(have: str, gave: str, want: str, indentation: _Indentation) -> str:
-    """`want` in the place of a line that `gave` is a copy of: what they share stays as it is."""
+    """`want` in place of the line that `gave` copies: their common text stays as in the file."""
     if _keys([gave]) == _keys([want]):
         if indentation.known and indent_of(want) == indent_of(gave):
             return have

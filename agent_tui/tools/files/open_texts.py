@@ -1,36 +1,36 @@
-"""Texts that are open in an editor: what it holds unsaved is what the file holds."""
+"""Texts that are open in an editor: unsaved content counts as the file's content."""
 
 from pathlib import Path
 from typing import Protocol
 
 
 class OpenTexts(Protocol):
-    """Where files are open beside the disk. Asked off the event loop alone."""
+    """Files that are open in an editor. Called only off the event loop."""
 
     def present(self, path: Path, on_disk: bytes) -> bytes:
-        """What `path` holds: `on_disk`, or what that would be if the editor saved it now.
+        """The current content of `path`: `on_disk`, or what the editor would save now.
 
         Raises:
-            OSError: It cannot be found out.
+            OSError: It cannot be determined.
         """
         ...
 
     def take(self, path: Path, content: bytes) -> bool:
-        """Have the editor write `content`; false where the file is to be written on the disk.
+        """Have the editor write `content`; false if the file must be written to disk instead.
 
         Raises:
-            OSError: The editor did not; `strerror` says why.
+            OSError: The editor failed; `strerror` says why.
         """
         ...
 
 
 class NoOpenTexts:
-    """No editor: everything is on the disk."""
+    """No editor: every file is only on disk."""
 
     def present(self, path: Path, on_disk: bytes) -> bytes:
-        """What is on the disk."""
+        """Return `on_disk`."""
         return on_disk
 
     def take(self, path: Path, content: bytes) -> bool:
-        """Left to the disk."""
+        """Return false: the caller writes to disk."""
         return False

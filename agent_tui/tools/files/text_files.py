@@ -1,4 +1,4 @@
-"""Text files as they are on disk: bytes, encoding, line endings; and how to replace one."""
+"""Text files on disk: bytes, encoding, line endings; and how to replace one."""
 
 import codecs
 import os
@@ -16,7 +16,7 @@ from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
 
 _MAX_FILE_BYTES = 50_000_000
-"""Larger files are not taken into memory."""
+"""Bytes; larger files are not read into memory."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -27,7 +27,7 @@ _BOMS = (
 )
 _SNIFFED_BYTES = 8_192
 GUESSED_BYTES = 200_000
-"""So much of the beginning is looked at where an encoding has to be guessed."""
+"""Bytes at the start that are examined if the encoding must be guessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class TextFile:
 
     @property
     def newline(self) -> str:
-        """The line ending most lines have."""
+        """The line ending of most lines."""
         crlf = self.raw_text.count("\r\n")
         return "\r\n" if crlf > self.raw_text.count("\n") - crlf else "\n"
 
     def encoded(self, raw_text: str) -> bytes:
-        """`raw_text` as bytes in this file's encoding, with its byte order mark.
+        """`raw_text` in this file's encoding, with its byte order mark.
 
         Raises:
-            ToolError: the encoding lacks a character.
+            ToolError: The encoding lacks a character.
         """
         try:
             return self.bom + raw_text.encode(self.encoding)
@@ -67,8 +67,8 @@ class TextFile:
     def replaced(self, spans: list[tuple[int, int, str]]) -> str:
         """`raw_text` with `spans` of `text` (start, end, new text with ``\\n``) replaced.
 
-        What lies outside the spans keeps its bytes; new text gets the file's line ending.
-        Spans are in order and do not overlap.
+        Bytes outside the spans stay the same; new text gets the file's line ending. Spans are in
+        order and do not overlap.
         """
         offsets = _RawOffsets(self.raw_text)
         pieces: list[str] = []
@@ -81,7 +81,7 @@ class TextFile:
 
 
 class _RawOffsets:
-    """Offsets in a text with ``\\r\\n`` for offsets in the same text with ``\\n``."""
+    """Maps offsets in a text with ``\\n`` to those in the same text with ``\\r\\n``."""
 
     def __init__(self, raw_text: str) -> None:
         self._dropped: list[int] = []
@@ -95,14 +95,14 @@ class _RawOffsets:
 
 
 def read_bytes(path: Path, context: ToolContext) -> bytes:
-    """The content of a regular file of bearable size, as an editor has it that has it open.
+    """The content of a regular file of limited size; an editor's version if it is open there.
 
     Args:
         path: The file, resolved.
-        context: Names it in error texts, and knows of editors.
+        context: Names it in error texts, and knows the editor.
 
     Raises:
-        ToolError: it is no regular file, too large or not readable.
+        ToolError: It is not a regular file, too large or unreadable.
     """
     shown = context.shown(path)
     try:
@@ -119,9 +119,9 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
 
 
 def decode(content: bytes) -> TextFile | None:
-    """`content` as text, or None where it is binary.
+    """`content` as text, or None if it is binary.
 
-    Only encodings that give the very same bytes back are taken.
+    Only encodings that convert back to exactly the same bytes are accepted.
     """
     for encoding, bom in likely_encodings(content):
         text = _decoded_exactly(content[len(bom) :], encoding)
@@ -131,10 +131,9 @@ def decode(content: bytes) -> TextFile | None:
 
 
 def likely_encodings(beginning: bytes) -> Iterator[tuple[str, bytes]]:
-    """Encodings to try for a file that begins so, likeliest first, each with its byte order mark.
+    """Encodings to try for a file with this beginning, likeliest first, with byte order marks.
 
-    A byte order mark decides; else UTF-8; else what charset-normalizer finds likeliest. None for
-    a binary file.
+    A byte order mark decides; else UTF-8; else charset-normalizer's guess. None for a binary file.
     """
     for bom, encoding in _BOMS:
         if beginning.startswith(bom):
@@ -163,7 +162,7 @@ def _guessed_encoding(beginning: bytes) -> str | None:
 
 
 def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
-    """Why the model does not know `path` with this `content`; empty where it does."""
+    """Why the model does not know `path` with this `content`; empty if it does."""
     seen = files.seen.get(path)
     if seen is None:
         return "exists, but you have not read it"
@@ -171,13 +170,13 @@ def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
 
 
 def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
-    """Put `content` at `path` in one step: readers see the old file or the new one, whole.
+    """Write `content` to `path` in one step: readers see the whole old or new file.
 
-    Missing folders are created. An existing file keeps its mode. `path` is resolved, so that a
-    link stays a link. An editor that takes the text writes the file itself.
+    Missing folders are created. An existing file keeps its mode. `path` is resolved, so a link
+    stays a link. An editor that accepts the text writes the file itself.
 
     Raises:
-        ToolError: the folder or the file cannot be written.
+        ToolError: The folder or the file cannot be written.
     """
     try:
         with opened_folder(path.parent, makes=True) as folder:
@@ -207,7 +206,7 @@ def _mode_of(name: str, folder: int) -> int | None:
 
 
 def missing_file_error(path: Path, context: ToolContext) -> ToolError:
-    """There is no such file; names those that come nearest."""
+    """The error for a missing file; suggests similar names."""
     near = near_names(path, context.cwd)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return ToolError(f"There is no file {context.shown(path)}.{hint}")
@@ -217,7 +216,7 @@ def remove_file(path: Path, shown: str) -> None:
     """Delete the file at `path`.
 
     Raises:
-        ToolError: it cannot be deleted.
+        ToolError: It cannot be deleted.
     """
     try:
         with opened_folder(path.parent) as folder:
@@ -227,9 +226,9 @@ def remove_file(path: Path, shown: str) -> None:
 
 
 def content_fingerprint(changes: Iterable[tuple[Path, bytes | None, bytes | None]]) -> str:
-    """Names these changes: differs as soon as a target, an old or a new content does.
+    """A hash of these changes: differs if a target, an old or a new content does.
 
-    Each change is the file, and its content before and after; None where there is none.
+    Each change is the file, and its content before and after; None if it has none.
     """
     parts: list[bytes] = []
     for path, before, after in changes:

@@ -1,4 +1,4 @@
-"""Some lines of a text file, read without taking all of it into memory."""
+"""Reads some lines of a text file without loading all of it into memory."""
 
 import codecs
 import hashlib
@@ -20,9 +20,9 @@ from agent_tui.tools.files.text_files import GUESSED_BYTES, likely_encodings
 _CHUNK_BYTES = 1 << 18
 _PROBED_BYTES = 64
 _LARGE_BYTES = 5_000_000
-"""Editors are not asked for larger files (`acp/editor.py`)."""
+"""Bytes; editors are not asked for larger files (`acp/editor.py`)."""
 _MAX_FILE_BYTES = 2_000_000_000
-"""Some ten seconds to read through, for the count of its lines."""
+"""Bytes; takes about ten seconds to read, to count the lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Window:
     Args:
         first: Number of the first line, from 1.
         count: How many lines.
-        max_bytes: Lines are kept until they exceed this, numbers not counted.
+        max_bytes: Lines are kept until they exceed this, line numbers not counted.
         max_line_chars: Longer lines are cut, with a mark.
     """
 
@@ -44,7 +44,7 @@ class Window:
 
 @dataclass(slots=True)
 class WindowedText:
-    """The lines of a window, as far as they were kept, and how many the text has in all."""
+    """The kept lines of a window, and the total number of lines in the text."""
 
     window: Window
     lines: list[str] = field(default_factory=list[str])
@@ -56,7 +56,7 @@ class WindowedText:
     _is_open: bool = False
 
     def add(self, text: str) -> None:
-        """Take in the next piece; lines end in ``\\n`` alone."""
+        """Take in the next piece; only ``\\n`` ends a line."""
         if not text:
             return
         if self._may_hold_wanted(text):
@@ -69,7 +69,7 @@ class WindowedText:
         self._is_open = not text.endswith("\n")
 
     def finish(self) -> None:
-        """No more is coming. A newline at the very end begins no line."""
+        """End the text. A newline at the very end does not begin another line."""
         if self._is_open:
             self._end(self._newlines + 1)
         self.total_lines = self._newlines + self._is_open
@@ -102,7 +102,7 @@ class WindowedText:
 
 
 def windowed_text(pieces: Iterable[str], window: Window) -> WindowedText:
-    """The lines of `window` of a text that comes in pieces, with ``\\r\\n`` as ``\\n``."""
+    """The lines of `window` in a text that arrives in pieces, with ``\\r\\n`` as ``\\n``."""
     found = WindowedText(window)
     held = ""
     for piece in pieces:
@@ -115,9 +115,9 @@ def windowed_text(pieces: Iterable[str], window: Window) -> WindowedText:
 
 
 def is_large_text(path: Path) -> bool:
-    """Whether of the file at `path` only a window should be in memory.
+    """Whether the file at `path` is large enough to read only a window of it.
 
-    Smaller ones are read whole, as an editor may hold them; so are images and documents.
+    Smaller files are read whole, as an editor may have them open; so are images and documents.
     """
     try:
         if not path.is_file() or path.stat().st_size <= _LARGE_BYTES:
@@ -131,10 +131,10 @@ def is_large_text(path: Path) -> bool:
 
 @contextmanager
 def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
-    """The file at `path`, of which a window is to be read.
+    """Open the file at `path` to read a window of it.
 
     Raises:
-        ToolError: It is too large to be read through, or cannot be read.
+        ToolError: It is too large to scan, or cannot be read.
     """
     try:
         with opened_folder(path.parent) as folder, open_in(folder, path) as file:
@@ -149,9 +149,9 @@ def opened_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
 
 
 def read_window(file: BinaryIO, window: Window) -> tuple[WindowedText, str] | None:
-    """The lines of `window` of an open file, and the file's digest; None where it is binary.
+    """The lines of `window` of an open file, and the file's digest; None if it is binary.
 
-    The whole file is read, but only a piece at a time is in memory, beside what is kept.
+    The whole file is read, but only one piece at a time is in memory, besides the kept lines.
 
     Raises:
         OSError: It cannot be read.

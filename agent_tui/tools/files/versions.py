@@ -1,4 +1,4 @@
-"""A file as it is at one moment, and making it so again."""
+"""Records the state of a file, and restores it."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ from agent_tui.sessions.replay.file_changes import FileVersion
 from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 
 FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
-"""The modes that are told apart, as git does."""
+"""The file modes that are distinguished, as in git."""
 
 TOO_LARGE = f"it is larger than {MOST_FILE_BYTES // 1_000_000} MB"
 NO_FILE = "it is no file"
@@ -24,7 +24,7 @@ _NO_ROOM = "the store of earlier versions is full"
 _ON_DISK = NoOpenTexts()
 
 WhyHeld = Callable[[Path], str]
-"""Why the content of a file is not to be copied anywhere; empty where it may be."""
+"""Returns why a file's content must not be copied anywhere; empty if it may be."""
 
 
 def version_of(
@@ -33,13 +33,13 @@ def version_of(
     why_held: WhyHeld = lambda _path: "",
     open_texts: OpenTexts = _ON_DISK,
 ) -> FileVersion:
-    """The file at `path` as it is now, its content kept where it can be. Links are not followed.
+    """The current state of the file at `path`; stores its content if possible. Follows no links.
 
     Args:
         path: Absolute.
-        kept: Takes the content; None keeps nothing.
-        why_held: Asked before anything is kept.
-        open_texts: What an editor has open is as it has it there.
+        kept: Stores the content; None stores nothing.
+        why_held: Called before anything is stored.
+        open_texts: Provides the content of files open in an editor.
     """
     try:
         status = path.lstat()
@@ -64,19 +64,19 @@ def version_of(
 
 
 def stored(content: bytes, mode: int, kept: KeptFiles | None) -> FileVersion:
-    """The version that has this content, which is kept if it can be."""
+    """The version with this content, which is stored if possible."""
     is_kept = kept is not None and kept.keep(content)
     why_not = "" if is_kept or kept is None else _NO_ROOM
     return FileVersion(digest=digest_of(content), mode=mode, is_kept=is_kept, why_not=why_not)
 
 
 def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
-    """Make the file at `path` as it was, in one step; folders that are missing are made.
+    """Restore the file at `path` to `wanted`, in one step; missing folders are created.
 
-    A file that is there keeps its permissions but for whether it can be run.
+    An existing file keeps its permissions except for the executable bits.
 
     Raises:
-        OSError: It cannot be done, or what it held is gone; the file is as it was.
+        OSError: It cannot be restored, or the content is gone; the file is unchanged.
     """
     if follow_links(str(path.parent)) != str(path.parent):
         raise OSError(f"{path.parent} now points elsewhere")
@@ -100,7 +100,7 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
 
 
 def _permissions(path: Path, scratch: Path, mode: int) -> int:
-    """Those of what is at `path`, else of a new file; to be run where `mode` says so."""
+    """The permissions of the file at `path`, else of a new file; executable if `mode` says so."""
     place = path if path.is_file() and not path.is_symlink() else scratch
     usual = stat.S_IMODE(place.stat().st_mode)
     if mode == PROGRAM:

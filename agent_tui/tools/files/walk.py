@@ -1,4 +1,4 @@
-"""Walking a folder the way a person sees a project: ignored files and ``.git`` left out."""
+"""Walks a folder the way a user sees a project: without ignored files and ``.git``."""
 
 import difflib
 import os
@@ -27,7 +27,7 @@ class _IgnoreFile:
     spec: GitIgnoreSpec
 
     def verdict(self, relative: str) -> bool | None:
-        """True: ignored; False: taken back with ``!``; None: no rule speaks of it."""
+        """True: ignored; False: included again with ``!``; None: no rule matches it."""
         return self.spec.check_file(relative[len(self.base) :]).include
 
 
@@ -41,7 +41,7 @@ class WalkedFile:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A folder being walked: its path with a slash, the rules in it, and what is left of it."""
+    """A folder being walked: its path with a slash, its rules, and its remaining entries."""
 
     folder: str
     rules: tuple[_IgnoreFile, ...]
@@ -54,8 +54,8 @@ def walk_files(
     """Every file under `root`/`below` in path order, links not followed.
 
     Args:
-        root: Where ignore rules start and what paths are relative to.
-        below: Relative folder to begin at; rules of the folders above it hold.
+        root: Where ignore rules start; paths are relative to it.
+        below: Relative folder to begin at; rules of the folders above it apply.
         deadline: `time.monotonic()` value at which the walk ends early.
     """
     rules: tuple[_IgnoreFile, ...] = ()
@@ -87,9 +87,9 @@ def relative_files(root: Path, limit: int) -> Iterator[str]:
 
 
 def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
-    """Existing files a wrong `path` may have meant: alike in its folder, or elsewhere by name.
+    """Existing files that a wrong `path` may mean: similar in its folder, or by name elsewhere.
 
-    Returned relative to `cwd` where they are inside it.
+    Returned relative to `cwd` if inside it.
     """
     try:
         siblings = [entry.name for entry in _entries(path.parent)]
@@ -110,7 +110,7 @@ def glob_spec(glob: str) -> GitIgnoreSpec:
     """A glob with the meaning of a ``.gitignore`` line (``*.py`` at any depth), braces expanded.
 
     Raises:
-        ValueError: It is no glob, such as ``[z-a]``.
+        ValueError: It is not a valid glob, such as ``[z-a]``.
     """
     literal_start = f"\\{glob}" if glob.startswith(("!", "#")) else glob
     try:
@@ -120,7 +120,7 @@ def glob_spec(glob: str) -> GitIgnoreSpec:
 
 
 def _without_braces(glob: str, most: int = 64) -> list[str]:
-    """``*.{ts,tsx}`` as ``*.ts`` and ``*.tsx``."""
+    """Expand ``*.{ts,tsx}`` to ``*.ts`` and ``*.tsx``."""
     pending, plain = [glob], list[str]()
     while pending and len(plain) + len(pending) <= most:
         pattern = pending.pop(0)
@@ -135,7 +135,7 @@ def _without_braces(glob: str, most: int = 64) -> list[str]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in `folder`, by name; nothing where it may not be read."""
+    """The entries of `folder`, by name; none if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -160,7 +160,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _with_rules_of(
     root: Path, folder: str, rules: tuple[_IgnoreFile, ...]
 ) -> tuple[_IgnoreFile, ...]:
-    """`rules` and those of the ``.gitignore`` in `folder`, if there is one to be read."""
+    """`rules` and those of the ``.gitignore`` in `folder`, if it is readable."""
     path = root / folder / ".gitignore"
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -173,7 +173,7 @@ def _with_rules_of(
 
 
 def _patterns(lines: Iterable[str]) -> Iterator[GitIgnoreSpecPattern]:
-    """The patterns of an ignore file; a line that is none matches nothing, as in git."""
+    """The patterns of an ignore file; an invalid line matches nothing, as in git."""
     for line in filter(None, lines):
         try:
             yield GitIgnoreSpecPattern(line)
@@ -182,7 +182,7 @@ def _patterns(lines: Iterable[str]) -> Iterator[GitIgnoreSpecPattern]:
 
 
 def _ignored(relative: str, rules: tuple[_IgnoreFile, ...]) -> bool:
-    """The deepest ignore file that says anything decides, as in git."""
+    """Whether `relative` is ignored: the deepest ignore file that matches decides, as in git."""
     for ignore_file in reversed(rules):
         verdict = ignore_file.verdict(relative)
         if verdict is not None:

@@ -1,1 +1,1 @@
-"""Git for the tools and the person: one command, a folder's status, what a call changed."""
+"""Git for the tools and the user: one command, a folder's status, what a call changed."""

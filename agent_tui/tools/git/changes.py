@@ -1,4 +1,4 @@
-"""Which files a command changed, told by comparing what git says before and after it."""
+"""Finds which files a command changed, by comparing git's reports before and after it."""
 
 import asyncio
 import os
@@ -24,24 +24,24 @@ from agent_tui.tools.git.status import (
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 1.0
-"""How long a command may be held up before it begins."""
+"""Seconds for which a command's start may be delayed."""
 
 COMPARE_S = 2.0
-"""How long its result may be held up."""
+"""Seconds for which its result may be delayed."""
 
 MAX_CHANGED_FILES = 200
-"""A command that changes more (a checkout, an unpacking) is told by its text: so many names
-would drown those of the files that the work is about."""
+"""The most files reported: a command that changes more (a checkout, an unpacking) would hide the
+files that the work is about."""
 
 _CHANCES = 2
-"""The first look at a large work tree reads a cold disk; when it is slow again, that was all."""
+"""The first look at a large work tree may be slow on a cold disk; after another, looks stop."""
 
 _Stamp: TypeAlias = tuple[int, int, int]
-"""Time of change in nanoseconds, size in bytes and inode of a file; it changes with the file."""
+"""A file's change time in nanoseconds, size in bytes and inode; differs if the file changed."""
 
 
 _TICK_S = 0.001
-"""How often is looked whether the coarse clock has gone on, which it does every 1-10 ms."""
+"""Seconds between checks whether the coarse clock has ticked, which it does every 1-10 ms."""
 
 _COARSE_CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """``CLOCK_REALTIME_COARSE``: Linux stamps files by it, or by the precise clock since 6.13."""
@@ -49,15 +49,15 @@ _COARSE_CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A work tree at a look at or before the beginning of a command.
+    """The state of a work tree at the start of a command or shortly before.
 
     Args:
         cwd: Where the command runs.
         environ: Its environment.
-        marker: The ``.git`` by which the work tree was found, None where the environment names it.
-        tree: What git said.
-        stamps: Of the files that were dirty then (None: not there).
-        begun_ns: When the command begins, by the clock of this machine.
+        marker: The ``.git`` that led to the work tree, None if the environment names it.
+        tree: What git reported.
+        stamps: Stamps of the files that were dirty then (None: missing).
+        begun_ns: When the command begins, by this machine's clock.
     """
 
     cwd: Path
@@ -69,28 +69,28 @@ class Snapshot:
 
 
 class GitChanges:
-    """Looks at the work tree after each command, and remembers where looking takes too long.
+    """Checks the work tree after each command, and remembers where that takes too long.
 
-    The look after one command is the one before the next, as git takes long to look at many
-    files. What changed between the two is told from what the command changed by the time the
-    kernel stamps an inode with, which no program sets: ``ctime``.
+    The look after one command also serves as the one before the next, as git is slow with many
+    files. Changes between the two are told from the command's by ``ctime``, the kernel's inode
+    change time, which no program can set.
 
-    A file counts when its bytes in the work tree changed: one that did not exist as written,
-    any other, and one that was deleted, as edited; a renamed one is both. Files that were only
-    committed, staged or unstaged do not count; those that git ceases to ignore do. Not seen are
-    files that git ignores, those of submodules and of other repositories, and names that are not
-    UTF-8. What the person changes while the command runs is taken for the command's; what they
-    change between commands is not, nor is its taking back to what is committed.
+    A file counts if its bytes in the work tree changed: a new one as written, any other, or a
+    deleted one, as edited; a renamed file is both. Files that were only committed, staged or
+    unstaged do not count; those that git stops ignoring do. Not detected: ignored files, those of
+    submodules and other repositories, and names that are not UTF-8. The user's changes while the
+    command runs are attributed to the command; those between commands are not, nor is reverting
+    them to the committed state.
     """
 
     def __init__(
         self, keeper: ProcessKeeper, is_trusted: Callable[[Path], bool] = lambda _cwd: True
     ) -> None:
-        """Look with git calls that `keeper` starts.
+        """Use git calls that `keeper` starts.
 
         Args:
             keeper: Starts processes.
-            is_trusted: Whether git may be asked in a folder; asked before each snapshot.
+            is_trusted: Whether git may run in a folder; called before each snapshot.
         """
         self._keeper = keeper
         self._is_trusted = is_trusted
@@ -98,9 +98,9 @@ class GitChanges:
         self._newest: dict[Path, Snapshot] = {}
 
     async def snapshot(self, cwd: Path, environ: Mapping[str, str]) -> Snapshot | None:
-        """What there is before a command run in `cwd`: the newest look, or a first one.
+        """The state before a command runs in `cwd`: the latest look, or a first one.
 
-        None where there is no repository that git answers for, or the folder is not trusted.
+        None if git reports no repository, or the folder is not trusted.
 
         Never raises for anything git does, and ends after `LOOK_S` seconds.
         """
@@ -123,7 +123,7 @@ class GitChanges:
         return replace(known, begun_ns=await asyncio.to_thread(_moment_ns))
 
     async def since(self, before: Snapshot | None) -> FileTouches:
-        """Absolute paths of the files that changed since `before`; nothing if git cannot tell.
+        """The absolute paths of the files that changed since `before`; none if git cannot tell.
 
         Never raises for anything git does, and ends after `COMPARE_S` seconds.
         """
@@ -149,7 +149,7 @@ class GitChanges:
 
 
 def _moment_ns() -> int:
-    """A time after all that happened so far and before all that will, as files bear it.
+    """A time after all past and before all future changes, by the clock that stamps files.
 
     Blocks for some milliseconds.
     """
@@ -193,7 +193,7 @@ def _changes(before: Snapshot, after: WorkTree, moved: Mapping[str, Committed]) 
 def _was_touched(path: Path, before: Snapshot, *, is_old: bool) -> bool:
     """Whether something happened to `path` after the command began.
 
-    One that is gone, or came with a folder that was moved here, has left that on a folder above.
+    For a file that is gone, or came with a moved folder, the stamp of a parent folder shows it.
     """
     if is_old and os.path.lexists(path):
         return _has_changed_since(path, before.begun_ns)
@@ -213,9 +213,9 @@ def _has_changed_since(path: Path, begun_ns: int) -> bool:
 
 
 def _left_commit(path: Path, commits: Committed, *, is_dirty: bool) -> bool:
-    """Whether a file that was as in the commit before the command no longer is.
+    """Whether a file that matched the commit before the command no longer does.
 
-    A file that both commits have and that is clean without being there was never checked out.
+    A file that is in both commits and clean without existing was never checked out.
     """
     if os.path.lexists(path):
         return not (commits.before and has_content(path, commits.before))

@@ -1,7 +1,7 @@
-"""The one way we call git: nothing the repository names is run, nothing of it is changed.
+"""The only way we call git: it runs no program the repository names, and changes nothing.
 
-A repository's own configuration can make git run programs. What our calls could run, and what
-stops it:
+A repository's own configuration can make git run programs. What our calls could run, and how
+it is prevented:
 
 - ``core.fsmonitor``, hooks and pagers are switched off on the command line, and aliases cannot
   take the place of git's own commands;
@@ -9,11 +9,11 @@ stops it:
 - external diffs and text conversions are refused to every command that knows them;
 - objects missing from a partial clone are fetched with programs the remote names: no protocol
   is allowed;
-- variables with which the caller's environment configures git are left out, those that say
-  where the repository is excepted.
+- variables in the caller's environment that configure git are left out, except those that say
+  where the repository is.
 
-Filters and submodules are for the callers to keep out; see `git_status`. No lock is taken and
-the index is not refreshed on disk, so nobody else's git is disturbed.
+Callers must exclude filters and submodules; see `git.status`. No lock is taken and
+the index is not refreshed on disk, so other git processes are not disturbed.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MAX_OUTPUT_BYTES = 400_000
-"""Some 2,000 changed files; of a work tree with more, nothing is told."""
+"""About 2,000 changed files; for a work tree with more, nothing is reported."""
 
 _PATIENCE_S = 10.0
-"""A command may have left a pipe where git expects a file: git would wait for ever."""
+"""Seconds; a command may have left a pipe where git expects a file, and git would hang."""
 
 _QUIET = (
     *("git", "--no-optional-locks", "--no-pager"),
@@ -41,16 +41,16 @@ _KNOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log",
 
 
 class GitSilentError(Exception):
-    """Git is missing, does not answer here, or says more than is of use."""
+    """Git is missing, does not respond, or prints too much."""
 
 
 def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The call of a git command.
+    """The command line for a git command.
 
     Args:
-        command: One of git's own, such as ``status``.
-        arguments: What follows it.
-        settings: ``key=value`` of configuration to override.
+        command: A git subcommand, such as ``status``.
+        arguments: Its arguments.
+        settings: ``key=value`` configuration overrides.
     """
     overridden = (word for setting in settings for word in ("-c", setting))
     no_programs = ("--no-ext-diff", "--no-textconv") if command in _KNOW_DIFFS else ()
@@ -58,7 +58,7 @@ def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> t
 
 
 def object_id(content: bytes, *, like: str, kind: str = "blob") -> str:
-    """The id git gives `content`, in the kind of hash that the id `like` is one of."""
+    """The id git gives `content`, with the same hash algorithm as the id `like`."""
     algorithm = "sha256" if len(like) == 64 else "sha1"
     header = f"{kind} {len(content)}\0".encode()
     return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
@@ -74,19 +74,19 @@ async def ask_git(
     stdin: bytes | None = None,
     most_bytes: int | None = None,
 ) -> bytes:
-    """What git prints.
+    """Run git and return its output.
 
     Args:
-        keeper: Starts it.
+        keeper: Starts the process.
         argv: From `git_argv`.
         cwd: Working folder.
-        environ: The environment commands have here.
-        allowed: Exit codes that are an answer.
-        stdin: What it reads.
-        most_bytes: Of an answer; None for `MAX_OUTPUT_BYTES`.
+        environ: The environment of commands here.
+        allowed: Exit codes that count as success.
+        stdin: Its input.
+        most_bytes: Limit on the output; None for `MAX_OUTPUT_BYTES`.
 
     Raises:
-        GitSilentError: another exit code, no git, no answer in time, or more than that.
+        GitSilentError: Another exit code, no git, a timeout, or too much output.
     """
     answer = bytearray()
     try:

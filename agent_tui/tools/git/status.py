@@ -1,11 +1,11 @@
-"""Asking git which files differ from the last commit, and letting it run nothing for that.
+"""Asks git which files differ from the last commit, without letting it run any program.
 
-Beside what `git_call` stops, a repository could have run:
+Besides what `git.command` prevents, a repository could run:
 
-- filters (``filter.*.clean`` and ``.process``, which ``git status`` feeds files to): they are
-  read from the configuration first and switched off one by one. Large files kept elsewhere then
+- filters (``filter.*.clean`` and ``.process``, which ``git status`` pipes files through): they are
+  read from the configuration first and disabled one by one. Large files stored elsewhere then
   look changed when they were only touched;
-- those of a submodule, which is asked by a git of its own: submodules are left out.
+- those of a submodule, which a separate git process reads: submodules are left out.
 """
 
 import os
@@ -20,7 +20,7 @@ from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, objec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MAX_HASHED_BYTES = 2_000_000
-"""Larger files are not read to see whether they are still the same."""
+"""Bytes; larger files are not read to check whether they are unchanged."""
 
 _STATUS = (
     *("--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
@@ -36,9 +36,9 @@ class WorkTree:
 
     Args:
         root: Its top folder, absolute and with links followed.
-        head: The commit it is on; empty when there is none yet.
-        dirty: Files that are not as in that commit, relative to `root`, those git ignores left
-            out: to the id of their content there, empty for those that are not in it.
+        head: The current commit; empty if there is none yet.
+        dirty: Files that differ from that commit, relative to `root`, without ignored ones, mapped
+            to the id of their committed content; empty for those that are not in it.
     """
 
     root: Path
@@ -48,17 +48,17 @@ class WorkTree:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The ids of a file's content in two commits; empty where it is not in it."""
+    """The ids of a file's content in two commits; empty if it is not in one."""
 
     before: str
     after: str
 
 
 async def top_folder(keeper: ProcessKeeper, cwd: Path, environ: Mapping[str, str]) -> Path:
-    """The top of the work tree that `cwd` is in.
+    """The top of the work tree that contains `cwd`.
 
     Raises:
-        GitSilentError: none, or not one git works in (bare, or another user's).
+        GitSilentError: There is none, or git does not work in it (bare, or another user's).
     """
     if "GIT_DIR" not in environ and nearest_git(cwd, environ) is None:
         raise GitSilentError("no repository")
@@ -70,7 +70,7 @@ async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str
     """The state of the work tree whose top is `root`.
 
     Raises:
-        GitSilentError: see there.
+        GitSilentError: See `ask_git`.
     """
     question = git_argv("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
     found = await ask_git(keeper, question, root, environ, allowed=(0, 1))
@@ -85,10 +85,10 @@ async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str
 async def committed_changes(
     keeper: ProcessKeeper, root: Path, before: str, after: str, environ: Mapping[str, str]
 ) -> dict[str, Committed]:
-    """What differs between two commits (empty: before the first one), relative to `root`.
+    """The differences between two commits (empty: before the first one), relative to `root`.
 
     Raises:
-        GitSilentError: see there.
+        GitSilentError: See `ask_git`.
     """
     if before == after:
         return {}
@@ -102,9 +102,9 @@ async def committed_changes(
 
 
 def has_content(path: Path, blob: str) -> bool:
-    """Whether the file (or link) at `path` holds what git knows as `blob`.
+    """Whether the file (or link) at `path` has the content of git's `blob`.
 
-    False as well where git changes line endings on the way, and for large and unreadable files.
+    False too if git converts line endings, and for large and unreadable files.
     """
     try:
         status = path.lstat()
@@ -120,18 +120,18 @@ def has_content(path: Path, blob: str) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """All of a regular file; what has taken its place meanwhile neither blocks nor leads on."""
+    """The content of a regular file; whatever has replaced it neither blocks nor is followed."""
     with open_regular_file(path, follow_links=False) as file:
         return file.read(MAX_HASHED_BYTES + 1)
 
 
 def nearest_git(cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    """The ``.git`` in or above `cwd`; None where there is none or the environment names another."""
+    """The ``.git`` in or above `cwd`; None if there is none or the environment names another."""
     return None if "GIT_DIR" in environ else git_entry(cwd)
 
 
 def _without_filters(found: bytes) -> Iterator[str]:
-    """Settings that switch off the filters among the keys `found` in the configuration."""
+    """Settings that disable the filters whose keys are in `found`."""
     keys = (key.split(".", 1)[1] for key in os.fsdecode(found).split("\0") if key.count(".") > 1)
     names = dict.fromkeys(key.rpartition(".")[0] for key in keys)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
@@ -142,7 +142,7 @@ def _without_filters(found: bytes) -> Iterator[str]:
 
 
 def _work_tree(root: Path, answer: bytes) -> WorkTree:
-    """`git status` in its second format: ``#`` headers, ``1`` changed, ``u`` in conflict, ``?``."""
+    """Parse `git status` format 2: ``#`` headers, ``1`` changed, ``u`` in conflict, ``?``."""
     head = ""
     dirty: dict[str, str] = {}
     for record in answer.split(b"\0"):
@@ -160,14 +160,14 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
                 blob, path = b"", rest
             case _:
                 continue
-        if not path.endswith(b"/"):  # else another repository
+        if not path.endswith(b"/"):  # otherwise it is another repository
             name = os.fsdecode(path)
             dirty[name] = dirty.get(name) or _id(blob.decode("ascii"))
     return WorkTree(root, head, dirty)
 
 
 def _commit_changes(answer: bytes) -> dict[str, Committed]:
-    """`git diff-tree` in its raw format: modes, ids and what happened, then the path."""
+    """Parse `git diff-tree` in raw format: modes, ids and status, then the path."""
     fields = iter(answer.split(b"\0")[:-1])
     changes: dict[str, Committed] = {}
     for change, path in zip(fields, fields, strict=True):
@@ -177,5 +177,5 @@ def _commit_changes(answer: bytes) -> dict[str, Committed]:
 
 
 def _id(text: str) -> str:
-    """An object id; git writes "none" as zeros."""
+    """An object id; empty for git's all-zero "none"."""
     return text if text.strip("0") else ""

@@ -1,10 +1,9 @@
-"""What the files of a work tree held before and after a command, as trees in a place of our own.
+"""Records work trees before and after a command, as git trees in a private folder.
 
-The person's repository is only read: which files it knows or does not ignore, and its objects. The
-index and new objects are in a folder of ours, with a configuration and attributes of its own:
-no filter or hook runs, no line end is converted, and an object holds the very bytes of a file.
-Left out are ignored files, other repositories within, large files and those whose names speak of
-keys.
+The user's repository is only read: which files it tracks or does not ignore, and its objects. The
+index and new objects are in our own folder, with their own configuration and attributes: no filter
+or hook runs, no line end is converted, and an object holds the exact bytes of a file. Left out are
+ignored files, nested repositories, large files and those whose names suggest keys.
 """
 
 import asyncio
@@ -26,16 +25,17 @@ from agent_tui.tools.git.status import read_work_tree, top_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 3.0
-"""How long a command may be held up: the first look at 20,000 files takes a second."""
+"""Seconds for which a command may be delayed: the first look at 20,000 files takes one."""
 
 MOST_FILES = 50_000
 MOST_CHANGES = 500
-"""A command that changes more (a checkout, an unpacking) has a way back of its own."""
+"""The most changed files: a command that changes more (a checkout, an unpacking) is not undone this
+way."""
 
 MOST_FILE_BYTES = 5_000_000
 _MOST_READ_BYTES = 100_000_000
 _CHANCES = 2
-"""Where looking was too slow so often it is given up."""
+"""After so many slow looks, a work tree is not looked at any more."""
 
 _PREFIX = "agent-tui-trees-"
 _ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding\n"
@@ -43,15 +43,15 @@ _EXACT = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=true", "g
 
 
 _SAME_MOMENT_NS = 50_000_000
-"""What was changed so shortly before a look is looked at again: file systems have coarse clocks."""
+"""Files changed shortly before a look are checked again: file systems have coarse clocks."""
 
 _Stamp: TypeAlias = tuple[int, int, int, int, int]
-"""Times of change in nanoseconds, size, inode and mode of a file."""
+"""A file's change time in nanoseconds, size, inode and mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A look at a work tree: its top folder, and the id that git gives all of it."""
+    """The state of a work tree: its top folder, and the id that git gives the whole tree."""
 
     root: Path
     id: str
@@ -59,7 +59,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs between two looks; ids are empty and modes 0 where there is none."""
+    """A file that differs between two states; without a file, id is empty and mode 0."""
 
     path: Path
     before_id: str
@@ -70,7 +70,7 @@ class ChangedFile:
 
 @dataclass(slots=True)
 class _Place:
-    """Our folder for one work tree, and what its index has by now: files, and all of it."""
+    """Our folder for one work tree, and what its index holds: each file, and the tree."""
 
     environ: dict[str, str]
     names: set[bytes] = field(default_factory=set[bytes])
@@ -79,7 +79,7 @@ class _Place:
 
 
 class WorkTrees:
-    """Looks at work trees, with git calls that `keeper` starts.
+    """Records work trees, with git calls that `keeper` starts.
 
     Args:
         keeper: Starts processes.
@@ -92,9 +92,9 @@ class WorkTrees:
         self._lock = asyncio.Lock()
 
     async def look(self, cwd: Path, environ: Mapping[str, str]) -> Tree | None:
-        """The work tree that `cwd` is in, as it is now.
+        """The current state of the work tree that contains `cwd`.
 
-        None where there is none, or it takes too long. Never raises for anything git does.
+        None if there is none, or it takes too long. Never raises for anything git does.
         """
         if self._slow_looks.get(cwd, 0) >= _CHANCES:
             return None
@@ -109,10 +109,10 @@ class WorkTrees:
         return None
 
     async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
-        """Whether `tree`, just looked at, has every file that git calls changed or untracked.
+        """Whether `tree`, just recorded, has every file that git calls changed or untracked.
 
-        It has none that is large, speaks of keys or is in a repository within; and of very many
-        changes none is told.
+        False if it lacks one that is large, has a name like a key or is in a nested repository, or
+        if there are too many changes.
         """
         place = self._places.get(tree.root)
         try:
@@ -125,7 +125,7 @@ class WorkTrees:
         return not await asyncio.to_thread(_are_there, tree.root, unknown)
 
     async def changes(self, before: Tree, after: Tree) -> tuple[ChangedFile, ...]:
-        """The files that differ; none where they are too many, or git does not tell."""
+        """The files that differ; none if there are too many, or git cannot tell."""
         place = self._places.get(before.root)
         if place is None or before.root != after.root or before.id == after.id:
             return ()
@@ -138,7 +138,7 @@ class WorkTrees:
         return changed if len(changed) <= MOST_CHANGES else ()
 
     async def contents(self, root: Path, ids: Sequence[str]) -> dict[str, bytes]:
-        """What the objects of these ids hold, as far as git tells."""
+        """The content of the objects with these ids, as far as git provides it."""
         place = self._places.get(root)
         if place is None or not ids:
             return {}
@@ -153,7 +153,7 @@ class WorkTrees:
             return {}
 
     async def _write_tree(self, root: Path, environ: Mapping[str, str]) -> str:
-        """Bring our index up to date; its tree."""
+        """Update our index; returns its tree."""
         place = self._places.get(root)
         if place is None:
             place = self._places[root] = await self._make_place(root, environ)
@@ -166,7 +166,7 @@ class WorkTrees:
         fresh = {name for name, stamp in stamps.items() if place.stamps.get(name) != stamp}
         if (given := fresh | (place.names - stamps.keys())) or not place.tree:
             place.names |= fresh
-            place.stamps = {}  # until git has taken them all
+            place.stamps = {}  # until git has taken in all files
             update = git_argv(
                 "update-index", "--add", "--remove", "--replace", "-z", "--stdin", settings=_EXACT
             )
@@ -180,7 +180,7 @@ class WorkTrees:
         return place.tree
 
     async def _make_place(self, root: Path, environ: Mapping[str, str]) -> _Place:
-        """A repository of ours for the work tree `root`, which may read the objects of theirs."""
+        """Create our repository for the work tree `root`, which may read the user's objects."""
         shown = git_argv("rev-parse", "--show-object-format", "--git-path", "objects")
         kind, _, objects = os.fsdecode(await ask_git(self._keeper, shown, root, environ)).partition(
             "\n"
@@ -199,7 +199,7 @@ class WorkTrees:
 
 
 def _new_folder() -> Path:
-    """A folder that goes with the program; those that killed ones left are removed."""
+    """A folder that is removed when the program ends; removes those of killed programs."""
     above = Path(tempfile.gettempdir())
     for left in above.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition("-")[0]
@@ -221,7 +221,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp]:
-    """The names in `listing` that stand for files to be kept, with what changes when they do."""
+    """The names in `listing` of files to record, with a stamp that changes when the file does."""
     top = os.fsencode(root) + b"/"
     stamps: dict[bytes, _Stamp] = {}
     for name in listing.split(b"\0"):
@@ -239,7 +239,7 @@ def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp
 
 
 def _are_there(root: Path, names: Sequence[str]) -> bool:
-    """Whether one of `names` is there; repositories within, which git leaves alone, aside."""
+    """Whether one of `names` exists, not counting nested repositories, which git skips."""
     return any(os.path.lexists(root / name) for name in names if not name.endswith("/"))
 
 
@@ -248,7 +248,7 @@ def _last_part(name: bytes) -> str:
 
 
 def _changed(root: Path, answer: bytes) -> Iterator[ChangedFile]:
-    """The lines of ``diff-tree --raw -z``: ``:mode mode id id status``, then the name."""
+    """Parse lines of ``diff-tree --raw -z``: ``:mode mode id id status``, then the name."""
     fields = answer.split(b"\0")
     for about, name in zip(fields[0::2], fields[1::2], strict=False):
         before_mode, after_mode, before_id, after_id, _ = about.decode("ascii")[1:].split(" ")
@@ -262,7 +262,7 @@ def _changed(root: Path, answer: bytes) -> Iterator[ChangedFile]:
 
 
 def _objects(answer: bytes) -> Iterator[tuple[str, bytes]]:
-    """What ``cat-file --batch`` says: ``id blob size``, the content, a new line."""
+    """Parse ``cat-file --batch``: ``id blob size``, the content, a newline."""
     at = 0
     while at < len(answer):
         head, _, _ = answer[at : at + 200].partition(b"\n")

@@ -1,1 +1,1 @@
-"""Commands that go on in the background, for the conversation that began them."""
+"""Commands that run in the background, for the conversation that started them."""

@@ -1,4 +1,4 @@
-"""The background commands of a conversation: what runs, what came of the others."""
+"""The background commands of a conversation: the running ones, and how others ended."""
 
 import asyncio
 import time
@@ -9,25 +9,25 @@ from agent_tui.messages import Job
 from agent_tui.tools.processes.shell import ShellCommand, ending_of
 
 MAX_RUNNING = 16
-"""More at a time are a mistake rather than a need: each may be a server or a build."""
+"""More at a time are likely a mistake: each may be a server or a build."""
 
 _MOST_DIGITS = 10
-"""A longer number is none of ours, whatever a session file says."""
+"""Digits; a longer number is not a job id, whatever a session file says."""
 
 _MAX_ENDED = 50
-"""So many that have ended can still be asked about."""
+"""How many ended commands are remembered."""
 
 
 class BackgroundCommand:
     """A background command, and how it ended.
 
     Args:
-        id: What it is asked for by.
-        command: What runs.
+        id: Its id.
+        command: The command that runs.
 
     Attributes:
-        reached_at: Where the person meets a server that it started in the sandbox, or why they
-            cannot; empty where none is known.
+        reached_at: The address of a server that it started in the sandbox, or why the user cannot
+            reach it; empty if unknown.
     """
 
     def __init__(self, id: str, command: ShellCommand) -> None:
@@ -39,7 +39,7 @@ class BackgroundCommand:
 
     @property
     def is_running(self) -> bool:
-        """Whether anything of it runs."""
+        """Whether any of its processes runs."""
         return self.command.is_running
 
     @property
@@ -55,26 +55,26 @@ class BackgroundCommand:
 
     @property
     def state(self) -> str:
-        """How it stands, in one phrase."""
+        """Its state, in one phrase."""
         reached = f"; listens at {self.reached_at}" if self.reached_at else ""
         return self.ending or f"running for {self.command.elapsed_s:.0f} s{reached}"
 
     @property
     def fact(self) -> Job:
-        """It as a value."""
+        """The job as a value."""
         return Job(
             id=self.id, command=self.command.order.command, since=self._since, ending=self.ending
         )
 
     async def stop(self) -> None:
-        """End all of it, and wait until it is gone."""
+        """Stop all of its processes, and wait until they are gone."""
         if self.is_running:
             self._is_stopped = True
             await self.command.stop()
 
 
 class JobTable:
-    """The background commands of the conversation; they end when another takes its place."""
+    """The background commands of the conversation; they end when another replaces it."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, BackgroundCommand] = {}
@@ -83,30 +83,30 @@ class JobTable:
 
     @property
     def jobs(self) -> tuple[BackgroundCommand, ...]:
-        """All that run, and the newest of those that have ended, oldest first."""
+        """All running ones, and the latest that have ended, oldest first."""
         return tuple(self._jobs.values())
 
     @property
     def running(self) -> tuple[BackgroundCommand, ...]:
-        """Those that run, oldest first."""
+        """The running ones, oldest first."""
         return tuple(job for job in self._jobs.values() if job.is_running)
 
     @property
     def is_full(self) -> bool:
-        """Whether no more may run at a time."""
+        """Whether the limit of running commands is reached."""
         return len(self.running) >= MAX_RUNNING
 
     def listen(self, listener: Callable[[Job], None]) -> None:
-        """Have `listener` called with each that begins or ends from now on."""
+        """Have `listener` called with each job that begins or ends from now on."""
         self._listener = listener
 
     def spare(self, ids: Iterable[str]) -> None:
-        """Give none of `ids` to another: a session tells of them."""
+        """Never reuse any of `ids`: a session mentions them."""
         numbers = (int(id) for id in ids if id.isdecimal() and len(id) < _MOST_DIGITS)
         self._last = max((self._last, *numbers))
 
     def add(self, command: ShellCommand) -> BackgroundCommand:
-        """Keep `command`, which runs, as a background command."""
+        """Register the running `command` as a background command."""
         self._last += 1
         self._jobs[str(self._last)] = job = BackgroundCommand(str(self._last), command)
         command.go_unwatched(lambda: self._tell(job))
@@ -117,14 +117,14 @@ class JobTable:
         return job
 
     def find(self, id: str) -> BackgroundCommand | None:
-        """The one with this id; None where there is none, or it has been forgotten."""
+        """The job with this id; None if there is none, or it was forgotten."""
         return self._jobs.get(id)
 
     def named(self, id: str) -> BackgroundCommand:
-        """The one with this id.
+        """The job with this id.
 
         Raises:
-            ToolError: There is none; the text names those there are.
+            ToolError: There is none; the text lists those that exist.
         """
         job = self._jobs.get(id)
         if job is None:
@@ -133,7 +133,7 @@ class JobTable:
         return job
 
     async def leave(self) -> tuple[Job, ...]:
-        """End all that run, and forget all; gives those that ran, and tells nobody else."""
+        """Stop all running jobs, and forget all; returns those that ran, without a notification."""
         running = self.running
         self._jobs.clear()
         await asyncio.gather(*(job.stop() for job in running))

@@ -1,1 +1,1 @@
-"""Tools of MCP servers: programs beside ours that offer the model more to call."""
+"""Tools of MCP servers: separate programs that offer the model more tools."""

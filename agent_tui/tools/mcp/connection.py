@@ -1,4 +1,4 @@
-"""One connection to an MCP server: requests out, answers in, whatever else it may write."""
+"""A connection to an MCP server: sends requests, reads answers, tolerates other output."""
 
 import asyncio
 import itertools
@@ -27,10 +27,10 @@ from agent_tui.tools.mcp.json_rpc import (
 from agent_tui.tools.processes.keeper import READ_BYTES
 
 MAX_MESSAGE_BYTES: Final = 8_000_000
-"""A longer message is not read: a few pictures, or a whole book."""
+"""Bytes; a longer message is not read: a few pictures, or a whole book."""
 
 _PARSED_ASIDE_BYTES = 200_000
-"""Parsing what is longer would hold up the screen."""
+"""Bytes; parsing longer ones would block the screen."""
 
 _LIST_CHANGES = frozenset(
     f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")
@@ -41,14 +41,14 @@ _MAX_UNREAD_CHARS = 200
 _MAX_PROGRESS_CHARS = 1_000
 _SHOWN_AT_ONCE = 50
 _SHOW_AGAIN_S = 0.5
-"""After so many words about its progress a call is given some of them only."""
+"""After so many progress messages, only some of a call's are shown."""
 
 _MAX_UNREAD_REPLIES_BYTES = 1_000_000
-"""A server that asks and does not read what it is answered is answered no more."""
+"""Bytes; a server that asks but does not read the answers gets no more of them."""
 
 
 Asking: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
-"""Answers a server that wants to ask the person, by the parameters of its question."""
+"""Answers a server's question to the user, given the question's parameters."""
 
 
 class ServerGone(Exception):
@@ -56,7 +56,7 @@ class ServerGone(Exception):
 
 
 class RequestFailed(Exception):
-    """The server answered with an error, or with nothing that can be used; `code` is its own."""
+    """The server answered with an error or unusable data; `code` is the server's."""
 
     def __init__(self, why: str, code: int = 0) -> None:
         super().__init__(why)
@@ -74,18 +74,18 @@ class _Waiting:
 
 
 def ignore(_text: str) -> None:
-    """Take a line about progress for nobody."""
+    """An `on_progress` that ignores the line."""
 
 
 class Connection:
-    """Speaks with one running server.
+    """Talks to one running server.
 
     Args:
-        stdin: What it reads.
-        stdout: What it writes; `read_all` has to run meanwhile.
-        on_changed: Called when it says that what it offers is other now.
-        on_ask: Answers its questions to the person, one at a time and only during a request of
-            ours; None where it may ask none.
+        stdin: The server's input.
+        stdout: The server's output; `read_all` must run meanwhile.
+        on_changed: Called when the server says that its offer changed.
+        on_ask: Answers its questions to the user, one at a time and only during one of our
+            requests; None if it may ask none.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class Connection:
         self._waiting: dict[int, _Waiting] = {}
         self._is_open = True
         self.meta: JsonObject = {}
-        """Goes with every request, for servers that know no handshake."""
+        """Sent with every request, for servers without a handshake."""
         self.unread_output = ""
-        """The newest line that was no message."""
+        """The newest line that was not a message."""
 
     async def request(
         self,
@@ -116,7 +116,7 @@ class Connection:
         timeout_s: float,
         on_progress: Callable[[str], None] = ignore,
     ) -> JsonObject:
-        """Ask and wait for the result; a cancelled request is cancelled there too.
+        """Send a request and wait for the result; cancelling also cancels it at the server.
 
         Raises:
             RequestFailed: It answered with an error.
@@ -140,18 +140,18 @@ class Connection:
         finally:
             del self._waiting[request_id]
             if self._asking is not None and not self._waiting:
-                self._asking.cancel()  # what it asked for is no longer wanted
+                self._asking.cancel()  # its question is no longer relevant
             if answer.done() and not answer.cancelled():
-                answer.exception()  # nobody else may come to ask for it
+                answer.exception()  # there may be nobody else to retrieve it
         if given.error:
             raise RequestFailed(given.error, given.error_code)
         return given.result
 
     async def listed(self, method: str, key: str, *, timeout_s: float) -> list[JsonValue]:
-        """What a method lists under `key`, of all pages; nothing if the server lacks the method.
+        """What a method lists under `key`, on all pages; empty if the server lacks the method.
 
         Raises:
-            RequestFailed: It answered with an error, or with no list.
+            RequestFailed: It answered with an error, or without a list.
             ServerGone: It ended.
             TimeoutError: It did not answer in time.
         """
@@ -174,7 +174,7 @@ class Connection:
         return listed
 
     async def tell(self, method: str) -> None:
-        """Say something that needs no answer.
+        """Send a notification.
 
         Raises:
             ServerGone: It ended.
@@ -191,7 +191,7 @@ class Connection:
         }
 
     async def read_all(self) -> None:
-        """Take in what the server writes, until it closes its output."""
+        """Read the server's output until it closes."""
         try:
             async with aclosing(self._lines()) as lines:
                 async for line in lines:
@@ -240,7 +240,7 @@ class Connection:
                 assert_never(message)
 
     def _ask(self, asked: Request, on_ask: Asking) -> None:
-        """Have one question answered beside the reading; no call runs out of time meanwhile."""
+        """Answer one question without blocking the reader; no call times out meanwhile."""
         if self._asking is not None or not self._waiting:
             self._write(result_line(asked.id, {"action": "decline"}))
             return
@@ -313,7 +313,7 @@ class Connection:
 
 
 def _progress(params: JsonObject) -> str:
-    """How far a call is, in the server's words or as ``3 of 10``; empty where it does not say."""
+    """A call's progress, in the server's words or as ``3 of 10``; empty if it gives none."""
     match params:
         case {"message": str(said)} if said.strip():
             return said

@@ -1,4 +1,4 @@
-"""What a server asks the person in the middle of a call: a form of a few flat fields."""
+"""A server's question to the user during a call: a form with a few flat fields."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,18 +31,18 @@ _YES: Final = {"y": True, "yes": True, "true": True, "n": False, "no": False, "f
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One thing that is asked for.
+    """One field of the form.
 
     Args:
-        name: What the server calls it.
-        title: What the person reads.
-        kind: What it takes.
-        about: More about it; may be empty.
-        choices: Of ``one of`` and ``some of``: values, and what the person reads for each.
+        name: The server's name for it.
+        title: Its label for the user.
+        kind: What it accepts.
+        about: A description; may be empty.
+        choices: For ``one of`` and ``some of``: values, with a label for each.
         present: The value that the server suggests; empty for none.
-        is_required: Whether it has to be given.
+        is_required: Whether it must be filled.
         least: The least number or length; None for any.
-        most: The most.
+        most: The greatest number or length; None for any.
     """
 
     name: str
@@ -56,10 +56,10 @@ class FormField:
     most: float | None = None
 
     def value(self, typed: str) -> JsonValue:
-        """What the person typed, as the server takes it.
+        """The text the user typed, converted to the value the server expects.
 
         Raises:
-            ValueError: It cannot be that; says what it takes.
+            ValueError: It is not valid; says what is accepted.
         """
         match self.kind:
             case "text":
@@ -105,7 +105,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Elicitation:
-    """A form that `server` wants filled; of a page that it wants opened, `url` alone."""
+    """A form that `server` wants filled; if it wants a page opened, only `url` is set."""
 
     server: str
     message: str
@@ -114,24 +114,24 @@ class Elicitation:
 
 
 FormFiller: TypeAlias = Callable[[Elicitation], Awaitable[JsonObject]]
-"""Has the person fill a form; gives the whole answer to the server."""
+"""Has the user fill a form; returns the complete answer for the server."""
 
 
 async def decline(_asked: Elicitation) -> JsonObject:
-    """A `FormFiller` where nobody can answer."""
+    """A `FormFiller` for when nobody can answer."""
     return DECLINED
 
 
 def accepted(values: JsonObject) -> JsonObject:
-    """The answer to a form that was filled with `values`."""
+    """The answer to a form filled with `values`."""
     return {"action": "accept", "content": values}
 
 
 def elicitation(server: str, params: JsonObject) -> Elicitation:
-    """What the parameters of ``elicitation/create`` ask for.
+    """Parse the parameters of ``elicitation/create``.
 
     Raises:
-        ValueError: It cannot be asked.
+        ValueError: The question cannot be shown.
     """
     message = shown_text(params.get("message"), _MAX_MESSAGE_CHARS)
     url = params.get("url")

@@ -1,8 +1,8 @@
-"""Finding and calling the tools of MCP servers that do not fit the context.
+"""Finds and calls tools of MCP servers that do not fit the context.
 
-They are offered only where tools were left out. `call_tool` lets a tool that was just found be
-called at once, whatever a provider thinks of undeclared names, and leaves the tools of the request,
-and so its cached prefix, as they are; from the next turn on the tool is offered itself.
+Only offered if tools were left out. `call_tool` lets a tool be called as soon as it is found, even
+if the provider rejects undeclared names, and does not change the request's tools, and so its cached
+prefix; from the next turn on the tool itself is offered.
 """
 
 import json
@@ -28,7 +28,7 @@ FINDERS: Final = frozenset({FIND_TOOLS, CALL_TOOL})
 
 _MOST_FOUND = 6
 _MOST_NAMED = 12
-"""Further tools that fit a query are named without their arguments."""
+"""Further matching tools are listed without their arguments."""
 
 _NAME_WEIGHT = 3
 _SHORTEST_STEM = 4
@@ -45,7 +45,7 @@ _CALL = "Call a tool that find_tools found."
 
 @dataclass(frozen=True, slots=True)
 class ServerLine:
-    """A server as the model is told of it: its name, what it says it is, how many tools it has."""
+    """A server as the model sees it: name, description and number of tools."""
 
     name: str
     words: str
@@ -57,10 +57,10 @@ class ServerOffer:
     """What the servers offer to the turns of a conversation; it changes only between turns.
 
     Args:
-        specs: Their tools, those that are always wanted first.
-        found: Names of tools that were found by a search, in the order in which they were.
+        specs: Their tools, the pinned ones first.
+        found: Names of tools found by a search, in that order.
         finders: The tools that find and call those that do not fit.
-        instructions: Names of servers, with what each says of how it is used.
+        instructions: Names of servers, with each one's usage instructions.
     """
 
     specs: tuple[ToolSpec, ...] = ()
@@ -76,7 +76,7 @@ class FindToolsArguments(ToolArguments):
 
 
 def finder_specs(servers: Sequence[ServerLine]) -> tuple[ToolSpec, ...]:
-    """What the model is told of the finders; `servers` share a bounded room."""
+    """The specs of the finder tools; `servers` share a limited number of characters."""
     room = min(_LINE_CHARS, _CATALOG_CHARS // max(len(servers), 1))
     lines = [cut_line(f"{s.name} ({s.tools}): {s.words}", room) for s in servers]
     query: JsonObject = {"type": "string", "description": "Words for what to do"}
@@ -95,7 +95,7 @@ def _spec(name: str, description: str, properties: JsonObject) -> ToolSpec:
 
 
 def meant_call(arguments: JsonObject) -> tuple[str, JsonObject] | None:
-    """The call that the arguments of ``call_tool`` stand for; None where they are none."""
+    """The call in the arguments of ``call_tool``; None if there is none."""
     name, given = arguments.get("name"), arguments.get("arguments", {})
     if isinstance(given, str):
         try:
@@ -108,7 +108,7 @@ def meant_call(arguments: JsonObject) -> tuple[str, JsonObject] | None:
 
 
 def search_tools(query: str, tools: Sequence[RemoteTool]) -> list[RemoteTool]:
-    """The tools that fit `query`, the best first: rare words count more, those of a name most."""
+    """The tools that match `query`, the best first: rare words and words in names count most."""
     wanted = set(_words(query))
     indexed = [(tool, _weights(tool)) for tool in tools]
     spread = Counter(word for _, weights in indexed for word in weights)
@@ -129,7 +129,7 @@ def search_tools(query: str, tools: Sequence[RemoteTool]) -> list[RemoteTool]:
 def found_output(
     query: str, found: Sequence[RemoteTool], limits: OutputLimits
 ) -> tuple[ToolOutput, tuple[str, ...]]:
-    """What the model is told of the tools that fit its query, and which it is told of whole."""
+    """What the model is told about matching tools, and the names of those described in full."""
     if not found:
         text = f"No tool matches {query!r}. Try other words, or the name of a server."
         return ToolOutput(text, ToolDetails(summary="none")), ()
@@ -162,12 +162,12 @@ def _weights(tool: RemoteTool) -> Counter[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of `text`, those of ``snake_case`` and ``camelCase`` apart."""
+    """The words of `text`, with ``snake_case`` and ``camelCase`` split."""
     return _WORD.findall(fold(_CAMEL.sub(" ", text)))
 
 
 def _alike(term: str, weights: Counter[str]) -> Iterator[str]:
-    """The words that `term` stands for: itself, and others that begin as it does."""
+    """The words that match `term`: itself, and others with the same beginning."""
     for word in weights:
         short, long = sorted((term, word), key=len)
         if word == term or (len(short) >= _SHORTEST_STEM and long.startswith(short)):

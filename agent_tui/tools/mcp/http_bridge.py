@@ -1,8 +1,8 @@
 """Passes messages between stdin and stdout and an MCP server at an address.
 
 ``python -m agent_tui.tools.mcp.http_bridge``: JSON-RPC lines on stdin and stdout; the address and
-the headers are in the environment. Only this process imports the SDK, which takes a second and
-60 MB. Of the SDK it uses the transport alone: `McpServer` speaks the protocol, as with programs.
+the headers are in the environment. Only this process imports the SDK, which takes a second and 60
+MB. It uses only the SDK's transport: `McpServer` speaks the protocol, as with programs.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from agent_tui.tools.mcp.connection import MAX_MESSAGE_BYTES
 from agent_tui.tools.mcp.json_rpc import error_line
 from agent_tui.tools.mcp.oauth import innermost_reason, oauth_provider
 
-if TYPE_CHECKING:  # a second of imports, and an extra that may be missing
+if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
     import httpx2
     from mcp.client import Transport
     from mcp_types import JSONRPCMessage
@@ -47,8 +47,8 @@ class Bridge:
     Args:
         url: The server's address.
         headers: Sent with every request.
-        write: Takes each line from the server.
-        tokens: The file with the tokens of a login; None without one.
+        write: Called with each line from the server.
+        tokens: The file with the login tokens; None without a login.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Bridge:
         """Pass messages on until `lines` end or the connection fails.
 
         Returns:
-            Why it failed, which every request without an answer is told, too; empty at the end.
+            Why it failed, which is also the answer to open requests; empty at the end of input.
         """
         line = await lines.readline()
         self._note_request(line)
@@ -80,7 +80,7 @@ class Bridge:
                 await self._exchange(line, lines, transport)
         except ModuleNotFoundError:
             return self._fail(f"it needs the package mcp: {install_command('mcp')}")
-        except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes an answer
+        except Exception as error:  # noqa: BLE001 - the pump: any error becomes an answer
             return self._fail(_REFUSALS.get(self._status) or innermost_reason(error))
         return ""
 
@@ -93,7 +93,7 @@ class Bridge:
         async with httpx2.AsyncClient(
             auth=auth,
             headers=dict(self._headers),
-            timeout=httpx2.Timeout(_CONNECT_S, read=None),  # `McpServer` decides how long it waits
+            timeout=httpx2.Timeout(_CONNECT_S, read=None),  # `McpServer` has the timeouts
             event_hooks={"response": [self._note_status]},
         ) as client:
             yield streamable_http_client(
@@ -156,9 +156,9 @@ class Bridge:
                     pass
 
     def _routing_headers(self, message: JsonObject) -> dict[str, str]:
-        """The HTTP headers that the protocol wants with `message`: its version, and what it calls.
+        """The HTTP headers the protocol requires with `message`: its version, and what it calls.
 
-        Only versions without a handshake want more than their number (MCP 2026-07-28, transports).
+        Only versions without a handshake need more than the version (MCP 2026-07-28, transports).
         """
         from mcp.shared import inbound
 
@@ -186,8 +186,8 @@ class Bridge:
                 return {inbound.MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
 
     async def _note_status(self, response: "httpx2.Response") -> None:
-        """Keep the server's newest status: the SDK does not pass on that it wants a key."""
-        if response.request.url == self._url:  # logging in asks at other addresses, too
+        """Remember the latest HTTP status: the SDK does not report that a key is required."""
+        if response.request.url == self._url:  # a login also uses other addresses
             self._status = response.status_code
 
     def _fail(self, why: str) -> str:
@@ -197,7 +197,7 @@ class Bridge:
 
 
 def main() -> None:
-    """Serve until stdin closes; a connection that failed is the last line on stderr."""
+    """Serve until stdin closes; if the connection failed, the last line on stderr says so."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not break a line
 

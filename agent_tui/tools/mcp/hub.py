@@ -1,4 +1,4 @@
-"""All MCP servers of a program: which there are, which run, and what they offer in a turn."""
+"""All MCP servers of a program: which exist, which run, and what they offer in a turn."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,12 @@ from agent_tui.tools.mcp.server import McpServer, ServerState
 from agent_tui.tools.mcp.spec import ServerSources, ServerSpec
 
 _QUIET_WAIT_S: Final = 0.5
-"""How long a turn waits for a server before it says so."""
+"""Seconds that a turn waits for a server before it says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerView:
-    """A server as it is shown. `tools` are names the server itself gives."""
+    """A server as it is shown. `tools` are the server's own names."""
 
     spec: ServerSpec
     state: ServerState
@@ -36,15 +36,15 @@ class ServerView:
 
 
 class McpHub:
-    """Starts servers, and says what of their tools a turn may use.
+    """Starts servers, and decides which of their tools a turn may use.
 
-    Nothing is read or started before `start` or `take_up` is called. What a turn is offered stays
-    as it is until the next one begins: a change would break the prompt cache.
+    Nothing is read or started before `start` or `take_up` is called. A turn's offer stays the same
+    until the next turn begins, as a change would invalidate the prompt cache.
 
     Args:
         sources: Where servers are named.
-        around: What they are started with, without the folder.
-        wait_s: How long a turn waits for a server that starts, once.
+        around: What they are started with, except the folder.
+        wait_s: Seconds that a turn waits, once, for a server that is starting.
     """
 
     def __init__(self, sources: ServerSources, around: ServerContext, *, wait_s: float) -> None:
@@ -66,17 +66,17 @@ class McpHub:
 
     @property
     def offered(self) -> tuple[RemoteTool, ...]:
-        """The tools of the present turn, in an order that stays the same."""
+        """The tools of the current turn, in a stable order."""
         return tuple(tool for _, tool in self._offered)
 
     @property
     def offer(self) -> ServerOffer:
-        """What the prompt of the present turn is told of the servers."""
+        """What the current turn's prompt says about the servers."""
         return self._offer
 
     @property
     def servers(self) -> tuple[ServerView, ...]:
-        """All servers as they are now, in the order of their files."""
+        """All servers in their current state, in the order of their files."""
         return tuple(
             ServerView(
                 server.spec,
@@ -90,18 +90,18 @@ class McpHub:
 
     @property
     def not_asked(self) -> tuple[ServerSpec, ...]:
-        """Servers of the project that the person was not asked about."""
+        """Servers of the project that the user was not asked about."""
         return tuple(s.spec for s in self._servers.values() if s.state == "not asked")
 
     def listen(self, listener: Callable[[str], None]) -> None:
-        """Give `listener` every line for the person, those so far included, on the event loop."""
+        """Give `listener` every line for the user, past ones included, on the event loop."""
         self._listener = listener
         untold, self._untold = self._untold, []
         for line in untold:
             listener(line)
 
     def let_answer(self, fill: FormFiller) -> None:
-        """Have servers that are started from now on ask the person by `fill`, one at a time."""
+        """Let servers started from now on ask the user through `fill`, one at a time."""
 
         async def in_turn(asked: Elicitation) -> JsonObject:
             async with self._filling:
@@ -110,12 +110,12 @@ class McpHub:
         self._fill = in_turn
 
     def start(self, cwd: Path) -> None:
-        """Start the servers for work in `cwd` in the background; needs a running event loop."""
+        """Start the servers for `cwd` in the background; needs a running event loop."""
         if self._starting is None or self._starting.done():
             self._starting = asyncio.create_task(self.reconcile(cwd))
 
     async def reconcile(self, cwd: Path) -> None:
-        """Bring what runs in line with what the files say for `cwd`."""
+        """Start and stop servers to match the configuration files for `cwd`."""
         async with self._reconciling:
             found = await asyncio.to_thread(self._sources.find, cwd)
             for problem in found.problems:
@@ -136,13 +136,13 @@ class McpHub:
                 await self._start_or_stop(server, wanted[name].is_allowed)
 
     async def take_up(self, cwd: Path, tell: Callable[[str], None]) -> bool:
-        """Take what the servers offer now for the turn that begins; whether that is another.
+        """Adopt the servers' current offer for the turn that begins; returns whether it changed.
 
-        Waits for servers that start, no longer than the settings say, for each start once.
+        Waits for starting servers, once per start and no longer than the settings allow.
 
         Args:
             cwd: The workspace.
-            tell: Takes a line for the person.
+            tell: Called with a line for the user.
         """
         await self.reconcile(cwd)
         for spec in self.not_asked:
@@ -165,7 +165,7 @@ class McpHub:
         return before != self._offer
 
     def keep_found(self, names: Sequence[str]) -> None:
-        """Offer these tools by themselves from the next turn on, however many there are."""
+        """Always offer these tools from the next turn on, however many tools there are."""
         self._found += [name for name in names if name not in self._found]
 
     def _new_offer(self) -> ServerOffer:
@@ -197,7 +197,7 @@ class McpHub:
         """Call an offered tool.
 
         Raises:
-            ToolError: It is not there any more, or failed.
+            ToolError: It no longer exists, or failed.
         """
         for server, tool in self._offered:
             if tool.name == name:
@@ -206,14 +206,14 @@ class McpHub:
 
     @property
     def prompts(self) -> tuple[RemotePrompt, ...]:
-        """The prompts of all servers as they are now."""
+        """The current prompts of all servers."""
         return tuple(prompt for server in self._servers.values() for prompt in server.prompts)
 
     async def prompt(self, wanted: RemotePrompt, typed: str) -> str:
-        """The text of a prompt, filled with what the person typed behind its name.
+        """The text of a prompt, filled with what the user typed after its name.
 
         Raises:
-            ToolError: Something is missing, or the server failed.
+            ToolError: An argument is missing, or the server failed.
         """
         server = self._servers.get(wanted.server)
         if server is None:
@@ -221,7 +221,7 @@ class McpHub:
         return prompt_text(await server.fill_prompt(wanted.own_name, wanted.filled(typed)))
 
     async def read_resource(self, server: str, uri: str, limits: OutputLimits) -> ToolOutput | None:
-        """A resource as the output of a call; None where no server of this name runs.
+        """A resource as the output of a call; None if no server of this name runs.
 
         Raises:
             ToolError: It cannot be read.
@@ -236,10 +236,10 @@ class McpHub:
         )
 
     async def resource_choices(self, typed: str) -> Mapping[str, str]:
-        """What ``@server:uri`` may become of `typed`: servers, then the resources of one.
+        """Completions of `typed` for ``@server:uri``: servers, then the resources of one.
 
         Returns:
-            What can be written, with what the server says of it; nothing where it does not answer.
+            Completions, each with the server's description; empty if the server does not respond.
         """
         name, colon, _ = typed.partition(":")
         if not colon:
@@ -253,20 +253,20 @@ class McpHub:
         return {f"{name}:{resource.uri}": resource.about for resource in listed}
 
     async def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
-        """Start, or never start, a server of the project, as the person says.
+        """Start or permanently refuse a server of the project, as the user decided.
 
         Raises:
-            ConfigError: The answer cannot be kept; it holds for this run.
+            ConfigError: The decision cannot be stored; it applies to this run.
         """
         server = self._servers.get(spec.name)
         if server is None or server.spec.fingerprint != spec.fingerprint:
-            return  # the file was changed while the question stood
+            return  # the file changed while the question was open
         self._switched_on.pop(spec.name, None)
         await self._start_or_stop(server, is_allowed, is_asked=True)
         await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
 
     def project_server(self, name: str) -> ServerSpec:
-        """The project's server `name`, which the person can be asked about.
+        """The project's server `name`, which needs the user's consent.
 
         Raises:
             AgentTuiError: There is none.
@@ -279,7 +279,7 @@ class McpHub:
         return spec
 
     async def restart(self, name: str) -> None:
-        """End a server and start it again.
+        """Stop a server and start it again.
 
         Raises:
             AgentTuiError: There is none of this name, or it may not be started.
@@ -289,7 +289,7 @@ class McpHub:
         server.start()
 
     async def switch(self, name: str, *, is_on: bool) -> None:
-        """Start or end a server until the program ends.
+        """Start or stop a server for this run.
 
         Raises:
             AgentTuiError: There is none of this name, or it may not be started.
@@ -302,7 +302,7 @@ class McpHub:
             await server.stop()
 
     async def aclose(self) -> None:
-        """End all servers."""
+        """Stop all servers."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait((self._starting,))
@@ -312,7 +312,7 @@ class McpHub:
     async def _start_or_stop(
         self, server: McpServer, is_allowed: bool | None, *, is_asked: bool = False
     ) -> None:
-        """Start or end `server` as it should be; one that failed or was ended stays so."""
+        """Start or stop `server` as configured; one that failed or was stopped stays so."""
         is_wanted = self._switched_on.get(server.spec.name, server.spec.is_enabled)
         if is_allowed is not True:
             if server.state in ("starting", "ready", "failed") or is_asked:
@@ -375,5 +375,5 @@ class McpHub:
 
 
 def _is_the_same(server: McpServer, spec: ServerSpec, cwd: Path) -> bool:
-    """Whether `server` is what `spec` would be started as in `cwd`."""
+    """Whether `server` is the same as one that `spec` would start in `cwd`."""
     return server.spec.fingerprint == spec.fingerprint and server.cwd == (spec.cwd or cwd)

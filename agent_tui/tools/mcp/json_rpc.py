@@ -1,4 +1,4 @@
-"""The messages of the Model Context Protocol as far as tools need them (JSON-RPC 2.0)."""
+"""The messages of the Model Context Protocol that tools need (JSON-RPC 2.0)."""
 
 import json
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from agent_tui.safe_text import strip_control_characters
 from agent_tui.text import repair_json
 
 PROTOCOL_VERSION: Final = "2025-11-25"
-"""The newest version with a handshake; servers answer with the one they want."""
+"""The newest version with a handshake; servers answer with the version they want."""
 
 STATELESS_VERSION: Final = "2026-07-28"
-"""The version without one, for servers that refuse every other."""
+"""The version without a handshake, for servers that refuse all others."""
 
 UNSUPPORTED_VERSION: Final = -32022
 METHOD_NOT_FOUND: Final = -32601
@@ -23,7 +23,7 @@ METHOD_NOT_FOUND: Final = -32601
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a server answers to one of our requests; `error` is empty where it did not fail."""
+    """A server's answer to one of our requests; `error` is empty if it succeeded."""
 
     id: int
     result: JsonObject
@@ -33,7 +33,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of the other side, which has to be answered."""
+    """A request from the other side, which must be answered."""
 
     id: JsonValue
     method: str
@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Something the other side says without being asked."""
+    """A message from the other side that needs no answer."""
 
     method: str
     params: JsonObject
@@ -54,7 +54,7 @@ Incoming: TypeAlias = Response | Request | Notification
 def message_line(
     method: str, params: JsonObject | None = None, request_id: int | None = None
 ) -> bytes:
-    """A request, or a notification where there is no id, as a line to send."""
+    """A request, or a notification if there is no id, as a line to send."""
     message: JsonObject = {"jsonrpc": "2.0", "method": method}
     if request_id is not None:
         message["id"] = request_id
@@ -64,7 +64,7 @@ def message_line(
 
 
 def reply_line(asked: Request) -> bytes:
-    """The answer to a server's request: it may look whether we are there, nothing else."""
+    """The answer to a server's request: only ``ping`` is supported."""
     if asked.method == "ping":
         return result_line(asked.id, {})
     return error_line(asked.id, METHOD_NOT_FOUND, f"{asked.method[:100]} is not supported.")
@@ -76,21 +76,21 @@ def result_line(request_id: JsonValue, result: JsonObject) -> bytes:
 
 
 def error_line(request_id: JsonValue, code: int, message: str) -> bytes:
-    """The answer to a request that failed."""
+    """The error answer to a request."""
     error: JsonObject = {"code": code, "message": message}
     return _line({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
 class NestedTooDeeplyError(ValueError):
-    """It may be a message, and cannot be read."""
+    """The line may be a message, but is nested too deeply to parse."""
 
 
 def parse_line(line: bytes) -> tuple[Incoming, ...]:
-    """What a line holds: one message, or several of a batch. What is no UTF-8 becomes marks.
+    """The messages in a line: one, or a batch. Invalid UTF-8 is replaced.
 
     Raises:
-        NestedTooDeeplyError: Nobody can say what it is.
-        ValueError: It is no message.
+        NestedTooDeeplyError: It cannot be parsed.
+        ValueError: It is not a message.
     """
     text = line.decode("utf-8", "replace")
     try:
@@ -117,7 +117,7 @@ def _messages(value: JsonValue) -> Iterator[Incoming]:
         yield Request(request_id, method, known) if "id" in value else Notification(method, known)
     elif isinstance(request_id, int):
         yield _answer(request_id, value)
-    elif isinstance(value.get("error"), dict):  # it could not read what it was sent
+    elif isinstance(value.get("error"), dict):  # it could not read what it received
         return
     else:
         raise ValueError("neither a method nor an answer")
@@ -136,11 +136,11 @@ def _answer(request_id: int, message: JsonObject) -> Response:
 
 
 def shown_text(value: JsonValue, limit: int, *, keep_lines: bool = False) -> str:
-    """What a message holds as text, fit to be shown, on one line; empty where `value` is none.
+    """Text in a message, safe to show, on one line; empty if `value` is not text.
 
     Args:
         value: From the message.
-        limit: In characters; what is longer ends in ``…``.
+        limit: In characters; longer text ends in ``…``.
         keep_lines: Whether line feeds and spaces stay.
     """
     plain = strip_control_characters(value).strip() if isinstance(value, str) else ""
@@ -150,7 +150,7 @@ def shown_text(value: JsonValue, limit: int, *, keep_lines: bool = False) -> str
 
 
 def items_in(value: JsonValue) -> list[JsonValue]:
-    """What a message lists; nothing where `value` is no list."""
+    """The items of a list in a message; empty if `value` is not a list."""
     return value if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""The process of an MCP server: its command, its environment, what is secret, how it ended."""
+"""The process of an MCP server: its command, environment and secrets, and how it ended."""
 
 import asyncio
 import signal
@@ -25,14 +25,14 @@ class ServerContext:
     """What servers are started with.
 
     Args:
-        keeper: Starts their processes, and ends them however we end.
+        keeper: Starts their processes, and ends them however the program ends.
         environ: Their environment, without secrets.
-        whole_environ: Where variables named in the settings are looked up.
-        refused: Variables no server may be given: the keys for the model.
-        secrets: Their values, which no log may hold.
-        log_path: Takes what they write to stderr.
-        cwd: Where they are started, unless they say it themselves.
-        tokens: The folder of what logging in gave.
+        whole_environ: Holds the values of variables named in the settings.
+        refused: Variables that no server may receive: the model providers' keys.
+        secrets: Their values, which no log may contain.
+        log_path: Receives what they write to stderr.
+        cwd: Where they are started, unless they specify it.
+        tokens: The folder with the login tokens.
     """
 
     keeper: ProcessKeeper
@@ -52,7 +52,7 @@ class ServerProcess:
     Attributes:
         child: The process.
         log: What it writes to stderr.
-        secrets: What neither its log nor any notice may hold: our keys, and what it was given.
+        secrets: Texts kept out of its log and notices: our keys, and the values it received.
     """
 
     child: TalkingChild
@@ -60,7 +60,7 @@ class ServerProcess:
     secrets: tuple[str, ...]
 
     async def ending(self) -> tuple[str, str]:
-        """How it ended, waited for a moment, and the last line of its log."""
+        """How it ended, after a short wait, and the last line of its log."""
         await asyncio.wait((self.child.ending,), timeout=_END_WITHIN_S)
         await self.log.finish()
         lines = [line for line in self.log.text.splitlines() if line.strip()]
@@ -71,7 +71,7 @@ class ServerProcess:
 async def running_process(
     spec: ServerSpec, around: ServerContext
 ) -> AsyncGenerator[ServerProcess, None]:
-    """Start the server of `spec`, or the bridge to it if it is at an address, and end it at last.
+    """Start the server of `spec`, or the bridge to its address; stop it when the block ends.
 
     Raises:
         ToolError: A variable that it names is not set, or may not be given to it.
@@ -106,7 +106,7 @@ async def running_process(
 
 
 def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """How the bridge to a server at `url` is told of it: not by arguments, which all can see."""
+    """The environment that tells the bridge its server; arguments would be visible to all users."""
     variables = {"AGENT_TUI_MCP_URL": url}
     for number, (name, value) in enumerate(headers.items()):
         variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
@@ -114,7 +114,7 @@ def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _may_be_secret(value: str) -> bool:
-    """Whether a value is taken out of the log; short ones would take half of it along."""
+    """Whether to mask a value in the log; masking short ones would garble it."""
     return len(value) >= _MIN_SECRET_CHARS
 
 

@@ -1,4 +1,4 @@
-"""What a server offers beside tools: what it says of itself, its prompts and its resources."""
+"""What a server offers besides tools: its introduction, prompts and resources."""
 
 import re
 import shlex
@@ -26,11 +26,11 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What a server says of itself when it is met.
+    """How a server introduces itself.
 
     Args:
         words: What it is, on one line; may be empty.
-        instructions: How its tools are used, in its own words; may be empty.
+        instructions: How to use its tools, in its own words; may be empty.
         capabilities: Such as ``prompts`` and ``resources``.
     """
 
@@ -40,7 +40,7 @@ class Introduction:
 
 
 def introduction(result: JsonObject) -> Introduction:
-    """What the answer to ``initialize`` or ``server/discover`` says; the rest is passed over."""
+    """The introduction in the answer to ``initialize`` or ``server/discover``."""
     info, capabilities = result.get("serverInfo"), result.get("capabilities")
     given = info if isinstance(info, dict) else {}
     instructions = shown_text(result.get("instructions"), _MAX_INSTRUCTIONS, keep_lines=True)
@@ -64,7 +64,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class RemotePrompt:
-    """A prompt; `own_name` is what its server calls it."""
+    """A prompt; `own_name` is the server's name for it."""
 
     server: str
     own_name: str
@@ -73,21 +73,21 @@ class RemotePrompt:
 
     @property
     def name(self) -> str:
-        """What the person types after the slash: ``server:prompt``."""
+        """What the user types after the slash: ``server:prompt``."""
         return f"{self.server}:{_NOT_IN_NAMES.sub('-', self.own_name)}".lower()
 
     @property
     def hint(self) -> str:
-        """Its arguments, as commands show theirs."""
+        """Its arguments, shown as for commands."""
         return " ".join(f"<{a.name}>" if a.is_required else f"[{a.name}]" for a in self.arguments)
 
     def filled(self, text: str) -> Mapping[str, str]:
-        """The arguments that the person's `text` gives: in order, or as ``name=value``.
+        """The arguments in the user's `text`: in order, or as ``name=value``.
 
-        Words in quotes are one; the last argument takes all that is left.
+        Quoted words count as one; the last argument takes all remaining text.
 
         Raises:
-            ToolError: One that is needed is missing.
+            ToolError: A required one is missing.
         """
         given: dict[str, str] = {}
         names = {argument.name for argument in self.arguments}
@@ -110,7 +110,7 @@ class RemotePrompt:
 
 
 def listed_prompts(server: str, listed: Sequence[JsonValue]) -> tuple[RemotePrompt, ...]:
-    """The first prompts of what `server` lists, each name once."""
+    """The first prompts that `server` lists, each name once."""
     prompts: dict[str, RemotePrompt] = {}
     for item in listed:
         match item:
@@ -133,10 +133,10 @@ def _arguments(item: JsonObject) -> Iterator[PromptArgument]:
 
 
 def prompt_text(result: JsonObject) -> str:
-    """The text of an answer to ``prompts/get``; what the model is to have said is marked.
+    """The text in an answer to ``prompts/get``; messages in the model's role are marked.
 
     Raises:
-        ToolError: It holds none.
+        ToolError: It has no text.
     """
     said: list[str] = []
     for message in items_in(result.get("messages")):
@@ -152,14 +152,14 @@ def prompt_text(result: JsonObject) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RemoteResource:
-    """A resource, or by its template many; `about` is what the server says of it, one line."""
+    """A resource, or a template for many; `about` is the server's description, on one line."""
 
     uri: str
     about: str = ""
 
 
 def listed_resources(listed: Sequence[JsonValue], uri_key: str) -> tuple[RemoteResource, ...]:
-    """The resources that a server lists, their URIs under `uri_key`."""
+    """The resources that a server lists, with their URIs under `uri_key`."""
     return tuple(
         RemoteResource(
             " ".join(uri.split()),
@@ -173,7 +173,7 @@ def listed_resources(listed: Sequence[JsonValue], uri_key: str) -> tuple[RemoteR
 
 
 def resource_tool(server: str) -> RemoteTool:
-    """The tool that reads what `server` offers; its own name is that of no tool of the server."""
+    """The tool that reads resources of `server`; no tool of the server can have its own name."""
     uri: JsonObject = {"type": "string", "description": "Omit to list all"}
     spec = ToolSpec(
         name=f"{PREFIX}{server}__{_READ_RESOURCE}",
@@ -184,12 +184,12 @@ def resource_tool(server: str) -> RemoteTool:
 
 
 def resource_result(answer: JsonObject) -> JsonObject:
-    """An answer to ``resources/read`` as one to ``tools/call``; pictures become pictures."""
+    """Convert an answer to ``resources/read`` to one to ``tools/call``; keeps pictures."""
     return {"content": [_as_content(item) for item in items_in(answer.get("contents"))]}
 
 
 def listing_result(listed: Sequence[RemoteResource]) -> JsonObject:
-    """What there is to be read, as an answer to ``tools/call``."""
+    """The readable resources, as an answer to ``tools/call``."""
     lines = [f"{resource.uri}  {resource.about}".rstrip() for resource in listed]
     more = [f"and {len(lines) - _MAX_LISTED:,} more"] if len(lines) > _MAX_LISTED else []
     text = "\n".join([*lines[:_MAX_LISTED], *more]) or "It lists no resources."
@@ -209,5 +209,5 @@ def _as_content(item: JsonValue) -> JsonValue:
 def _split(text: str) -> list[str]:
     try:
         return shlex.split(text)
-    except ValueError:  # an open quote is meant as one
+    except ValueError:  # an open quote is taken literally
         return text.split()

@@ -1,8 +1,8 @@
-"""Logging in to an MCP server at an address, with the SDK's own client of OAuth.
+"""Login to an MCP server at an address, with the SDK's OAuth client.
 
-``agent-tui mcp login NAME`` has the person allow it in a browser, which comes back to a port on
-loopback. Tokens are kept in a file that only the person reads; the bridge to the server sends
-them, and has them renewed. Only these two import the SDK.
+``agent-tui mcp login NAME`` asks the user to grant access in a browser, which returns to a port on
+loopback. Tokens are stored in a file that only the user can read; the bridge to the server sends
+and renews them. Only these two import the SDK.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
 
-if TYPE_CHECKING:  # a second of imports, and an extra that may be missing
+if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
     from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
@@ -27,44 +27,44 @@ _Kept = TypeVar("_Kept", bound=BaseModel)
 
 
 def token_file(folder: Path, name: str, url: str) -> Path:
-    """Where the tokens for the server `name` at `url` are; of another address they are others."""
+    """The file for the tokens of server `name` at `url`; each address has its own."""
     digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return folder / f"{name}-{digest}.json"
 
 
 class TokenFile:
-    """The SDK's token storage, in a file of mode 0600; a broken one holds nothing."""
+    """The SDK's token storage, in a file of mode 0600; a broken one counts as empty."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
     def expires_at(self) -> float | None:
-        """When the access token ends, in seconds since 1970; None where that is not known."""
+        """When the access token expires, in seconds since 1970; None if unknown."""
         ends = self._read().get("expires_at")
         return ends if isinstance(ends, int | float) else None
 
     async def get_tokens(self) -> "OAuthToken | None":
-        """The tokens, if there are any."""
+        """The stored tokens; None if there are none."""
         from mcp.shared.auth import OAuthToken
 
         return self._kept("tokens", OAuthToken)
 
     async def set_tokens(self, tokens: "OAuthToken") -> None:
-        """Keep new tokens."""
+        """Store new tokens."""
         values = tokens.model_dump(mode="json", exclude_none=True)
         lasts = values.get("expires_in")
         ends = time.time() + lasts if isinstance(lasts, int | float) else None
         self._write({**self._read(), "tokens": values, "expires_at": ends})
 
     async def get_client_info(self) -> "OAuthClientInformationFull | None":
-        """What the server knows us as, if it does."""
+        """Our client registration at the server; None if there is none."""
         from mcp.shared.auth import OAuthClientInformationFull
 
         return self._kept("client", OAuthClientInformationFull)
 
     async def set_client_info(self, client_info: "OAuthClientInformationFull") -> None:
-        """Keep what the server knows us as."""
+        """Store our client registration at the server."""
         client = client_info.model_dump(mode="json", exclude_none=True)
         self._write({**self._read(), "client": client})
 
@@ -93,15 +93,15 @@ def oauth_provider(
     redirect: Callable[[str], Awaitable[None]] | None = None,
     callback: "Callable[[], Awaitable[AuthorizationCodeResult]] | None" = None,
 ) -> "OAuthClientProvider":
-    """The SDK's client of OAuth for the server at `url`.
+    """The SDK's OAuth client for the server at `url`.
 
     Args:
-        url: Where the server is.
-        tokens: The file of its tokens.
-        redirect_uri: Where the browser comes back to.
-        redirect: Sends the person to an address; None where nobody can be asked, so that a login
-            which has ended is an error.
-        callback: Waits for the browser, and gives what it brought.
+        url: The server's address.
+        tokens: The file for its tokens.
+        redirect_uri: Where the browser returns to.
+        redirect: Sends the user to an address; None if nobody can be asked, so that an expired
+            login is an error.
+        callback: Waits for the browser, and returns what it delivered.
 
     Raises:
         ModuleNotFoundError: The SDK is not installed.

@@ -1,4 +1,4 @@
-"""The tools a server lists, made fit to be offered to a model: names, words, schemas."""
+"""Prepares the tools a server lists for the model: names, descriptions, schemas."""
 
 import hashlib
 import json
@@ -14,13 +14,13 @@ from agent_tui.tools.mcp.json_rpc import items_in, shown_text
 from agent_tui.tools.mcp.spec import ALL_TOOLS, ToolPicks
 
 PREFIX: Final = "mcp__"
-"""Begins the name of every tool of a server, and of no tool of ours."""
+"""The name prefix of all servers' tools; none of our own tools has it."""
 
 _MAX_TOOLS: Final = 128
-"""Of one server; OpenAI takes no more in one request at all."""
+"""The most tools of one server; OpenAI accepts no more in a whole request."""
 
 _MAX_PROBLEMS = 50
-"""So many tools that cannot be offered are told one by one."""
+"""The most unusable tools that are reported individually."""
 
 _MAX_NAME_CHARS = 64
 _MAX_DESCRIPTION_CHARS = 1_500
@@ -29,14 +29,14 @@ _MAX_DEPTH = 20
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOT_AT_THE_TOP = frozenset({"$schema", "$id", "title", "oneOf", "anyOf", "allOf", "not", "enum"})
-"""Providers refuse the last of these where a tool's arguments begin."""
+"""Schema keywords; providers refuse the last of these at the top level."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """One tool. `own_name` is what its server calls it; `spec` is what the model is told.
+    """One tool. `own_name` is the server's name for it; `spec` is what the model sees.
 
-    `reads_resources` marks the one that is none of the server's: it reads what that offers.
+    `reads_resources` marks the tool that we add to read the server's resources.
     """
 
     server: str
@@ -46,7 +46,7 @@ class RemoteTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it: ``mcp__server__tool``."""
+        """The name that the model calls: ``mcp__server__tool``."""
         return self.spec.name
 
 
@@ -65,10 +65,10 @@ def read_tools(
     Args:
         server: Name of the server.
         listed: What it lists.
-        picks: Which of them the person wants; others count for nothing.
+        picks: Which of them the user wants; others are ignored.
 
     Returns:
-        The tools by name; a line for each that is left out, of many the first.
+        The tools by name; a line for each of the first that are left out.
     """
     tools: dict[str, RemoteTool] = {}
     problems: list[str] = []
@@ -114,7 +114,7 @@ def _tool(server: str, item: JsonValue) -> RemoteTool:
 
 
 def _offered_name(server: str, own_name: str) -> str:
-    """``mcp__server__tool`` in characters providers take; what is too long ends in a hash."""
+    """``mcp__server__tool`` in characters that providers accept; long names end in a hash."""
     name = f"{PREFIX}{server}__{_NOT_IN_NAMES.sub('_', own_name)}"
     if len(name) <= _MAX_NAME_CHARS:
         return name
@@ -126,7 +126,7 @@ def _parameters(given: JsonValue) -> JsonObject:
     """The schema of the arguments.
 
     Raises:
-        ValueError: No provider would take it; it would make every request fail.
+        ValueError: Providers would refuse it, and with it every request.
     """
     if given is None:
         return {"type": "object", "properties": {}}
@@ -152,7 +152,7 @@ def _parameters(given: JsonValue) -> JsonObject:
 
 
 def _cleaned(value: JsonValue, depth: int) -> JsonValue:
-    """`value` without what steers a terminal or hides from the eye."""
+    """`value` without terminal control and invisible characters."""
     if depth > _MAX_DEPTH:
         raise ValueError("the schema of its arguments is nested too deeply")
     match value:
@@ -172,7 +172,7 @@ def _shown_name(item: JsonValue) -> str:
 
 
 def argument_problems(arguments: JsonObject, spec: ToolSpec) -> Iterator[str]:
-    """What of a call is plainly wrong; the server looks at the rest."""
+    """What is obviously wrong with a call; the server checks the rest."""
     properties = spec.parameters.get("properties")
     for name in items_in(spec.parameters.get("required")):
         if name not in arguments:

@@ -1,4 +1,4 @@
-"""What a server answers to a call, as the model and the person are given it."""
+"""Converts a server's answer to a call for the model and the user."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ from agent_tui.tools.shorten import keep_ends, plain_text
 
 _MAX_IMAGES: Final = 4
 _MAX_IMAGE_CHARS: Final = 5_000_000
-"""In base64; Anthropic takes no larger one."""
+"""Bytes in base64; Anthropic accepts no larger one."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _NOTHING = "(no output)"
@@ -35,10 +35,10 @@ def call_output(
     """The output of a call. May write a file: not for the event loop.
 
     Args:
-        result: What the server answered to ``tools/call``.
-        limits: How much of it the model may be given.
+        result: The server's answer to ``tools/call``.
+        limits: How much of it the model may receive.
         output_dir: Where the whole text goes if that is less; None for nowhere.
-        known_secrets: Values that neither the result nor that file may hold.
+        known_secrets: Values that must not be in the result or that file.
     """
     texts, images = _parts(result)
     text = mask_values(plain_text("\n".join(texts)), known_secrets).strip("\n")
@@ -58,7 +58,7 @@ def call_output(
 
 
 def content_texts(content: Sequence[JsonValue]) -> list[str]:
-    """The texts of what a result or a message of a prompt holds."""
+    """The texts in a result or in a message of a prompt."""
     return [text for item in content for text in _texts(item)]
 
 
@@ -81,7 +81,7 @@ def _parts(result: JsonObject) -> tuple[list[str], list[ImageContent]]:
 
 
 def _image(item: JsonValue) -> ImageContent | None:
-    """The picture in `item`, if a model can be shown it."""
+    """The picture in `item`, if it can be shown to a model."""
     if not isinstance(item, dict) or item.get("type") != "image":
         return None
     data, mime_type = item.get("data"), item.get("mimeType")
@@ -97,7 +97,7 @@ def _image(item: JsonValue) -> ImageContent | None:
 
 
 def _texts(item: JsonValue) -> Iterator[str]:
-    """The texts that stand for `item`, which is no picture, in the result."""
+    """The texts for `item`, which is not a picture, in the result."""
     if not isinstance(item, dict):
         return
     match item:

@@ -1,4 +1,4 @@
-"""One MCP server: started, asked for its tools, called, started again when it dies."""
+"""One MCP server: starts it, lists and calls its tools, restarts it when it dies."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -37,28 +37,28 @@ ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "faile
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
 _MAX_REASON_CHARS = 200
 _MAX_FORMS = 10
-"""In one call to a server without a handshake; the SDKs take as many."""
+"""The most forms in one call to a server without a handshake, as in the SDKs."""
 
 
 class McpServer:
-    """A server and what is known of it.
+    """A server and what is known about it.
 
     Args:
-        spec: What is started.
+        spec: What to start.
         around: What it is started with.
-        on_news: Takes lines for the person.
-        fill: Has the person fill its forms; None where nobody is there.
+        on_news: Called with lines for the user.
+        fill: Lets the user fill its forms; None if nobody is there.
 
     Attributes:
         spec: What is started.
-        state: Where it stands.
-        why: Why it failed, or what else there is to say.
-        tools: What it offers, by name.
-        prompts: Prompts that it offers.
-        notes: What of its tools was left out.
-        is_outdated: Whether it said that its tools are others now.
-        was_waited_for: Whether a turn has waited for its present start.
-        introduction: What it says of itself.
+        state: Its state.
+        why: Why it failed, or another remark.
+        tools: Its tools, by name.
+        prompts: Its prompts.
+        notes: Which of its tools were left out, and why.
+        is_outdated: Whether it reported that its tools changed.
+        was_waited_for: Whether a turn has waited for its current start.
+        introduction: How it introduces itself.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class McpServer:
 
     @property
     def cwd(self) -> Path:
-        """Where it is started."""
+        """The folder it is started in."""
         return self.spec.cwd or self._around.cwd
 
     def start(self) -> None:
@@ -101,7 +101,7 @@ class McpServer:
             self._running = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """End it with all it started."""
+        """Stop it and everything it started."""
         running, self._running = self._running, None
         if running is not None:
             running.cancel()
@@ -111,7 +111,7 @@ class McpServer:
 
     @property
     def words(self) -> str:
-        """What it is, in its own words, or else some of its tools."""
+        """Its description in its own words, or else some of its tools."""
         return self.introduction.words or ", ".join(tool.own_name for tool in self.tools)
 
     async def wait_until_started(self) -> None:
@@ -120,7 +120,7 @@ class McpServer:
             await self._start_ended.wait()
 
     async def list_again(self) -> None:
-        """Ask for the tools anew, after it said that they changed."""
+        """List the tools again, after it reported a change."""
         connection = self._connection
         if connection is None or self.state != "ready":
             return
@@ -136,10 +136,10 @@ class McpServer:
     async def call(
         self, tool: RemoteTool, arguments: JsonObject, on_progress: Callable[[str], None]
     ) -> JsonObject:
-        """Call a tool; a cancelled call is cancelled in the server too.
+        """Call a tool; cancelling also cancels the call in the server.
 
         Raises:
-            ToolError: It failed; the words are for the model.
+            ToolError: It failed; the text is for the model.
         """
         if tool.reads_resources:
             return await self.read(str(arguments.get("uri") or ""))
@@ -147,10 +147,10 @@ class McpServer:
         return await self._asked("tools/call", params, on_progress)
 
     async def read(self, uri: str) -> JsonObject:
-        """A resource, or with an empty `uri` what there is, as the result of a call.
+        """A resource, or with an empty `uri` the list of resources, as the result of a call.
 
         Raises:
-            ToolError: It failed; the words are for model and person.
+            ToolError: It failed; the text is for the model and the user.
         """
         if uri:
             return resource_result(await self._asked("resources/read", {"uri": uri}))
@@ -163,14 +163,14 @@ class McpServer:
 
     @property
     def has_resources(self) -> bool:
-        """Whether it runs and says that it has resources."""
+        """Whether it is ready and supports resources."""
         return self.state == "ready" and "resources" in self.introduction.capabilities
 
     async def resources(self) -> tuple[RemoteResource, ...]:
-        """What it lists on the first page; asked once until it says that something changed.
+        """The first page of its resources; cached until it reports a change.
 
         Raises:
-            ToolError: It failed; the words are for model and person.
+            ToolError: It failed; the text is for the model and the user.
         """
         if self._resources is None or self.is_outdated:
             page = await self._asked("resources/list", {})
@@ -178,10 +178,10 @@ class McpServer:
         return self._resources
 
     async def fill_prompt(self, own_name: str, arguments: Mapping[str, str]) -> JsonObject:
-        """A prompt with its arguments, as the server answers it.
+        """A prompt with its arguments, as the server returns it.
 
         Raises:
-            ToolError: It failed; the words are for the person.
+            ToolError: It failed; the text is for the user.
         """
         return await self._asked("prompts/get", {"name": own_name, "arguments": {**arguments}})
 
@@ -211,7 +211,7 @@ class McpServer:
         params: JsonObject,
         on_progress: Callable[[str], None],
     ) -> JsonObject:
-        """The result of a request; one without a handshake is sent again with each filled form."""
+        """The result of a request; without a handshake, it is resent with each filled form."""
         sent: JsonObject = params
         for _ in range(_MAX_FORMS):
             result = await connection.request(
@@ -233,7 +233,7 @@ class McpServer:
         raise RequestFailed(f"it asked for more than {_MAX_FORMS} forms in one call")
 
     async def _run(self) -> None:
-        """Keep it running; one that dies at work is started again, once without a call between."""
+        """Keep it running; restarts one that dies while working, at most once between calls."""
         while True:
             self._has_served = False
             why = await self._run_once()
@@ -247,7 +247,7 @@ class McpServer:
         self._tell(f"{why}. To try again: /mcp restart {self.spec.name}")
 
     async def _run_once(self) -> str:
-        """Start it and wait for its end, which is told."""
+        """Start it and wait for its end; returns how it ended."""
         try:
             async with running_process(self.spec, self._around) as process:
                 self._secrets = process.secrets
@@ -327,7 +327,7 @@ class McpServer:
         self.tools, self.notes = tools, notes
 
     async def _answer_form(self, params: JsonObject) -> JsonObject:
-        """Have the person fill a form; what cannot be asked, or failed, is declined."""
+        """Let the user fill a form; declines one that is invalid or failed."""
         try:
             asked = elicitation(self.spec.name, params)
             return await (self._fill or decline)(asked)
@@ -358,6 +358,6 @@ class McpServer:
 
 
 def _with_output(why: str, connection: Connection) -> str:
-    """`why`, and what the server wrote that was no message."""
+    """`why`, with the server's output that was not a message."""
     output = connection.unread_output
     return f"{why}; it wrote: {shown_text(output, _MAX_REASON_CHARS)}" if output else why

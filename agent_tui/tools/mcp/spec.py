@@ -1,4 +1,4 @@
-"""What an MCP server is started from, and what it is remembered by."""
+"""How an MCP server is started, and how it is identified."""
 
 import hashlib
 import json
@@ -14,19 +14,19 @@ from agent_tui.config import McpServerSettings
 from agent_tui.errors import ToolError
 
 _MAX_SERVER_NAME_CHARS = 24
-"""A tool's name holds the server's; providers take 64 characters for both."""
+"""A tool's name contains the server's; providers accept 64 characters for both."""
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPicks:
-    """Which tools of a server are offered, by its own names for them; patterns may hold ``*``.
+    """Which tools of a server are offered, by the server's names; patterns may hold ``*``.
 
     Args:
-        tools: Those that are; empty for all.
-        exclude: Those of them that are not.
-        always: Those that come first where not all tools fit the context.
+        tools: The offered ones; empty for all.
+        exclude: Those among them that are not offered.
+        always: Those that come first if not all tools fit the context.
     """
 
     tools: tuple[str, ...] = ()
@@ -52,19 +52,19 @@ ALL_TOOLS: Final = ToolPicks()
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """One server as it was written down.
+    """One server as configured.
 
     Args:
-        name: What it is called, also in the names of its tools.
+        name: Its name, also part of its tools' names.
         source: The file, or the editor, that names it.
         argv: Program and arguments; empty for one at an address.
         env: Added to the environment of the program.
         url: Its address; empty for a program.
         headers: HTTP headers by name; values may name variables as ``${NAME}``.
         cwd: Where the program is started; None is the workspace.
-        origin: Who names it; where that is not the person, they are asked first.
+        origin: Who names it; unless it is the user, they must consent first.
         is_enabled: Whether it is started at all.
-        timeout_s: For its start and for each call.
+        timeout_s: For its start and for each call, in seconds.
         picks: Which of its tools are offered.
     """
 
@@ -82,31 +82,31 @@ class ServerSpec:
 
     @property
     def is_asked_about(self) -> bool:
-        """Whether the person says first that it may be started."""
+        """Whether the user must agree before it is started."""
         return self.origin != "person"
 
     @property
     def command_line(self) -> str:
-        """What is started or spoken with, as the person is shown it."""
+        """What is started or connected to, as shown to the user."""
         return self.url or shlex.join(self.argv)
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """What is given beside the command line, as it was written, one a line."""
+        """The variables and headers given besides the command line, as configured, one per line."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
         headers = (f"{name}: {value}" for name, value in sorted(self.headers.items()))
         return (*env, *headers)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that says what would be started, and by which file."""
+        """A hash of everything that determines what is started, and of the file that names it."""
         what = [self.name, self.source, self.argv, sorted(self.env.items()), self.url]
         text = json.dumps([*what, sorted(self.headers.items()), str(self.cwd or "")])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def name_problem(name: str) -> str:
-    """Why a server cannot be called `name`; empty where it can."""
+    """Why a server cannot be called `name`; empty if it can."""
     if _NAME.fullmatch(name) and len(name) <= _MAX_SERVER_NAME_CHARS:
         return ""
     return (
@@ -116,7 +116,7 @@ def name_problem(name: str) -> str:
 
 
 def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> ServerSpec:
-    """The server that the person's own settings name."""
+    """The server that the user's own settings name."""
     spec = ServerSpec(
         name=name,
         source=source,
@@ -129,7 +129,7 @@ def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> S
 
 
 def as_wanted(spec: ServerSpec, settings: McpServerSettings) -> ServerSpec:
-    """`spec` with what the person's settings want of it, whoever names it."""
+    """`spec` with the user's settings for it, whoever names it."""
     return replace(
         spec,
         is_enabled=spec.is_enabled and settings.enabled,
@@ -145,9 +145,9 @@ def expand_variables(text: str, environ: Mapping[str, str], refused: Collection[
     """`text` with the values of the variables it names.
 
     Args:
-        text: As it stands in a file.
-        environ: Where the values are.
-        refused: Variables that no server is given: the keys for the model.
+        text: As in a file.
+        environ: Holds the values.
+        refused: Variables that no server receives: the model providers' keys.
 
     Raises:
         ToolError: A variable is not set, or no server may have it.
@@ -168,7 +168,7 @@ def expand_variables(text: str, environ: Mapping[str, str], refused: Collection[
 
 @dataclass(frozen=True, slots=True)
 class FoundServer:
-    """A server that some file names; `is_allowed` is None where the person was not asked yet."""
+    """A server that a file names; `is_allowed` is None if the user was not asked yet."""
 
     spec: ServerSpec
     is_allowed: bool | None = True
@@ -176,23 +176,23 @@ class FoundServer:
 
 @dataclass(frozen=True, slots=True)
 class FoundServers:
-    """The servers for a folder, and what of the files that name them cannot be used."""
+    """The servers for a folder, and the problems with the files that name them."""
 
     servers: tuple[FoundServer, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 class ServerSources(Protocol):
-    """Where servers are named (`agent.server_files` does it)."""
+    """Where servers are named (implemented by `agent.server_files`)."""
 
     def find(self, cwd: Path) -> FoundServers:
-        """The servers for work in `cwd`. Reads files; nothing of a folder without trust."""
+        """The servers for work in `cwd`. Reads files; nothing in an untrusted folder."""
         ...
 
     def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
-        """Keep what the person said about a project's server.
+        """Store the user's decision about a project's server.
 
         Raises:
-            ConfigError: It cannot be kept; it holds for this run.
+            ConfigError: It cannot be stored; it applies to this run.
         """
         ...

@@ -45,16 +45,16 @@ class CombinedToolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told, ours first."""
+        """The specs for the model, ours first."""
         return (*self.own.specs, *(tool.spec for tool in self.hub.offered))
 
     @property
     def short_specs(self) -> tuple[ToolSpec, ...]:
-        """The same; those of servers have no shorter words."""
+        """The same tools; those of servers have no shorter texts."""
         return (*self.own.short_specs, *(tool.spec for tool in self.hub.offered))
 
     def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        """A call in the terms of our tools; ``call_tool`` is the call of the tool it names."""
+        """A call in the terms of our tools; ``call_tool`` becomes a call of the tool it names."""
         if name == CALL_TOOL and (meant := meant_call(arguments)) is not None:
             return UnderstoodCall(*meant)
         if is_remote(name) or name in FINDERS:
@@ -62,10 +62,10 @@ class CombinedToolbox:
         return self.own.understood(name, arguments, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
-        """Validate a call without looking at any file.
+        """Validate a call without reading any file.
 
         Raises:
-            ToolError: unknown tool or wrong arguments.
+            ToolError: Unknown tool or wrong arguments.
         """
         if name in FINDERS:
             self._check_finder(name, arguments)
@@ -78,10 +78,10 @@ class CombinedToolbox:
             raise ToolError(f"{name} was not run. {problems}")
 
     def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
-        """Validate and look ahead.
+        """Validate the call and determine its intent.
 
         Raises:
-            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+            ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
         if not (is_remote(name) or name in FINDERS):
             return self.own.prepare(name, arguments, context)

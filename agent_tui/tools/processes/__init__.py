@@ -1,1 +1,1 @@
-"""Processes that tools start: the keeper that ends them, shell commands, their surroundings."""
+"""Processes that tools start: the keeper that ends them, shell commands, environments."""

@@ -1,4 +1,4 @@
-"""What commands see of our environment: nothing secret that was not named, nothing that steers.
+"""What commands see of our environment: no unnamed secrets, no variables that change behaviour.
 
 Pure functions from one environment to another.
 """
@@ -20,15 +20,15 @@ _STEERING: Final = frozenset(
         "GIT_CONFIG_PARAMETERS",
     )
 )
-"""Variables that make a shell, a pager or git run or mean something the command does not say."""
+"""Variables that make a shell, a pager or git do something the command does not show."""
 
 _QUIET: Final[Mapping[str, str]] = MappingProxyType(
     {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 )
-"""Nobody is there to page or to answer."""
+"""Nobody is there to page through output or to answer."""
 
 _GIT_SETTINGS: Final = (("core.fsmonitor", "false"),)
-"""Else ``git status`` runs a program that the repository's own configuration names."""
+"""Otherwise ``git status`` runs a program that the repository's configuration names."""
 
 _GIT_PLACES: Final = frozenset(
     (
@@ -37,7 +37,7 @@ _GIT_PLACES: Final = frozenset(
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"),
     )
 )
-"""Where the person's repository and configuration are: our calls look where their git does."""
+"""Where the user's repository and configuration are: our calls look where their git does."""
 
 _QUIET_GIT: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -52,12 +52,12 @@ _QUIET_GIT: Final[Mapping[str, str]] = MappingProxyType(
 def model_environ(
     environ: Mapping[str, str], *, own_keys: Collection[str], passed: Iterable[str]
 ) -> dict[str, str]:
-    """The environment of the model's commands: `environ` without what is or looks like a secret.
+    """The environment of the model's commands: `environ` without values that may be secret.
 
-    A proxy stays, as without it a command is offline, but not its user and password.
+    A proxy stays, as commands would be offline without it, but not its user and password.
 
     Args:
-        environ: Ours.
+        environ: Our environment.
         own_keys: Variables with keys of model providers.
         passed: Names (``GITHUB_TOKEN``) and patterns (``AWS_*``) of variables that stay.
     """
@@ -76,10 +76,10 @@ def model_environ(
 def person_environ(
     environ: Mapping[str, str], *, own_keys: Collection[str], passed: Iterable[str]
 ) -> dict[str, str]:
-    """The environment of commands the person types: all of theirs but the providers' keys.
+    """The environment of commands the user types: everything but the providers' keys.
 
-    What such a command prints may go to the model, and a key for the model is none of its own
-    business; a token of the person's is what they expect their own commands to find.
+    The output of such a command may go to the model, and commands do not need the model's keys;
+    users expect their own commands to find their tokens.
     """
     allowed = tuple(passed)
     return {
@@ -90,16 +90,16 @@ def person_environ(
 
 
 def outside_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` for a shell command outside the sandbox that the person does not type.
+    """`environ` for a shell command outside the sandbox that the user did not type.
 
-    What it names is looked up in folders that commands may write only if it is nowhere else: an
-    approval of ``git push`` is none of what a command put into ``.venv/bin``.
+    Programs in folders that commands can write are found last: approving ``git push`` must not run
+    a program that a command put into ``.venv/bin``.
     """
     return {**environ, "PATH": trusted_first(environ["PATH"])} if "PATH" in environ else {**environ}
 
 
 def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` for a shell command that nobody sits in front of."""
+    """`environ` for a shell command without a user at a terminal."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -111,7 +111,7 @@ def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
 def with_git_settings(
     environ: Mapping[str, str], settings: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """`environ` with further settings for git, which are stronger than those of its files."""
+    """`environ` with further git settings, which override those in git's files."""
     given = dict(environ)
     count = int(given.get("GIT_CONFIG_COUNT", "")) if _has_count(given) else 0
     for number, (key, value) in enumerate(settings, start=count):
@@ -121,9 +121,9 @@ def with_git_settings(
 
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` for the git calls we make ourselves: of git's own variables only places.
+    """`environ` for our own git calls: only git's location variables are kept.
 
-    Git is not looked up where commands may write.
+    Git is not searched for in folders that commands can write.
     """
     kept = {
         name: value

@@ -1,6 +1,6 @@
-"""Child processes in groups of their own, which never outlive the call that started them.
+"""Child processes in their own groups, which never outlive the call that started them.
 
-They are children of a `keeper_process`, which ends them also when the program is killed.
+They are children of a `keeper_process`, which ends them even if the program is killed.
 """
 
 import asyncio
@@ -24,25 +24,25 @@ from agent_tui.tools.processes import keeper_process
 from agent_tui.tools.processes.keeper_process import KeeperReply, Order
 
 READ_BYTES = 65_536
-"""One read; also the usual capacity of a pipe."""
+"""Bytes of one read; also the usual capacity of a pipe."""
 
 _DRAIN_S = 0.5
-"""How long to read on when the child ended but something it started holds the pipe."""
+"""Seconds to read on after the child ended while something it started holds the pipe."""
 
 _GONE_WITHIN_S = 5.0
-"""How long to wait for the end of what was started; the keeper goes on trying without us."""
+"""Seconds to wait for the end of what was started; the keeper then continues without us."""
 
 _GOODBYE_S = 0.5
-"""How long a child that is spoken with may take to leave once its input is closed."""
+"""Seconds for a child to exit once its input is closed."""
 
 _KEEPER_COMMAND = (sys.executable, "-I", "-S", "-X", "utf8", keeper_process.__file__)
 _KEEPER_ENDED = "The process that runs commands was killed from outside. Try again."
 _WALL_FELL = "the sandbox of this conversation has ended. Run the command again for a new one."
 _CONFINED_START_S = 10.0
-"""How long a wall may take to start a command; what runs inside can stop the keeper there."""
+"""Seconds for a sandbox to start a command; commands inside can stop the keeper there."""
 
 _MOST_ANSWERS = 8
-"""A guardian says three things at most; one inside a wall may be another's by now."""
+"""A guardian sends at most three messages; one in a sandbox may have been replaced."""
 
 _MOST_ERROR_CHARS = 500
 _MOST_PROCESSES, _MOST_SIGNALS, _MOST_CODES = 1 << 32, 128, 256
@@ -50,11 +50,11 @@ _MOST_PROCESSES, _MOST_SIGNALS, _MOST_CODES = 1 << 32, 128, 256
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """A wall that a keeper runs inside of, with all its commands.
+    """A sandbox in which a keeper runs, with all its commands.
 
     Args:
-        argv: The words before the keeper's own: a program that stands up the wall and starts it.
-        handles: Open handles that this program is given.
+        argv: The words before the keeper's own: a program that sets up the sandbox and starts it.
+        handles: Open file descriptors that this program receives.
     """
 
     argv: tuple[str, ...]
@@ -72,28 +72,28 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, negative for a signal; None while it runs."""
+        """Its exit code, negative for a signal; None while it runs."""
         is_over = self._ending.done() and not self._ending.cancelled()
         return self._ending.result() if is_over else None
 
     @property
     def excess(self) -> int:
-        """As how many processes at a time all of it was killed; 0 where it was not for that."""
+        """The process count at which it was killed for exceeding the limit; 0 if it was not."""
         return self._excess.result() if self._excess.done() else 0
 
     async def pause(self, most_s: float) -> None:
-        """Wait so many seconds, or until all that the child started has ended."""
+        """Wait this many seconds, or until everything that the child started has ended."""
         await asyncio.wait((self._gone,), timeout=most_s)
 
     def read_until_exit(self) -> AsyncGenerator[bytes, None]:
-        """Output as it comes, until the pipe closes or the child has ended and it is quiet.
+        """Output as it arrives, until the pipe closes or the child has ended and it is quiet.
 
-        A background process that keeps the pipe open does not hold this up.
+        A background process that keeps the pipe open does not delay this.
         """
         return self._read_until(self._ending)
 
     def read_until_gone(self) -> AsyncGenerator[bytes, None]:
-        """Output as it comes, until nothing runs any more of all that the child started."""
+        """Output as it arrives, until everything that the child started has ended."""
         return self._read_until(self._gone)
 
     async def _read_until(
@@ -118,7 +118,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class TalkingChild:
-    """A running child that is spoken with: its three pipes, and how it ends.
+    """A running child with pipes for all three streams, and its exit code.
 
     `ending` is negative for a signal.
     """
@@ -130,17 +130,17 @@ class TalkingChild:
 
 
 class ProcessKeeper:
-    """Starts child processes through a process that outlives us by as long as ending them takes.
+    """Starts child processes through a keeper process, which ends them even after our own end.
 
-    That process is started with the first child and ends with this object or the program,
-    however that ends. A child then costs no more than one started directly.
+    It is started with the first child and ends with this object or the program, however that ends.
+    Starting a child takes no longer than directly.
 
-    One inside a wall is not trusted, as what runs there may take its place: no process number of
-    its is used, and when it ends it is not started again.
+    A keeper in a sandbox is not trusted, as commands there may replace it: none of its process ids
+    is used, and it is not restarted when it ends.
 
     Args:
-        most_processes: A child that has become more at a time is killed with all of them (Linux).
-        confinement: The wall; None for none.
+        most_processes: A child with more processes at a time is killed with all of them (Linux).
+        confinement: The sandbox; None for none.
     """
 
     def __init__(
@@ -157,13 +157,13 @@ class ProcessKeeper:
 
     @property
     def is_over(self) -> bool:
-        """Whether the process was started and has ended."""
+        """Whether the keeper process was started and has ended."""
         return self._process is not None and self._process.poll() is not None
 
     def start(self) -> None:
-        """Start the process, if it has not been.
+        """Start the keeper process, if it has not been started.
 
-        In the main thread: bubblewrap ends its wall with the thread that started it.
+        Call it in the main thread: bubblewrap ends with the thread that started it.
 
         Raises:
             OSError: It cannot be started.
@@ -172,7 +172,7 @@ class ProcessKeeper:
             self._start()
 
     def close(self) -> None:
-        """End the process and all children that are left."""
+        """End the keeper process and all remaining children."""
         if self._finish is not None:
             self._finish()
         self._control = self._finish = None
@@ -189,18 +189,18 @@ class ProcessKeeper:
     ) -> AsyncGenerator[Child, None]:
         """Start `argv` as the leader of a new session.
 
-        On the way out, and when the program dies, the child and all it started are ended, with
-        SIGTERM first.
+        On exit, and if the program dies, the child and all it started are ended, with SIGTERM
+        first.
 
         Args:
-            argv: Program and arguments; no shell looks at them.
+            argv: Program and arguments; not passed through a shell.
             cwd: Working folder.
-            environ: The whole environment.
-            stdin: What it may read; None is ``/dev/null``.
-            keeps_stderr: Whether stderr is part of the output; else it is thrown away.
+            environ: The complete environment.
+            stdin: Its input; None is ``/dev/null``.
+            keeps_stderr: Whether stderr is part of the output; otherwise it is discarded.
 
         Raises:
-            ToolError: the program or the folder is not there.
+            ToolError: The program or the folder does not exist.
         """
         order = self._order(argv, cwd, environ, keeps_stderr=keeps_stderr)
         reading, writing = os.pipe()
@@ -222,12 +222,12 @@ class ProcessKeeper:
     async def talking_child(
         self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
     ) -> AsyncGenerator[TalkingChild, None]:
-        """Start `argv` as `child_group` does, with pipes for its input, output and complaints.
+        """Start `argv` as `child_group` does, with pipes for stdin, stdout and stderr.
 
-        On the way out its input is closed; what has not left soon after is ended.
+        On exit its input is closed; if it does not exit soon after, it is killed.
 
         Raises:
-            ToolError: the program or the folder is not there.
+            ToolError: The program or the folder does not exist.
         """
         order = self._order(argv, cwd, environ, keeps_stderr=False)
         with ExitStack() as handles, ExitStack() as ours:
@@ -255,7 +255,7 @@ class ProcessKeeper:
                     await asyncio.wait((process.ending,), timeout=_GOODBYE_S)
 
     def _kill(self) -> None:
-        """End the wall: a command may have stopped what starts the others."""
+        """Kill the sandbox: a command may have stopped the process that starts the others."""
         if self._process is not None:
             self._process.kill()
 
@@ -271,7 +271,7 @@ class ProcessKeeper:
         )
 
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
-        """A connection to a new guardian, which has `handles`."""
+        """A connection to a new guardian, which receives `handles`."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -325,7 +325,7 @@ def _close(
     try:
         process.wait(_GONE_WITHIN_S)
     except subprocess.TimeoutExpired:
-        if is_confined:  # the kernel then ends all that is inside
+        if is_confined:  # the kernel then ends everything inside
             process.kill()
             process.wait()
 
@@ -349,13 +349,13 @@ async def _writer(handle: int) -> asyncio.StreamWriter:
 
 
 def _drop_unsent(writer: asyncio.StreamWriter) -> None:
-    """Let go of what a child that has ended did not take; else its handle would stay open."""
+    """Drop what an ended child did not read; otherwise its handle would stay open."""
     if writer.transport.get_write_buffer_size() or not writer.is_closing():
         writer.transport.abort()
 
 
 def _fill(file: IO[bytes], content: bytes) -> int:
-    """The handle of `file` (a pipe holds less), which has `content` and is at its beginning."""
+    """Write `content` to `file` (a pipe holds less) and rewind it; returns its descriptor."""
     file.write(content)
     file.seek(0)
     return file.fileno()
@@ -363,10 +363,10 @@ def _fill(file: IO[bytes], content: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """A command under way.
+    """A running command.
 
-    `ending` is how it ends (negative for a signal), `gone` when nothing of it runs any more,
-    `excess` as how many processes it was killed, where they were too many.
+    `ending` is its exit code (negative for a signal), `gone` is set when all of its processes have
+    ended, `excess` is the process count at which it was killed for exceeding the limit.
     """
 
     ending: "asyncio.Future[int]"
@@ -378,12 +378,12 @@ class _Process:
 async def _running(
     lifeline: socket.socket, order: Order, fall: Callable[[], None] | None
 ) -> AsyncGenerator[_Process, None]:
-    """Have `order` carried out. On the way out all of it is ended.
+    """Run `order`. On exit all its processes are ended.
 
     Args:
-        lifeline: To a guardian.
+        lifeline: Connection to a guardian.
         order: What to start.
-        fall: Ends the wall around the guardian, who says nothing; None where there is no wall.
+        fall: Kills the sandbox around a guardian that does not answer; None without a sandbox.
     """
     try:
         answers, orders = await asyncio.open_connection(sock=lifeline)
@@ -439,7 +439,7 @@ async def _follow(
     ending: "asyncio.Future[int]",
     excess: "asyncio.Future[int]",
 ) -> None:
-    """Tell how the command ended, and as how many processes it was too much, until the end."""
+    """Set the exit code and the excess process count as they are reported, until the end."""
     for _ in range(_MOST_ANSWERS):
         answer = await _answer(answers)
         if not answer:
@@ -458,7 +458,7 @@ async def _end_of(answers: asyncio.StreamReader) -> None:
 
 
 async def _answer(answers: asyncio.StreamReader) -> KeeperReply:
-    """The guardian's next words; empty when it is no more, or says what no guardian says."""
+    """The guardian's next message; empty if it has ended or sends something invalid."""
     try:
         said: object = json.loads(await answers.readline() or b"{}")
     except (OSError, ValueError, RecursionError):  # a line may also be too long

@@ -1,19 +1,19 @@
 """The process that starts commands and ends all they started: ``python -I -S keeper_process.py``.
 
-It keeps a guardian waiting, a fork of itself, for what the program sends through the socket
-that is their stdin: one byte, and with it the handles of a lifeline, of the command's output and,
-where it has any, of its input and its stderr. The guardian reads an `Order` from the lifeline,
-starts the command as leader of a session of its own and tells on the lifeline how that went. When
-the program closes its end, or the kernel does because the program is no more, the guardian ends
-what is left of the command; its own end closes when all of that is gone, and it waits again.
+It keeps a guardian ready, a fork of itself, for what the program sends through the socket that is
+their stdin: one byte, with the descriptors of a lifeline, of the command's output and, if used, of
+its input and its stderr. The guardian reads an `Order` from the lifeline, starts the command as
+leader of a new session and reports on the lifeline. When the program closes its end, or dies, the
+guardian ends what is left of the command; its own end closes when everything is gone, and it waits
+again.
 
-On Linux a guardian is the reaper of its command's orphans, so that none leaves it by forking
-twice or by a session of its own; this process is that of a guardian that was killed. Elsewhere
-only what stays in the command's process group is found. What runs as another user (``sudo``)
-cannot be ended by either.
+On Linux a guardian is the reaper of its command's orphans, so that none escapes by forking twice or
+with a new session; this process is the reaper for a guardian that was killed. Elsewhere only
+processes that stay in the command's process group are found. Neither can end processes of another
+user (``sudo``).
 
-Started without site-packages. Guardians are forked ahead and used again, as a fork of Python takes
-longer than the start of a command.
+Started without site-packages. Guardians are forked in advance and reused, as a Python fork takes
+longer than starting a command.
 """
 
 import ctypes
@@ -32,35 +32,35 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 _TERM_GRACE_S = 0.5
-"""How long processes may take to end after SIGTERM before they get SIGKILL."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 _KILL_PATIENCE_S = 10.0
-"""What the kernel has not ended by then (it waits for a dead disk) is left to it."""
+"""Seconds; what the kernel has not ended by then (it waits for a dead disk) is abandoned."""
 
 _COUNT_AGAIN_S = 0.1
-"""How often it is looked whether a command has become too many processes."""
+"""Seconds between checks whether a command has too many processes."""
 
 _COUNT_ANYWAY_S = 10.0
-"""So long at most it stays unseen that as many others ended as it became more."""
+"""Seconds after which to count anyway: processes that ended hide new ones in the total."""
 
 _LOOK_AGAIN_S = 0.01
-"""Until then what was killed may be gone, or there may be room for another process."""
+"""Seconds; by then killed processes may be gone, or another process may fit."""
 
 _NO_MORE_ORDERS = 3
-"""The exit code of a guardian that saw the program go while it waited."""
+"""The exit code of a guardian whose program ended while it waited."""
 
 _FAILED = 1
 _WORKS, _WAITS = b"works", b"waits"
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IS_LINUX = sys.platform == "linux"
 _UNHEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""A command that signals its parent does not rid itself of the guardian so."""
+"""Signals that a command cannot use against its parent, the guardian."""
 
 
 class Order(TypedDict):
-    """What to start: program and arguments, in which folder, with which whole environment.
+    """What to start: program and arguments, working folder, complete environment.
 
-    At more than `most_processes` at a time all of it is killed (on Linux).
+    With more than `most_processes` at a time, all of them are killed (on Linux).
     """
 
     argv: list[str]
@@ -71,9 +71,9 @@ class Order(TypedDict):
 
 
 class KeeperReply(TypedDict, total=False):
-    """What a guardian tells: that the command runs, why it does not, how it ended.
+    """A guardian's message: that the command runs, why it does not, how it ended.
 
-    `excess` is as how many processes it is killed.
+    `excess` is the process count at which it was killed.
     """
 
     pid: int
@@ -83,17 +83,17 @@ class KeeperReply(TypedDict, total=False):
 
 
 class _Process(NamedTuple):
-    """A process (negative: a whole group) and the number of its group."""
+    """A process (negative: a whole group) and the id of its group."""
 
     pid: int
     group: int
 
 
 class _Wakeups:
-    """Waits for something to read and for the end of children at once.
+    """Waits for readable input and for the end of children at the same time.
 
-    Signals that would end this process only wake it; unlike ignored ones, that is not handed on
-    to commands.
+    Signals that would end this process only wake it; unlike ignoring them, this is not inherited by
+    commands.
     """
 
     def __init__(self) -> None:
@@ -119,10 +119,10 @@ class _Wakeups:
 
 
 class _Census:
-    """Notices when this process has more than `most` living descendants.
+    """Detects when this process has more than `most` living descendants.
 
-    To count them takes a file for each process of the machine, so it is done only where as many
-    have come as could bring them halfway from the last count to `most`, and now and then.
+    Counting reads a file for each process on the machine, so it happens only if enough new ones
+    have started to get halfway from the last count to `most`, and at intervals.
     """
 
     def __init__(self, most: int) -> None:
@@ -145,7 +145,7 @@ class _Census:
 
 
 class _Guardian:
-    """Ends one command with all it started. Runs in a process of its own."""
+    """Ends one command and everything it started. Runs in a separate process."""
 
     def __init__(self, wakeups: _Wakeups, lifeline: socket.socket, handles: list[int]) -> None:
         self._wakeups = wakeups
@@ -154,7 +154,7 @@ class _Guardian:
         self._leader = 0
 
     def run(self) -> bool:
-        """Start the command, and return when it is over: whether nothing of it is left."""
+        """Start the command and wait for its end; returns whether nothing of it is left."""
         try:
             with self._lifeline.makefile("rb") as orders:
                 order: Order = json.loads(orders.readline())
@@ -177,7 +177,7 @@ class _Guardian:
         return True
 
     def _end_all(self) -> bool:
-        """End what is left, with time to tidy up; whether nothing is left."""
+        """End what is left, with time for cleanup; returns whether nothing is left."""
         _signal_all([process.pid for process in self._living()], signal.SIGTERM)
         deadline = time.monotonic() + _TERM_GRACE_S
         while self._is_any_left() and (left_s := deadline - time.monotonic()) > 0:
@@ -185,9 +185,9 @@ class _Guardian:
         return self._kill_all()
 
     def _kill_all(self) -> bool:
-        """Kill what is left; whether nothing is left.
+        """Kill what is left; returns whether nothing is left.
 
-        A group at a time: what forks faster than its processes are found does not outrun that.
+        Kills whole groups, so that a command cannot outrun it by forking fast.
         """
         deadline = time.monotonic() + _KILL_PATIENCE_S
         while self._is_any_left() and time.monotonic() < deadline:
@@ -197,7 +197,7 @@ class _Guardian:
         return not self._is_any_left()
 
     def _is_any_left(self) -> bool:
-        """Whether anything of the command runs; orphans are children of ours on Linux."""
+        """Whether any process of the command runs; on Linux, orphans are our children."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -214,17 +214,17 @@ class _Guardian:
         return [_Process(-self._leader, self._leader)]
 
     def _tell(self, answer: KeeperReply) -> None:
-        with suppress(OSError):  # nobody listens any more
+        with suppress(OSError):  # nobody is listening any more
             self._lifeline.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def main() -> None:
-    """Keep a guardian waiting until the program is gone, and stay until the last of them is."""
+    """Keep a guardian ready until the program ends, and stay until the last one has ended."""
     _become_reaper()
     _close_memory()
     control = socket.socket(fileno=0)
-    # A datagram socket is one that could send to any name: some walls allow none. macOS has no
-    # other kind that keeps messages apart.
+    # A datagram socket could send to any address, which some sandboxes forbid. macOS has no other
+    # kind that keeps messages apart.
     kind = socket.SOCK_SEQPACKET if _IS_LINUX else socket.SOCK_DGRAM
     news, telling = socket.socketpair(type=kind)
     wakeups = _Wakeups()
@@ -250,7 +250,7 @@ def main() -> None:
 
 
 def _fork_guardian(control: socket.socket, news: socket.socket, telling: socket.socket) -> set[int]:
-    """The process number of a guardian that waits for an order; none if there is no room."""
+    """Fork a guardian that waits for an order; its process id, or none if there is no room."""
     try:
         pid = os.fork()
     except OSError:
@@ -258,7 +258,7 @@ def _fork_guardian(control: socket.socket, news: socket.socket, telling: socket.
     if pid == 0:
         exit_code = _FAILED
         try:
-            news.close()  # else telling would succeed when nobody else is left to hear it
+            news.close()  # otherwise sending would succeed without any receiver
             exit_code = _guard(control, telling)
         finally:
             os._exit(exit_code)
@@ -266,7 +266,7 @@ def _fork_guardian(control: socket.socket, news: socket.socket, telling: socket.
 
 
 def _guard(control: socket.socket, telling: socket.socket) -> int:
-    """Be a guardian; its exit code."""
+    """Run as a guardian; returns its exit code."""
     _become_reaper()
     wakeups = _Wakeups()
     while True:
@@ -284,7 +284,7 @@ def _guard(control: socket.socket, telling: socket.socket) -> int:
 
 
 def _note(telling: socket.socket, what: bytes) -> bool:
-    """Tell the process that forked us what this one does; whether that one is still there."""
+    """Report a guardian's state to the process that forked it; false if that has ended."""
     try:
         telling.send(b"%b %d" % (what, os.getpid()))
     except OSError:
@@ -302,18 +302,18 @@ def _reap() -> dict[int, int]:
 
 
 def _has_killed_strays(guardians: set[int], until: float) -> bool:
-    """End what a guardian that was killed has left to us; whether there may be more of it."""
+    """Kill what a killed guardian has left to us; returns whether there may be more."""
     if not _IS_LINUX or time.monotonic() > until:
         return False
     return _kill(_descendants(spared=guardians))
 
 
 def _start(order: Order, handles: list[int]) -> int:
-    """Start the command; its process number.
+    """Start the command; returns its process id.
 
     Raises:
-        OSError: there is no such program or folder, or no room for a process.
-        ValueError: what no program can be given.
+        OSError: There is no such program or folder, or no room for a process.
+        ValueError: An argument cannot be passed to a program.
     """
     output, *more = handles
     shared = output if order["keeps_stderr"] else subprocess.DEVNULL
@@ -326,19 +326,19 @@ def _start(order: Order, handles: list[int]) -> int:
         env=order["environ"],
         start_new_session=True,
     )
-    process.returncode = 0  # it is reaped with all the others, not by this object
+    process.returncode = 0  # it is reaped with the others, not by this object
     return process.pid
 
 
 def _tasks_of_machine() -> int:
-    """How many processes and threads there are in all; 0 where nobody says."""
+    """How many processes and threads the machine has; 0 if unknown."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/loadavg").read_bytes().split()[3].partition(b"/")[2])
     return 0
 
 
 def _descendants(spared: Collection[int]) -> list[_Process]:
-    """Living processes below this one, without `spared` and what is below those."""
+    """Living processes below this one, without `spared` and their descendants."""
     children: defaultdict[int, list[tuple[_Process, bytes]]] = defaultdict(list)
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -357,9 +357,9 @@ def _descendants(spared: Collection[int]) -> list[_Process]:
 
 
 def _kill(processes: Sequence[_Process]) -> bool:
-    """Kill `processes` and all in their groups; whether any was there and may be killed.
+    """Kill `processes` and their groups; returns whether any existed and could be signalled.
 
-    Each command is a session of its own, so no group has others in it.
+    Each command is its own session, so its groups contain no other processes.
     """
     groups = {process.group for process in processes} - {0, os.getpgrp()}
     is_any = _signal_all([-group for group in groups], signal.SIGKILL)
@@ -367,7 +367,7 @@ def _kill(processes: Sequence[_Process]) -> bool:
 
 
 def _signal_all(pids: Iterable[int], number: int) -> bool:
-    """Signal processes (negative: groups); whether any is there and may be signalled."""
+    """Signal processes (negative: groups); returns whether any could be signalled."""
     is_any = False
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
@@ -382,7 +382,7 @@ def _become_reaper() -> None:
 
 
 def _close_memory() -> None:
-    """Keep commands, which are the same user's, out of this process and of the guardians."""
+    """Protect this process and the guardians from ptrace by commands of the same user."""
     if _IS_LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""What a command prints: freed of keys, bounded in memory, kept whole on disk."""
+"""A command's output: without keys, limited in memory, complete on disk."""
 
 import codecs
 import os
@@ -16,32 +16,32 @@ from agent_tui.tools.output_files import new_output_file
 from agent_tui.tools.shorten import Shortened, keep_ends, plain_text
 
 MAX_KEPT_BYTES = 50_000_000
-"""Output beyond this is not kept on disk."""
+"""Bytes; output beyond this is not stored on disk."""
 
 _HEAD_BYTES = 100_000
 _TAIL_BYTES = 400_000
-"""What is held in memory of a long output: enough for the shortened text, cleaned."""
+"""Bytes of a long output held in memory: enough for the shortened text, cleaned."""
 
 _SHOWN_BYTES = 100_000
-"""Of the kept file, so much of its end is read to be shown."""
+"""Bytes at the end of the stored file that are read for display."""
 
 
 class EmitOutput(Protocol):
-    """Takes output as it comes."""
+    """Takes output as it arrives."""
 
     def __call__(self, text: str, skipped_lines: int = 0, /) -> None:
-        """`text` is what came; `skipped_lines` are left out before it."""
+        """Take `text`, before which `skipped_lines` lines were left out."""
         ...
 
 
 class CommandOutput:
-    """The output of one command, handed out in pieces: each time what came since the last.
+    """The output of one command, returned in pieces: each time what came since the last call.
 
-    Where the file cannot be written (disk full), the command goes on and only the ends are kept.
+    If the file cannot be written (disk full), the command continues and only the ends are kept.
 
     Args:
         folder: Where the file with the whole output goes.
-        secrets: Values that neither the pieces nor the file may hold.
+        secrets: Values that must not be in the pieces or the file.
     """
 
     def __init__(self, folder: Path, secrets: Sequence[str]) -> None:
@@ -59,17 +59,17 @@ class CommandOutput:
 
     @property
     def path(self) -> Path | None:
-        """The file with all of it so far; None where nothing was printed or can be kept."""
+        """The file with all output so far; None if there is none or it cannot be stored."""
         return self._path
 
     def add(self, chunk: bytes) -> bytes:
-        """Take in what was read; gives what of it may be shown now."""
+        """Take in a chunk; returns the part that may be shown now."""
         ready = self._without_secrets(self._withheld + chunk)
         self._take_in(ready)
         return ready
 
     def close(self) -> None:
-        """No more is coming."""
+        """End the output."""
         rest, self._withheld = self._withheld, b""
         self._take_in(rest)
         self._is_over = True
@@ -77,16 +77,16 @@ class CommandOutput:
 
     @property
     def unread_lines(self) -> int:
-        """How many lines came since the last `take`; blank ones at the end do not count."""
+        """How many lines came since the last `take`, not counting blank ones at the end."""
         return self._unread.lines
 
     @property
     def is_kept_whole(self) -> bool:
-        """Whether the file, where there is one, has all of it."""
+        """Whether the file, if there is one, has all of the output."""
         return self._total_bytes <= MAX_KEPT_BYTES
 
     def take(self, limits: OutputLimits) -> Shortened:
-        """What came since the last time, as the model gets it; its lines count as in the file."""
+        """The output since the last call, for the model; line numbers are those in the file."""
         held, missing = self._unread.held()
         held_back = self._unread.missing_lines
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -105,7 +105,7 @@ class CommandOutput:
         return replace(kept, omitted_bytes=kept.omitted_bytes + missing)
 
     def last_lines(self) -> str:
-        """The end of all of it, for the person. Reads the file: blocking.
+        """The end of the output, for the user. Reads the file: blocking.
 
         Raises:
             OSError: The file cannot be read.
@@ -118,7 +118,7 @@ class CommandOutput:
             return plain_text(file.read().decode("utf-8", "replace"))
 
     def drop_file(self) -> None:
-        """Delete the file, as nobody will ask for it; no other is begun."""
+        """Delete the file, which is no longer needed; no other is created."""
         self._may_keep = False
         self._close_file()
         if self._path is not None:
@@ -126,7 +126,7 @@ class CommandOutput:
             self._path = None
 
     def _without_secrets(self, piece: bytes) -> bytes:
-        """`piece` with secrets taken out; what may be the beginning of one waits for the rest."""
+        """`piece` without secrets; a possible start of one is held back until more arrives."""
         for value in self._hidden:
             piece = piece.replace(value, REMOVED.encode())
         begun = max((_overlap(piece, value) for value in self._hidden), default=0)
@@ -162,7 +162,7 @@ class CommandOutput:
 
 
 class _Ends:
-    """Bytes of which the beginning and the end are held, and their lines counted."""
+    """Keeps the start and the end of a byte stream, and counts lines."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -181,7 +181,7 @@ class _Ends:
             self._add_to_tail(chunk[max(room, 0) :])
 
     def held(self) -> tuple[bytes, int]:
-        """What is held, with a mark where some is not; how many bytes are not."""
+        """The bytes kept, with a mark for omitted ones, and how many were omitted."""
         tail = b"".join(self._tail)
         missing = self._dropped_bytes
         gap = f"\n{omission_mark(f'{missing} bytes')}\n".encode() if missing else b""
@@ -196,7 +196,7 @@ class _Ends:
 
     @property
     def missing_lines(self) -> int:
-        """How many more lines there are than in what is held, which has the mark's two."""
+        """How many more lines the output has than the kept text, whose mark takes two."""
         return self._dropped_lines - 2 if self._dropped_bytes else 0
 
     def _add_to_tail(self, chunk: bytes) -> None:
@@ -210,6 +210,6 @@ class _Ends:
 
 
 def _overlap(piece: bytes, value: bytes) -> int:
-    """How many bytes at the end of `piece` are the beginning of `value`."""
+    """How many bytes at the end of `piece` are the start of `value`."""
     longest = min(len(value) - 1, len(piece))
     return next((n for n in range(longest, 0, -1) if piece.endswith(value[:n])), 0)

@@ -1,4 +1,4 @@
-"""Running shell commands: streamed, bounded in memory, kept whole on disk."""
+"""Runs shell commands: output is streamed, limited in memory, complete on disk."""
 
 import asyncio
 import codecs
@@ -15,14 +15,14 @@ from agent_tui.tools.processes.keeper import READ_BYTES, Child, ProcessKeeper
 from agent_tui.tools.processes.output import MAX_KEPT_BYTES, CommandOutput, EmitOutput
 
 _GATHER_S = 0.03
-"""Pause after a read, so that many small writes are shown as one."""
+"""Seconds to pause after a read, so that many small writes are shown together."""
 
 _MAX_SHOWN_CHARS = 8_192
-"""Of what came within one pause, only the end is shown live."""
+"""Bytes; of what came within one pause, only the end is shown live."""
 
 _LEFTOVERS_S = 1.0
-"""How long what a command leaves running may take to end by itself: looks for an update do, and
-servers whose port is in use."""
+"""Seconds that what a command leaves running may take to end: update checks end, and so do servers
+whose port is in use."""
 
 
 _NO_OUTPUT = "(no output)"
@@ -30,7 +30,7 @@ _WHOLE_OUTPUT = "[whole output"
 
 
 def ending_of(exit_code: int, excess: int) -> str:
-    """One phrase: ``exit code 1``, ``killed by signal 9``, ``killed: it had become ...``.
+    """One phrase: ``exit code 1``, ``killed by signal 9``, ``killed: it had ...``.
 
     Args:
         exit_code: Negative for a signal.
@@ -43,12 +43,11 @@ def ending_of(exit_code: int, excess: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShellResult:
-    """How a command ended, or how it stands.
+    """How a command ended, or its current state.
 
-    `text` is plain and shortened: what was printed since the last look, which is `printed_lines`
-    long. `exit_code` is None where it still runs or was stopped. `excess` is `Child.excess`.
-    `left_out` says how to get what of the whole output is not in `text`, and what cut it; empty
-    where nothing did.
+    `text` is plain and shortened: what was printed since the last look, `printed_lines` lines.
+    `exit_code` is None if it still runs or was stopped. `excess` is `Child.excess`. `left_out` says
+    how to get the output that is not in `text`, and what cut it; empty if nothing did.
     """
 
     text: str
@@ -61,7 +60,7 @@ class ShellResult:
     left_out: str = ""
 
     def for_model(self, ending: str, hints: Iterable[str] = ()) -> str:
-        """What was printed, where all of it is, and in brackets what else is to be known."""
+        """The output, where the whole output is, and further hints in brackets."""
         lines = [self.text or _NO_OUTPUT]
         if path := self.full_output_path:
             lines.append(f"{_WHOLE_OUTPUT}: {path}{self.left_out}]")
@@ -77,13 +76,13 @@ class ShellResult:
 
 
 def printed_part(for_model: str, ending: str) -> str:
-    """What a command printed, out of what `ShellResult.for_model` made of it.
+    """A command's output, extracted from the result of `ShellResult.for_model`.
 
-    A hint stays, and so does what others added behind the result.
+    Hints stay, and so does text that others added after the result.
 
     Args:
         for_model: The text of the result.
-        ending: How the ending begins that the result was made with.
+        ending: The start of the ending in that result.
     """
     printed, mark, rest = f"\n{for_model}".rpartition(f"\n[{ending}")
     if not mark:
@@ -96,14 +95,14 @@ def printed_part(for_model: str, ending: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShellOrder:
-    """What is run, and how.
+    """What to run, and how.
 
     Args:
         command: Shell text, without NULs.
         cwd: Working folder.
-        environ: Environment; variables that steer a shell are left out.
+        environ: Environment; variables that change a shell's behaviour are left out.
         output_dir: Where the whole output goes.
-        secrets: Values that nothing that is handed out or kept may hold.
+        secrets: Values that must not be in any returned or stored output.
     """
 
     command: str
@@ -114,14 +113,14 @@ class ShellOrder:
 
 
 class ShellCommand:
-    """A command that runs with bash (sh where there is none), without a terminal or stdin.
+    """A command that runs with bash (sh if there is none), without a terminal or stdin.
 
-    It goes on until all it started has ended, or it is stopped; at our end it ends, too.
+    It runs until everything it started has ended, or it is stopped; it ends with the program.
 
     Args:
         keeper: Starts it.
-        order: What is run. It begins at the next await.
-        emit: Called with output as it comes, until `go_unwatched`.
+        order: What is run. It starts at the next await.
+        emit: Called with output as it arrives, until `go_unwatched`.
     """
 
     def __init__(self, keeper: ProcessKeeper, order: ShellOrder, emit: EmitOutput) -> None:
@@ -137,12 +136,12 @@ class ShellCommand:
 
     @property
     def is_running(self) -> bool:
-        """Whether anything of it runs."""
+        """Whether any of its processes runs."""
         return not self._task.done()
 
     @property
     def elapsed_s(self) -> float:
-        """How long it has been running, or ran."""
+        """How long it has been running, or ran, in seconds."""
         return (self._ended or time.monotonic()) - self._began
 
     def call_when_over(self, on_end: Callable[[], None]) -> None:
@@ -150,15 +149,15 @@ class ShellCommand:
         self._task.add_done_callback(lambda _task: on_end())
 
     def go_unwatched(self, on_end: Callable[[], None]) -> None:
-        """Emit no more output, and call `on_end` when all of it has ended.
+        """Stop emitting output, and call `on_end` when all of it has ended.
 
-        From now on it is read slowly: what prints without end must not keep the program busy.
+        From now on output is read slowly, so that endless output does not keep the program busy.
         """
         self._emit = None
         self.call_when_over(on_end)
 
     async def wait(self, timeout_s: float) -> None:
-        """Wait until all of it has ended, at most so many seconds.
+        """Wait until all of it has ended, at most this many seconds.
 
         Raises:
             ToolError: It could not be started: no shell, or no such folder.
@@ -168,7 +167,7 @@ class ShellCommand:
             self._task.result()
 
     async def wait_for_shell(self, timeout_s: float) -> bool:
-        """As `wait`, but no longer than the shell runs, and a moment for what it left running.
+        """As `wait`, but only until the shell ends, plus a moment for what it left running.
 
         Returns:
             Whether the shell has ended.
@@ -184,7 +183,7 @@ class ShellCommand:
         await asyncio.wait((self._task,))
 
     def result(self, limits: OutputLimits) -> ShellResult:
-        """What it printed since this was last asked, and how it stands."""
+        """What it printed since the last call, and its state."""
         printed_lines = self.output.unread_lines
         kept = self.output.take(limits)
         return ShellResult(

@@ -1,1 +1,1 @@
-"""The wall around the model's commands: what exists inside it, and what stands it up."""
+"""The wall (sandbox) around the model's commands: what exists inside it, and how it is built."""

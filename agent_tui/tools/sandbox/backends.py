@@ -1,4 +1,4 @@
-"""Which wall stands on a machine."""
+"""Which kind of wall a machine supports."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,13 @@ def backend_here(
     bubblewrap_problem: Callable[[], str],
     landlock_problem: Callable[[], str],
 ) -> tuple[Backend, str]:
-    """The best wall that works, and why there is none where there is none.
+    """The best wall that works here, and why there is none if none works.
 
     Args:
-        system: As `sys.platform` names it.
-        machine: As `platform.machine` names it.
-        bubblewrap_problem: Tries bubblewrap; what is wrong with it, or nothing.
-        landlock_problem: The same for Landlock; asked only if bubblewrap does not work.
+        system: As in `sys.platform`.
+        machine: As `platform.machine` returns it.
+        bubblewrap_problem: Tries bubblewrap; says what is wrong, or nothing.
+        landlock_problem: The same for Landlock; called only if bubblewrap does not work.
     """
     if system != "linux":
         return "none", "there is a sandbox only on Linux"

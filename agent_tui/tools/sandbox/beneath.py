@@ -1,7 +1,7 @@
-"""Changing files in folders that commands write, where any folder may become a link at any time.
+"""Changes files in folders that commands write, where any folder may become a link at any time.
 
-Each step of a path is opened without following links, and what is done is done in the folder that
-was opened: nothing is read or written outside the folders worked in.
+Each path component is opened without following links, and the operation uses the opened folder:
+nothing outside the working folders is read or written.
 """
 
 import errno
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Final
 
 MOST_BYTES: Final = 1_000_000
-"""Of a file that somebody obeys; a larger one is not looked into."""
+"""Bytes of a file that outside programs read; larger ones are not examined."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
-    """The folder that holds `path`, open.
+    """Open the folder that contains `path`; yields its descriptor.
 
     Raises:
-        OSError: It is not there, a link is on the way, or it is not in `roots`.
+        OSError: It does not exist, a link is on the way, or it is not in `roots`.
     """
     around = [root for root in roots if path.is_relative_to(root) and path != root]
     root = max(around, key=lambda root: len(root.parts), default=None)
@@ -46,7 +46,7 @@ def read_at(folder: int, name: str) -> tuple[bytes, int]:
     """The content of a regular file, and its mode.
 
     Raises:
-        OSError: It is none, or longer than `MOST_BYTES`.
+        OSError: It is not a regular file, or is longer than `MOST_BYTES`.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     descriptor = os.open(name, flags, dir_fd=folder)
@@ -61,7 +61,7 @@ def read_at(folder: int, name: str) -> tuple[bytes, int]:
 
 
 def write_at(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
-    """Put a new file with `content` at `name` in one step, whatever file or link is there.
+    """Write a new file with `content` at `name` in one step, replacing a file or link there.
 
     Raises:
         OSError: It cannot be written, or a folder is there.
@@ -81,7 +81,7 @@ def write_at(folder: int, name: str, content: bytes, mode: int = 0o644) -> None:
 
 
 def make_folders(path: Path, roots: Sequence[Path]) -> None:
-    """Make the folder `path` and those above it that are missing.
+    """Create the folder `path` and missing parents.
 
     Raises:
         OSError: Something else is there.
@@ -123,7 +123,7 @@ def copy_entry(source: Path, target: Path) -> None:
 
 
 def _copy(folder: int, name: str, mode: int, target: Path) -> None:
-    """Pipes, sockets and devices are left out."""
+    """Copy one entry; pipes, sockets and devices are left out."""
     if stat.S_ISDIR(mode):
         below = os.open(name, _FOLDER, dir_fd=folder)
         try:

@@ -1,4 +1,4 @@
-"""The words that have bubblewrap stand up a wall: pure."""
+"""The arguments with which bubblewrap sets up a wall: pure."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ _READ_ONLY_OF_PROC: Final = tuple(
     f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs")
 )
 _HIDDEN_OF_PROC: Final = tuple(Path(f"/proc/{name}") for name in ("kcore", "keys", "timer_list"))
-"""What container runtimes close in /proc (OCI runtime-spec, ``readonlyPaths``, ``maskedPaths``).
+"""What container runtimes protect in /proc (OCI runtime-spec, ``readonlyPaths``, ``maskedPaths``).
 
-The kernel lets its uid 0 write there, in a user namespace, too.
+The kernel lets its uid 0 write there, also in a user namespace.
 """
 _MOST_ISLANDS: Final = 500
 _NEEDED_OF_RUN: Final = Path("/run/current-system")
@@ -24,13 +24,13 @@ _NEEDED_OF_RUN: Final = Path("/run/current-system")
 def bwrap_argv(
     bwrap: str, plan: SandboxPlan, *, info: int | None = None, seccomp: int | None = None
 ) -> tuple[str, ...]:
-    """The words to put before a command so that it runs as `plan` says.
+    """The arguments to put before a command so that it runs as `plan` says.
 
     Args:
         bwrap: The program.
         plan: What exists inside.
-        info: A handle that is told which process is the first inside.
-        seccomp: A handle that a filter of system calls is read from.
+        info: A descriptor that receives the id of the first process inside.
+        seccomp: A descriptor that the system call filter is read from.
     """
     words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += [] if info is None else ["--info-fd", str(info)]
@@ -48,9 +48,9 @@ def bwrap_argv(
 
 
 def _at_first(mounts: Iterable[Mount]) -> Iterator[Mount]:
-    """Without islands beyond the 500th, which are laid as soon as the wall stands.
+    """`mounts` without islands beyond the 500th, which are mounted once the wall is up.
 
-    bubblewrap takes 9,000 words, and a command may make as many repositories as it likes.
+    bubblewrap takes 9,000 arguments, and a command may create any number of repositories.
     """
     islands = 0
     for mount in mounts:

@@ -1,4 +1,4 @@
-"""Which programs have commands running in a folder, and which were killed while they had."""
+"""Which programs run commands in a folder, and which were killed while they did."""
 
 import os
 from contextlib import suppress
@@ -14,10 +14,10 @@ _IDLE: Final = b"0"
 
 
 class BusyMarker:
-    """The mark of one program: two files in `folder`, which all of them share.
+    """The marker of one program: two files in `folder`, which all programs share.
 
-    One is locked as long as the program lives, the other says whether commands run: to write a
-    byte costs nothing, and to make a file and remove it takes some milliseconds.
+    One is locked while the program lives, the other says whether commands run: writing a byte costs
+    nothing, while creating and removing a file takes some milliseconds.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -27,7 +27,7 @@ class BusyMarker:
         self._state = -1
 
     def say_busy(self) -> None:
-        """Commands run from now on.
+        """Note that commands run from now on.
 
         Raises:
             OSError: The folder cannot be used.
@@ -40,12 +40,12 @@ class BusyMarker:
         os.pwrite(self._state, _BUSY, 0)
 
     def say_idle(self) -> None:
-        """No command runs."""
+        """Note that no command runs."""
         if self._lock is not None:
             os.pwrite(self._state, _IDLE, 0)
 
     def is_another_busy(self) -> bool:
-        """Whether another program has commands running, or had when it was killed."""
+        """Whether another program runs commands, or did when it was killed."""
         try:
             states = [path for path in self._folder.iterdir() if path.suffix == _STATE]
         except OSError:
@@ -53,7 +53,7 @@ class BusyMarker:
         return any([self._is_busy(state) for state in states if state.stem != self._file.name])
 
     def remove(self) -> None:
-        """The program ends, or the conversation does."""
+        """Remove the marker when the program or the conversation ends."""
         if self._lock is not None:
             os.close(self._state)
             self._file.with_name(self._file.name + _STATE).unlink(missing_ok=True)
@@ -65,7 +65,7 @@ class BusyMarker:
             is_busy = state.read_bytes() == _BUSY
             try:
                 FileLock(state.with_suffix("")).release()
-                state.unlink()  # its program is gone
+                state.unlink()  # its program has ended
             except LockHeldError:
                 pass
             return is_busy

@@ -1,4 +1,4 @@
-"""The folders that stand in for others inside a conversation's walls; all blocking."""
+"""Folders that replace others inside a conversation's walls; all blocking."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.tools.sandbox.plan import WallFolders
 
 _SHORT: Final = "/tmp"
-"""Where the gate's sockets are: their names may have 107 bytes."""
+"""Where the gate's sockets are; their paths are limited to 107 bytes."""
 
 _GATE: Final = "agent-tui-gate-"
 _GATES: Final = "gates"
@@ -21,16 +21,16 @@ _HOME: Final = "home-"
 
 
 class StandIns:
-    """Made when first needed, and removed at the conversation's end or with this object.
+    """Created when first needed, and removed when the conversation or this object ends.
 
     Walls share one for ``/tmp``, but each has a new one for the home folder: we write settings into
     it, and a command in another wall may have left links there.
 
-    What a program that was killed has left is removed by the next: the kernel gives its lock back.
+    The next program removes what a killed one left: the kernel releases its lock.
 
     Args:
-        parent: Where they are made.
-        unmissed: Names in the home folder under which tools keep what they can make again.
+        parent: Where they are created.
+        unmissed: Names in the home folder under which tools keep what they can recreate.
     """
 
     def __init__(self, parent: Path, unmissed: frozenset[str] = frozenset()) -> None:
@@ -41,10 +41,10 @@ class StandIns:
         self._told: set[str] = set()
 
     def of_wall(self) -> WallFolders:
-        """Those of a new wall.
+        """Create the folders of a new wall.
 
         Raises:
-            OSError: They cannot be made.
+            OSError: They cannot be created.
         """
         scratch = self.scratch()
         base = scratch.parent
@@ -55,20 +55,20 @@ class StandIns:
         return WallFolders(home, scratch, gate)
 
     def scratch(self) -> Path:
-        """The one for ``/tmp``, which is made if need be.
+        """The folder for ``/tmp``, created if necessary.
 
         Raises:
-            OSError: It cannot be made.
+            OSError: It cannot be created.
         """
         base = self._base = self._base or self._make()
         (base / "tmp").mkdir(mode=0o700, exist_ok=True)
         return base / "tmp"
 
     def strays(self, home: Path) -> list[str]:
-        """What is new in the stand-ins for `home` since the last look.
+        """What is new in the stand-ins for `home` since the last call.
 
-        Tools keep much in hidden files that nobody misses; one that the person has, too, was
-        perhaps meant to be theirs.
+        Tools keep many unimportant hidden files there; one that also exists in the user's home may
+        have been meant for it.
         """
         found: set[str] = set()
         if self._base is not None:
@@ -81,7 +81,7 @@ class StandIns:
         return fresh
 
     def remove(self) -> None:
-        """Remove them all."""
+        """Remove all of them."""
         if self._finish is not None:
             self._finish()
         self._base = self._finish = None
@@ -93,7 +93,7 @@ class StandIns:
             for left in parent.iterdir():
                 _remove_left(left)
             base = Path(tempfile.mkdtemp(prefix="wall-", dir=parent))
-        except OSError:  # a read-only home; one in the system's folder does as well
+        except OSError:  # a read-only home; the system's folder works too
             base = Path(tempfile.mkdtemp(prefix="agent-tui-"))
         lock = os.open(base, os.O_RDONLY)
         with suppress(OSError):
@@ -103,7 +103,7 @@ class StandIns:
 
 
 def _remove_left(base: Path) -> None:
-    """Remove the folders of a program that is no more."""
+    """Remove the folders of a program that has ended."""
     with suppress(OSError):
         lock = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -117,7 +117,7 @@ def _remove_left(base: Path) -> None:
 
 
 def _remove(base: Path, lock: int) -> None:
-    """Remove `base` with what in it is closed for writing, and the gates that it names."""
+    """Remove `base` including write-protected folders, and the gates that it names."""
     with suppress(OSError):
         for name in [path.name for path in (base / _GATES).iterdir()]:
             if name.startswith(_GATE):

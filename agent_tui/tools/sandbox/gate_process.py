@@ -1,9 +1,9 @@
 """The end of the network gate inside the wall: ``python -I -S gate_process.py FOLDER PORT``.
 
 Commands connect to ``127.0.0.1:PORT``, and are connected to the socket ``proxy`` in FOLDER, where
-the program listens outside. The other way, the program connects to ``back`` in FOLDER, names a
-port in a line, and is connected to what listens there on the loopback of this side. Nothing is
-decided here: what runs inside is free to end or replace this process, and cuts off only itself.
+the program listens outside. In the other direction, the program connects to ``back`` in FOLDER,
+names a port in a line, and is connected to the server on that port of the loopback inside. Nothing
+is decided here: commands inside may end or replace this process, and cut off only themselves.
 """
 
 import ctypes
@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 
 READY = b"ready\n"
-"""Printed once connections are taken."""
+"""Printed once connections are accepted."""
 
 MOST_DIGITS = 5
 _READ_BYTES = 65_536
 _MOST_WAITING = 262_144
-"""So much is held for a peer that does not read; then nothing more is taken from the other."""
+"""Bytes held for a peer that does not read; then reading from the other side pauses."""
 
 _BACKLOG = 128
 _MOST_RELAYS = 400
@@ -31,7 +31,7 @@ _LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 
 class End:
-    """One of the two sockets of a relay, and what waits to be sent to it."""
+    """One of the two sockets of a relay, and the bytes waiting to be sent to it."""
 
     __slots__ = ("has_ended", "is_told", "link", "other", "waiting")
 
@@ -50,7 +50,7 @@ class End:
         return selectors.EVENT_READ * reads | selectors.EVENT_WRITE * bool(self.waiting)
 
     def read(self) -> None:
-        """Take what has come; a connection that broke has ended."""
+        """Read what has arrived; a broken connection counts as ended."""
         try:
             chunk = self.link.recv(_READ_BYTES)
         except BlockingIOError:
@@ -61,7 +61,7 @@ class End:
         self.has_ended = not chunk
 
     def write(self) -> None:
-        """Send what waits, and its end. Raises OSError where the connection broke."""
+        """Send waiting bytes, and the end of the stream. Raises OSError if the connection broke."""
         with suppress(BlockingIOError):
             while self.waiting:
                 del self.waiting[: self.link.send(self.waiting)]
@@ -72,7 +72,7 @@ class End:
 
 
 class Named:
-    """A connection from outside that has yet to name its port."""
+    """A connection from outside that has not named its port yet."""
 
     __slots__ = ("line", "link")
 
@@ -82,10 +82,10 @@ class Named:
         self.line = bytearray()
 
     def port(self) -> int | None:
-        """The port, once it is named; 0 where that is none."""
+        """The port, once it is named; 0 if it is invalid."""
         with suppress(BlockingIOError):
             while len(self.line) <= MOST_DIGITS:
-                byte = self.link.recv(1)  # what comes behind the line is not ours
+                byte = self.link.recv(1)  # what follows the line is not ours
                 if byte == b"\n":
                     return int(self.line) if self.line.isdigit() else 0
                 if not byte:
@@ -110,7 +110,7 @@ class GateProcess:
             Path("back").unlink()
         self._listeners = (near, back)
         for listener, address in ((near, ("127.0.0.1", port)), (back, "back")):
-            listener.bind(address)  # the file comes last: once it is there, both listen
+            listener.bind(address)  # the file comes last: once it exists, both listen
             listener.setblocking(False)
             listener.listen(_BACKLOG)
         self._near = near
@@ -118,7 +118,7 @@ class GateProcess:
         self._listen()
 
     def run(self) -> None:
-        """Relay until the process is ended."""
+        """Relay until the process is killed."""
         while True:
             for key, events in self._selector.select():
                 match key.data:
@@ -132,7 +132,7 @@ class GateProcess:
                         pass
 
     def _listen(self) -> None:
-        """Take connections while there is room for them; others wait."""
+        """Accept connections while there is room for them; others wait."""
         has_room = self._relays < self._most_relays
         if has_room and not self._is_listening:
             for listener in self._listeners:
@@ -206,7 +206,7 @@ class GateProcess:
             self._selector.modify(end.link, end.wanted, end)
         elif end.wanted:
             self._selector.register(end.link, end.wanted, end)
-        elif is_known:  # else a connection that broke would wake us again and again
+        elif is_known:  # otherwise a broken connection would wake us again and again
             self._selector.unregister(end.link)
 
     def _close(self, end: End) -> None:
@@ -219,7 +219,7 @@ class GateProcess:
 
 
 def _connected(port: int) -> End | None:
-    """A connection to `port` on the loopback; None where none can be made."""
+    """A connection to `port` on the loopback; None if it fails."""
     for family, address in _LOOPBACK if port else ():
         far = socket.socket(family)
         try:
@@ -233,7 +233,7 @@ def _connected(port: int) -> End | None:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end this process with its parent, where it is Linux."""
+    """On Linux, have the kernel end this process with its parent."""
     parent = os.getppid()
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -242,10 +242,10 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """Listen, say so, and relay."""
+    """Listen, report readiness, and relay."""
     _end_with_parent()
     folder, port = sys.argv[1:]
-    os.chdir(folder)  # names of sockets may have 107 bytes
+    os.chdir(folder)  # socket paths are limited to 107 bytes
     process = GateProcess(int(port))
     os.write(1, READY)
     process.run()

@@ -1,8 +1,8 @@
-"""What git obeys of a repository, and whether it could run programs: told without running git.
+"""What git follows in a repository, and whether it could run programs: found without git.
 
-Git runs what ``core.fsmonitor``, filters, aliases, hooks and many more settings name. So this
-goes the other way round: settings are plain where they hold only what is known to name no program
-and no other file, and anything else is a doubt.
+Git runs what ``core.fsmonitor``, filters, aliases, hooks and many more settings name. So this uses
+an allowlist: settings are harmless if they hold only what is known to name no program and no other
+file; anything else is a doubt.
 """
 
 import os
@@ -15,8 +15,8 @@ from typing import Final, Literal, TypeAlias, assert_never
 from agent_tui.regular_files import open_regular_file
 
 ControlKind: TypeAlias = Literal["entry", "hook", "config", "pointer", "attributes"]
-"""A ``.git`` that is a file or a link; a hook; settings; where more of the repository is; which
-drivers files go through."""
+"""Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
+repository; attributes, which select drivers for files."""
 
 MAX_CONFIG_BYTES: Final = 64_000
 _MOST_HOOKS: Final = 200
@@ -53,7 +53,7 @@ _NAMING: Final[dict[str, ControlKind]] = {
     "include.path": "config",
     "includeif.path": "config",
 }
-"""Settings that name what else git obeys."""
+"""Settings that name further files git reads."""
 
 _MADE_BY_GIT: Final = frozenset(
     (
@@ -62,12 +62,12 @@ _MADE_BY_GIT: Final = frozenset(
         *("core.worktree", "extensions.worktreeconfig", "index.sparse", "remote.mirror"),
     )
 )
-"""Settings that a clone, a submodule or a worktree brings. They run nothing; a repository that is
-judged before it is trusted is not to have them all the same, as they lead elsewhere."""
+"""Settings that a clone, a submodule or a worktree creates. They run nothing, but lead elsewhere,
+so a repository judged before it is trusted must not have them."""
 
 
 def controls_of(entry: Path) -> Iterator[tuple[Path, ControlKind]]:
-    """What is there of the files that git obeys in the repository behind the ``.git`` `entry`."""
+    """The existing files that git follows in the repository of the ``.git`` `entry`."""
     if entry.is_symlink() or not entry.is_dir():
         yield entry, "entry"
     if entry.is_symlink():
@@ -89,9 +89,9 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
 
 
 def covers_of(entry: Path) -> Iterator[Path]:
-    """What is there of the files that git obeys and only the person changes.
+    """The existing files that git follows and only the user changes.
 
-    Those of linked worktrees are not: ``git worktree remove`` deletes them.
+    Without those of linked worktrees: ``git worktree remove`` deletes them.
     """
     if entry.is_symlink():
         return
@@ -106,7 +106,7 @@ def covers_of(entry: Path) -> Iterator[Path]:
 
 
 def _named_in(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
-    """What `config` names in the work tree at `top`: other settings, and the folder of hooks."""
+    """What `config` names in the work tree at `top`: further settings, and the hooks folder."""
     try:
         with open_regular_file(config, follow_links=False) as file:
             text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
@@ -127,13 +127,13 @@ def _named_in(config: Path, top: Path) -> Iterator[tuple[Path, ControlKind]]:
 def why_obeyed(
     path: Path, kind: ControlKind, roots: Iterable[Path], before: bytes | None = None
 ) -> str:
-    """What git would do because of `path`; empty where it is as git itself makes it.
+    """What git would do because of `path`; empty if it is as git itself creates it.
 
     Args:
         path: The file.
-        kind: What it is for.
+        kind: Its purpose.
         roots: Where repositories may be.
-        before: What was there; its settings are the person's.
+        before: Its previous content; settings in it are the user's.
     """
     match kind:
         case "hook":
@@ -143,7 +143,7 @@ def why_obeyed(
             is_near = target is not None and any(target.is_relative_to(root) for root in roots)
             return "" if is_near else "git would look elsewhere"
         case "pointer":
-            # Git makes one for a worktree, which lies in the repository that it points to.
+            # Git creates one for a worktree, inside the repository that it points to.
             above = path.parent.parent
             is_own = above.name == "worktrees" and _leads_to(path) == above.parent
             return "" if is_own else "git would look elsewhere"
@@ -158,7 +158,7 @@ def why_obeyed(
 def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
     """The lines of `config` that git itself does not write and that could run a program.
 
-    Not those that it had `before`.
+    Without those that were there `before`.
     """
     try:
         if config.is_symlink():
@@ -175,7 +175,7 @@ def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
 
 
 def plain_settings(config: Path, before: bytes | None = None) -> str:
-    """The lines of `config` that run nothing or were there `before`; where unreadable, `before`."""
+    """The harmless lines of `config` and those in `before`; if it is unreadable, `before`."""
     try:
         with open_regular_file(config, follow_links=False) as file:
             text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
@@ -196,7 +196,7 @@ def _known_lines(before: bytes | None) -> set[tuple[str, str]]:
 
 
 def _lines(text: str) -> Iterator[tuple[str | None, str, str]]:
-    """Each line's setting, as `_setting_of` tells, its section and the line itself."""
+    """Each line's setting (see `_setting_of`), its section and the line itself."""
     section = ""
     for line in text.split("\n"):
         name, section = _setting_of(line.strip(), section)
@@ -204,13 +204,13 @@ def _lines(text: str) -> Iterator[tuple[str | None, str, str]]:
 
 
 def odd_settings(config: Path) -> Iterator[tuple[str, str]]:
-    """Every line that is not plain, as the setting's name and a sentence.
+    """Every line that is not known to be harmless, as the setting's name and a sentence.
 
     Git's own grammar allows far more than is known here.
 
     Raises:
         OSError: It cannot be read.
-        UnicodeDecodeError: It is no text.
+        UnicodeDecodeError: It is not text.
     """
     for name, doubt, _ in _odd_lines(config):
         yield name, doubt
@@ -230,9 +230,9 @@ def _odd_lines(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
 
 
 def _setting_of(line: str, section: str) -> tuple[str | None, str]:
-    """The setting of a line of `section`, and the section from there on.
+    """The setting on a line of `section`, and the section from there on.
 
-    The setting is empty for a line without one, and None for what is not understood.
+    The setting is empty for a line without one, and None if it cannot be parsed.
     """
     if not line or line.startswith(("#", ";")):
         return "", section
@@ -252,7 +252,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _is_top(config: Path) -> bool:
-    """Whether `config` is not that of a submodule, whose work tree git itself writes there."""
+    """Whether `config` is not a submodule's, in which git itself writes the work tree."""
     return "modules" not in config.parts
 
 
@@ -284,7 +284,7 @@ def repositories_of(entry: Path) -> Iterator[Path]:
 
 
 def index_stamp(top: Path) -> int:
-    """Changes when the index of the work tree at `top` does: its ``ctime``; 0 without one."""
+    """The ``ctime`` of the index of the work tree at `top`; changes with it, 0 without one."""
     with suppress(OSError, StopIteration):
         return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
     return 0

@@ -1,4 +1,4 @@
-"""Where git has what belongs to a folder: the repository, linked worktrees, what it obeys."""
+"""Where git keeps what belongs to a folder: the repository, linked worktrees, controls."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_tui.regular_files import open_regular_file
 
 _OBEYED = ("config", "config.worktree", "hooks", "commondir", "gitdir")
-"""Files of a git folder that say what runs, or where git looks."""
+"""Files of a git folder that determine what runs, or where git looks."""
 
 _MOST_WORKTREES = 200
 _MOST_BYTES = 1_000_000
@@ -19,11 +19,10 @@ class GitPlace:
     """A repository that a folder belongs to.
 
     Args:
-        top: The worktree around the folder. It has to exist, as git takes what is missing for
-            deleted.
-        folder: Where commits are kept, shared by all worktrees; commands write it.
-        seen: The ``.git`` file of each other worktree: ``git worktree prune`` forgets one that
-            has none.
+        top: The worktree around the folder. It must exist, as git treats missing files as deleted.
+        folder: Where commits are stored, shared by all worktrees; commands write it.
+        seen: The ``.git`` file of each other worktree: ``git worktree prune`` forgets one without
+            it.
         obeyed: What must not change.
     """
 
@@ -34,10 +33,10 @@ class GitPlace:
 
 
 def git_place(folder: Path) -> GitPlace | None:
-    """The repository `folder` lies in; None where there is none, or it is another's.
+    """The repository that contains `folder`; None if there is none, or it is another's.
 
-    Reads files only: git is not asked. A ``.git`` that leads elsewhere counts only if that place
-    knows of it: a command could have made it, to be let write to another repository.
+    Only reads files; git is not run. A ``.git`` that leads elsewhere counts only if that place
+    refers back to it: a command could have created it to get write access to another repository.
     """
     for top in (folder, *folder.parents):
         entry = top / ".git"
@@ -57,7 +56,7 @@ def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
     is_linked = git.parent.name == "worktrees"
     common = git.parent.parent if is_linked else git
     trees = {tree: _worktree(tree) for tree in _folders(common / "worktrees")}
-    # One that lies in the folder may be removed there, and then all of it has to go.
+    # One that lies in the folder may be removed there, so all of it must be removable.
     others = [tree for tree, file in trees.items() if not (file and folder in file.parents)]
     repositories = [common, *dict.fromkeys([git, *others]), *_modules(common)]
     obeyed = [repository / name for repository in repositories for name in _OBEYED]
@@ -72,14 +71,14 @@ def _place(folder: Path, entry: Path, git: Path) -> GitPlace:
 def _worktree(tree: Path) -> Path | None:
     """The ``.git`` file of a linked worktree, which names `tree`.
 
-    A command may have made `tree` so that another file is shown to it.
+    A command may have created `tree` to get access to another file.
     """
     file = _named(tree / "gitdir", tree)
     return file if file and _named(file, file.parent) == tree.resolve() else None
 
 
 def _named(file: Path, base: Path) -> Path | None:
-    """The path that a file of git holds, relative to `base`; None where it holds none."""
+    """The path in a git file, relative to `base`; None if it holds none."""
     try:
         named = _text(file).removeprefix("gitdir:").strip()
         return (base / named).resolve(strict=True) if named else None

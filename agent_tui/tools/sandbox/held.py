@@ -1,4 +1,4 @@
-"""Files that commands made and somebody outside would obey: laid aside until the person decides."""
+"""Files from commands that outside programs would read: held until the user decides."""
 
 import hashlib
 import json
@@ -32,17 +32,17 @@ _CONTENT: Final = "content"
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A file or folder that was laid aside.
+    """A file or folder that was set aside.
 
     Args:
         path: Where a command put it.
-        who: Who obeys it there.
-        is_new: Whether nothing was there before; else what was there is back.
+        who: Which program reads it there.
+        is_new: Whether nothing was there before; otherwise the previous content was restored.
         aside: Where it is now.
-        diff: What it would change, for the person.
-        digest: Of what `diff` shows: nothing else is put in place.
-        files: What it would put in place; empty where that is nothing.
-        replaces: A digest of what is there instead; empty where nothing was.
+        diff: What it would change, for the user.
+        digest: Digest of what `diff` shows: nothing else is put in place.
+        files: What it would put in place; empty if that is nothing.
+        replaces: A digest of what is there instead; empty if there is nothing.
     """
 
     path: Path
@@ -55,20 +55,20 @@ class HeldFile:
     replaces: str = ""
 
     def told(self, shown: str) -> str:
-        """One line for the model and the person, who know the path as `shown`."""
+        """One line for the model and the user, to whom the path is shown as `shown`."""
         kind = "new" if self.is_new else "changed"
         return f"held back: {shown} ({kind}): {self.who}; the user decides"
 
 
 class HeldStore:
-    """Where they lie: `folder` is ours, and no command sees it."""
+    """Stores held files: `folder` is ours and hidden from all commands."""
 
     def __init__(self, folder: Path, roots: Sequence[Path]) -> None:
         self._folder = folder
         self._roots = roots
 
     def move(self, path: Path, who: str) -> HeldFile:
-        """Lay aside what is new at `path`.
+        """Set aside the new entry at `path`.
 
         Raises:
             OSError: It is gone, or cannot be moved.
@@ -79,7 +79,7 @@ class HeldStore:
         return self._held(path, who, aside, None)
 
     def take_back(self, path: Path, who: str, before: bytes, mode: int) -> HeldFile:
-        """Lay aside what is now at `path`, and put back what was there before.
+        """Set aside what is now at `path`, and restore what was there before.
 
         Raises:
             OSError: It is gone, or cannot be moved.
@@ -91,7 +91,7 @@ class HeldStore:
         return self._held(path, who, aside, before)
 
     def keep(self, path: Path, who: str, before: bytes | None, source: Path) -> HeldFile:
-        """Lay aside a copy of `source`, of what would have come to `path` and is not there.
+        """Set aside a copy of `source`, which would have gone to `path` but is not there.
 
         Raises:
             OSError: It cannot be copied.
@@ -101,7 +101,7 @@ class HeldStore:
         return self._held(path, who, aside, before)
 
     def keep_bytes(self, path: Path, who: str, before: bytes, after: bytes) -> HeldFile:
-        """Lay aside a content that would have come to `path`.
+        """Set aside content that would have gone to `path`.
 
         Raises:
             OSError: It cannot be written.
@@ -111,9 +111,9 @@ class HeldStore:
         return self._held(path, who, aside, before)
 
     def put_in_place(self, held: HeldFile) -> None:
-        """Do what the person was shown.
+        """Do what the user was shown.
 
-        Fresh files are made: a command may still have the old ones open.
+        New files are created, as a command may still have the old ones open.
 
         Raises:
             ToolError: It cannot be done; the text says why.
@@ -160,9 +160,9 @@ class HeldStore:
 
 
 def _contents(aside: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    """The regular files of what was laid aside, by their paths below it.
+    """The regular files of what was set aside, by their relative paths.
 
-    Links are left out, and so are larger files than anybody reads, and those beyond the 200th.
+    Without links, files too large to review, and files beyond the 200th.
     """
     found = [aside] if not aside.is_dir() or aside.is_symlink() else sorted(aside.rglob("*"))
     files = [path for path in found if stat.S_ISREG(path.lstat().st_mode)]

@@ -1,4 +1,4 @@
-"""Files with keys in the folders worked in, which commands in the wall do not see."""
+"""Files with keys in the working folders, which sandboxed commands do not see."""
 
 import os
 import re
@@ -25,16 +25,16 @@ _Stamp: TypeAlias = tuple[int, int]
 class HiddenFiles:
     """Which files of a conversation's folders are hidden: see `hidden_paths`.
 
-    What a command made itself stays visible: ``cp .env.example .env``, then ``npm start``. Once
-    the person changes it, it is theirs.
+    What a command created itself stays visible: ``cp .env.example .env``, then ``npm start``. Once
+    the user changes such a file, it is hidden.
 
     Args:
-        may_show: Whether a rule of the person's shows a file.
+        may_show: Whether a rule of the user shows a file.
         environ: The environment of commands, for git.
 
     Attributes:
-        may_show: The argument, which may become another.
-        paths: Those hidden now.
+        may_show: The argument, which may be replaced.
+        paths: The files hidden now.
     """
 
     def __init__(self, may_show: Callable[[Path], bool], environ: Mapping[str, str]) -> None:
@@ -47,11 +47,11 @@ class HiddenFiles:
         self.paths: tuple[Path, ...] = ()
 
     def take(self, secrets: Iterable[Path], *, by_commands: bool) -> None:
-        """Take up what a walk found. Blocking.
+        """Update from the result of a walk. Blocking.
 
         Args:
             secrets: `Found.secrets`.
-            by_commands: What changed since the last time, commands changed.
+            by_commands: Whether commands made the changes since the last call.
         """
         now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}
         inodes = {inode for inode, _ in self._known.values()}
@@ -66,7 +66,7 @@ class HiddenFiles:
         self.paths = tuple(path for path in hidden if path not in tracked)[:_MOST_HIDDEN]
 
     def hint(self, command: str, printed: str) -> str:
-        """What to tell the model of a failed command that meets a hidden file, once for each."""
+        """A hint for the model if a failed command met a hidden file, once for each file."""
         text = f"{command}\n{printed}"
         for path in self.paths:
             named = re.search(rf"(?<![\w.-]){re.escape(path.name)}(?![\w.-])", text)
@@ -94,14 +94,14 @@ def hidden_paths(
     may_show: Callable[[Path], bool],
     environ: Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """``.env`` and key files in `roots` that commands are not to see. Blocking.
+    """The ``.env`` and key files in `roots` to hide from commands. Blocking.
 
-    Found by one bounded walk (see `project_walk`), 500 at most. Not hidden is what git has just as
-    it is: commands can read that anyway, and a commit would fail for the hidden file.
+    Found by one limited walk (see `project_walk`), 500 at most. Files that git has with the same
+    content are not hidden: commands can read them anyway, and commits would fail.
 
     Args:
-        roots: The folders worked in.
-        may_show: Whether a rule of the person's shows a file.
+        roots: The working folders.
+        may_show: Whether a rule of the user shows a file.
         environ: For git; None for ours.
     """
     files = HiddenFiles(may_show, os.environ if environ is None else environ)
@@ -145,7 +145,7 @@ def _tracked(
 
 
 def _has_content(path: Path, id: str) -> bool:
-    """Whether `path` holds what git has under `id`, which a command may have put into the index."""
+    """Whether `path` has the content of git's `id`, which a command may have put into the index."""
     with open_regular_file(path, follow_links=False) as file:
         content = file.read(MOST_BYTES)
     return object_id(content, like=id) == id

@@ -1,4 +1,4 @@
-"""What to tell the model of a command that failed where the wall is the likely cause."""
+"""Hints for the model about a failed command if the wall is the likely cause."""
 
 import re
 from collections.abc import Sequence
@@ -53,13 +53,13 @@ _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|no
 
 @dataclass(frozen=True, slots=True)
 class WallView:
-    """What commands of a wall see, as far as it explains why one failed.
+    """What commands in a wall see, as far as it explains failures.
 
     Args:
-        home: The home folder, most of which is not there.
-        hidden: Names of files of the folders worked in that cannot be read.
-        stand_in: What programs take for the home folder, where nothing can be laid over it; such
-            a wall has no ``/tmp`` either, and denies instead of showing nothing.
+        home: The home folder, most of which is missing inside.
+        hidden: Names of files in the working folders that cannot be read.
+        stand_in: The replacement home folder, on walls that cannot mount over the real one; such a
+            wall also has no ``/tmp``, and denies access instead of hiding files.
     """
 
     home: str
@@ -71,9 +71,9 @@ def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> 
     """One line for the model, with the way to ask; empty if the wall is not the likely cause.
 
     Args:
-        output: What a command that failed printed.
-        view: The wall's.
-        is_network_told: Whether a refused connection is told anyway, with what would allow it.
+        output: Output of the failed command.
+        view: The wall's view.
+        is_network_told: Whether a refused connection is reported separately, with its remedy.
     """
     if _RENAMED in output:
         return "the branch has its new name; only what git's settings say of the old one is left"
@@ -99,10 +99,10 @@ def _hint_of_line(line: str, view: WallView) -> str:
 
 
 def outside_hint(output: str) -> str:
-    """What to tell the model of a file in ``/tmp`` that is there, but not for commands. Blocking.
+    """A hint for the model about a file in ``/tmp`` that commands cannot see. Blocking.
 
     Args:
-        output: What a command that failed printed.
+        output: Output of the failed command.
     """
     for line in output.splitlines():
         if re.search(_MISSING, line, re.IGNORECASE):
@@ -116,7 +116,7 @@ def outside_hint(output: str) -> str:
 
 
 def stray_hint(names: Sequence[str], home: str) -> str:
-    """What to tell the model of files that only commands in the wall will ever see."""
+    """A hint for the model about files that only sandboxed commands can see."""
     shown = ", ".join(f"{home}/{name}" for name in names[:5])
     return (
         f"the command wrote {shown}, but the sandbox has a stand-in for the home folder that is "

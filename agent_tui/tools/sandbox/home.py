@@ -1,7 +1,7 @@
-"""What of the home folder exists inside the wall: what runs, and settings without secrets.
+"""Which parts of the home folder exist inside the wall: programs, and settings without secrets.
 
-Nothing of it is there unless it is found here. A list of what to hide would miss the file that
-was made yesterday; a toolchain that is missed only fails, and the person adds a folder.
+Only what is found here exists. A list of files to hide would miss the one created yesterday; a
+missing toolchain only fails, and the user adds a folder.
 """
 
 import os
@@ -34,10 +34,10 @@ _INSTALLED: Final = (
     *("bin", "sbin", "lib", "lib64", "libexec", "share", "include", "pyvenv.cfg"),
     *("env", "jmods", "conf"),
 )
-"""What belongs to a program in a hidden folder, where credentials may lie beside it."""
+"""Parts of a program in a hidden folder, which may also hold credentials."""
 
 _SHALLOW: Final = 2
-"""A hidden folder so near to home may be a program's own, with its credentials."""
+"""Depth below home up to which a hidden folder may belong to a program with credentials."""
 
 _GIT_SETTINGS: Final = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|safecrlf|quotepath|excludesfile)"
@@ -53,7 +53,7 @@ _NPM_KEYS: Final = frozenset(
     {"registry", "fund", "audit", "save-exact", "save-prefix", "engine-strict", "legacy-peer-deps"}
 )
 _COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", ".condarc")
-"""Settings that are taken whole, unless something in them looks like a secret."""
+"""Settings files that are copied whole, unless something in them looks like a secret."""
 
 _MOST_BYTES: Final = 1_000_000
 _SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
@@ -68,7 +68,7 @@ class HomeView:
     links: dict[Path, str] = field(default_factory=dict[Path, str])
 
     def add(self, path: Path) -> None:
-        """Have `path` be there, with the links on the way, if it lies in a home folder."""
+        """Include `path`, with the links on the way, if it lies in a home folder."""
         real, links = _followed(path)
         if real is None:
             return
@@ -77,20 +77,20 @@ class HomeView:
             self.readable.add(real)
 
     def holds(self, path: Path) -> bool:
-        """Whether `path` lies below a home folder, and is none itself."""
+        """Whether `path` lies below a home folder and is not one itself."""
         return any(home in path.parents for home in self.homes)
 
 
 def what_runs(
     homes: Sequence[Path], folders: Sequence[Path], environ: Mapping[str, str]
 ) -> HomeView:
-    """What of `homes` programs need: toolchains, this program, the environments of `folders`.
+    """What programs need from `homes`: toolchains, this program, environments of `folders`.
 
-    Nothing that commands could write decides of it, but which toolchain an environment is from.
+    Nothing that commands can write affects this, except the toolchain of an environment.
 
     Args:
         homes: Without links.
-        folders: Those worked in, whose virtual environments have their interpreter elsewhere.
+        folders: The working folders, whose virtual environments have their interpreter elsewhere.
         environ: Names toolchains, in ``PATH`` and otherwise.
     """
     view = HomeView(tuple(homes))
@@ -103,7 +103,7 @@ def what_runs(
     interpreters = [home for root in (*roots, *_environments(folders)) for home in _homes_of(root)]
     for programs in (*on_path, *(root / "bin" for root in roots), *interpreters):
         if not is_trusted(os.fspath(programs)):
-            continue  # it is there anyway
+            continue  # it exists inside anyway
         for part in _installation(programs, view):
             view.add(part)
         for target in _linked_programs(programs, view):
@@ -119,7 +119,7 @@ def own_program() -> tuple[Path, ...]:
 
 
 def furnish(stand_in: Path, home: Path, view: HomeView, settings: Mapping[str, str]) -> None:
-    """Make `stand_in` what commands find at `home`: links and `settings`."""
+    """Fill `stand_in` with what commands find at `home`: links and `settings`."""
     stand_in.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, text in settings.items():
         file = stand_in / name
@@ -137,9 +137,9 @@ def tool_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> di
     """Settings for a stand-in of `home`, by name below it, without tokens and helpers. Blocking.
 
     Args:
-        home: The person's.
-        workspace: Whose git settings count, where they depend on the folder.
-        environ: Where git is looked up.
+        home: The user's home folder.
+        workspace: Whose git settings apply, if they depend on the folder.
+        environ: Where git is searched for.
     """
     found = _git_settings(home, workspace, environ)
     pip = environ.get("PIP_CONFIG_FILE") or ""
@@ -156,7 +156,7 @@ def tool_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> di
 
 
 def _followed(path: Path) -> tuple[Path | None, dict[Path, str]]:
-    """Where `path` leads, None where nothing is, and the links on the way."""
+    """Where `path` leads (None if nothing is there), and the links on the way."""
     links: dict[Path, str] = {}
     try:
         real = path.resolve(strict=True)
@@ -177,7 +177,7 @@ def _followed(path: Path) -> tuple[Path | None, dict[Path, str]]:
 
 
 def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
-    """What the programs in a folder need around them, where it lies in a home folder."""
+    """What the programs in a folder need around them, if it lies in a home folder."""
     if not programs.is_absolute() or not view.holds(programs) or programs in view.homes:
         return
     modules = [place for place in programs.parents if place.name == "node_modules"]
@@ -197,7 +197,7 @@ def _installation(programs: Path, view: HomeView) -> Iterator[Path]:
 
 
 def _linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
-    """The programs in home folders that links in a folder of programs lead to."""
+    """The programs in home folders that links in a program folder lead to."""
     with suppress(OSError), os.scandir(programs) as entries:
         for entry in entries:
             if entry.is_symlink():
@@ -207,16 +207,16 @@ def _linked_programs(programs: Path, view: HomeView) -> Iterator[Path]:
 
 
 def _environments(folders: Iterable[Path]) -> Iterator[Path]:
-    """The virtual environments right in `folders`."""
+    """The virtual environments directly in `folders`."""
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.is_dir())
 
 
 def _homes_of(environment: Path) -> Iterator[Path]:
-    """Where a virtual environment has its interpreter from: the folders of the programs.
+    """The program folders that a virtual environment has its interpreter from.
 
-    A command may have made the environment, so only what has an interpreter is one.
+    A command may have created the environment, so a folder counts only with an interpreter.
     """
     for line in _read(environment / "pyvenv.cfg").splitlines():
         key, _, value = line.partition("=")
@@ -238,9 +238,9 @@ def _has_interpreter(folder: Path) -> bool:
 
 
 def _git_settings(home: Path, workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Git's name, mail and ways of the person, and the files they ignore.
+    """The user's git name, mail and preferences, and their ignore rules.
 
-    Read by git itself, so that what depends on the folder (``includeIf``) comes out right.
+    Read by git itself, so that settings that depend on the folder (``includeIf``) are right.
     """
     command = ["git", "-C", os.fspath(workspace), "config", "--global", "--includes", "-z"]
     try:
@@ -277,7 +277,7 @@ def _escaped(value: str) -> str:
 
 
 def _pip_settings(text: str) -> str:
-    """The indexes of a ``pip.conf``; an address with a name or password in it is left out."""
+    """The indexes in a ``pip.conf``; addresses with a user name or password are left out."""
     kept, is_kept = ["[global]"], False
     for line in text.splitlines():
         key, mark, _ = line.partition("=")
@@ -289,7 +289,7 @@ def _pip_settings(text: str) -> str:
 
 
 def _npm_settings(text: str) -> str:
-    """The registries of an ``.npmrc``."""
+    """The registries in an ``.npmrc``."""
     kept = [
         line
         for line in text.splitlines()
@@ -309,7 +309,7 @@ def _looks_secret(text: str) -> bool:
 
 
 def _read(file: Path) -> str:
-    """The text of a settings file; empty where there is none."""
+    """The text of a settings file; empty if there is none."""
     try:
         with open_regular_file(file) as opened:
             return opened.read(_MOST_BYTES).decode("utf-8", "surrogateescape")

@@ -1,10 +1,9 @@
-"""Which versions of a file the person's repository had before commands could write to it.
+"""Which versions of a file the user's repository had before commands could write to it.
 
-A checkout, a merge or a rebase brings files that editors and agents obey. Their text is one that
-the person's commits have, so nobody needs to be asked. But a command can make commits, too, and
-any branch can point to them. So what counts is the commits that were there when the repository was
-first seen, and those that references came to point to while no command ran: by the person's own
-pull, fetch or commit.
+A checkout, a merge or a rebase writes files that editors and agents read. Their text comes from the
+user's commits, so nobody needs to be asked. But commands can also create commits, and point any
+branch to them. So only those commits count that existed when the repository was first seen, and
+those that references moved to while no command ran: by the user's own pull, fetch or commit.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from agent_tui.tools.sandbox.git_controls import index_stamp, repositories_of
 _MOST_REFS: Final = 2_000
 _MOST_LISTED: Final = 5_000
 _PATIENCE_S: Final = 3.0
-"""The history of one file is looked through only when a command changed it."""
+"""The history of one file is searched only when a command changed it."""
 
 RefsStamp: TypeAlias = tuple[tuple[str, int], ...]
 
@@ -32,7 +31,7 @@ class References:
     """What references of a repository point to.
 
     Args:
-        trusted: Commits of the person's.
+        trusted: Commits of the user.
         last: Each reference when a command last ended.
     """
 
@@ -46,7 +45,7 @@ class KnownVersions:
     Args:
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
-        roots: The folders worked in.
+        roots: The working folders.
     """
 
     def __init__(
@@ -60,21 +59,21 @@ class KnownVersions:
         self.references: dict[str, References] = {}
 
     def moved(self) -> dict[Path, RefsStamp]:
-        """The repositories in which a reference may have moved since they were noted. Blocking."""
+        """The repositories in which a reference may have moved since the last note. Blocking."""
         self._tops = _tops_of(self._roots)
         stamps = {top: _refs_stamp(top) for top in self._tops}
         return {top: stamp for top, stamp in stamps.items() if self._stamps.get(top) != stamp}
 
     async def note(self, moved: Mapping[Path, RefsStamp], *, are_persons: bool) -> None:
-        """Take up where references point now.
+        """Record where references point now.
 
         Args:
-            moved: Where to look.
-            are_persons: No command ran since the last time, so that what moved is the person's.
+            moved: The repositories to read.
+            are_persons: Whether no command ran since the last time, so that the user moved them.
         """
         for top, stamp in moved.items():
             known = self.references.get(str(top))
-            self._stamps[top] = stamp  # whatever git says, it is not asked again for this
+            self._stamps[top] = stamp  # whatever git answers, it is not called again for this
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     now = await self._refs(top)
@@ -88,19 +87,19 @@ class KnownVersions:
             self.references[str(top)] = known
 
     def has_new_index(self) -> bool:
-        """Whether the index of a work tree changed since this was last asked. Blocking."""
+        """Whether the index of a work tree changed since the last call. Blocking."""
         before, self._index_stamps = self._index_stamps, tuple(map(index_stamp, self._tops))
         return before != self._index_stamps
 
     async def has(self, path: Path, content: bytes) -> bool:
-        """Whether the person's commits have `path` with this content.
+        """Whether the user's commits have `path` with this content.
 
-        False as well where git does not tell in time.
+        False too if git does not answer in time.
         """
         return any(object_id(content, like=id) == id for id in await self.ids(path))
 
     async def ids(self, path: Path) -> frozenset[str]:
-        """The ids of all contents that the person's commits have at `path`."""
+        """The ids of all contents that the user's commits have at `path`."""
         top = self._around(path)
         known = self.references.get(str(top))
         if top is None or known is None or not known.trusted:
@@ -119,7 +118,7 @@ class KnownVersions:
         return frozenset(_ids_in(answer))
 
     async def checked_out(self, path: Path) -> str:
-        """The id that both the index and the newest commit have for `path`; empty where not."""
+        """The id that both the index and the newest commit have for `path`; else empty."""
         top = self._around(path)
         if top is None:
             return ""
@@ -133,7 +132,7 @@ class KnownVersions:
         return ids[0].decode("ascii").strip() if ids[0] == ids[1] else ""
 
     async def content(self, path: Path, id: str) -> bytes | None:
-        """What git has under an id; None where it does not tell."""
+        """The content of git's object `id`; None if git does not provide it."""
         top = self._around(path)
         argv = git_argv("cat-file", "blob", id)
         try:
@@ -166,7 +165,7 @@ def _tops_of(roots: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _refs_stamp(top: Path) -> RefsStamp:
-    """Changes when a reference does: the ``ctime`` of all files that hold one."""
+    """The ``ctime`` of all files that hold a reference; changes when one does."""
     return tuple(sorted(_refs_files(top)))
 
 
@@ -186,7 +185,7 @@ def _refs_files(top: Path) -> Iterator[tuple[str, int]]:
 
 
 def _ids_in(answer: bytes) -> Iterator[str]:
-    """The ids of ``log --raw -z``: ``:mode mode id id status`` and a name, for each change."""
+    """Parse the ids of ``log --raw -z``: ``:mode mode id id status`` and a name per change."""
     for part in answer.split(b"\0"):
         words = part.strip().split(b" ")
         if len(words) == 5 and words[0].startswith(b":"):

@@ -1,11 +1,11 @@
 """A wall without namespaces: Landlock, seccomp and sockets that only reach this machine.
 
-For machines where users may not make namespaces (most containers, Ubuntu's AppArmor). Landlock
-grants, so what is hidden outside the folders worked in is left out of what is granted. Inside a
-folder that may be written it cannot take anything back: `SandboxPlan.hidden` and
-`SandboxPlan.read_only` do not hold there. Nor does it hold what needs no open file: to see that a
-file exists and how large it is, and to change the mode, the owner or the times of the user's own
-files anywhere. ``/tmp`` is not there; programs find theirs by ``TMPDIR``.
+For machines where users may not create namespaces (most containers, Ubuntu's AppArmor). Landlock
+grants access, so what is hidden outside the working folders is not granted. Inside a writable
+folder it cannot revoke anything: `SandboxPlan.hidden` and `SandboxPlan.read_only` have no effect
+there. Nor does it control what needs no open file: seeing that a file exists and its size, and
+changing the mode, owner or times of the user's own files anywhere. ``/tmp`` is not available;
+programs find their temporary folder by ``TMPDIR``.
 """
 
 import base64
@@ -30,7 +30,7 @@ Access: TypeAlias = Literal["read", "write", "use"]
 _CREATE_RULESET, _ASK_VERSION = 444, 1
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _SHARED: Final = Path("/dev/shm")
-"""Semaphores of ``multiprocessing`` are made here."""
+"""Where ``multiprocessing`` creates semaphores."""
 _NOT_THERE: Final = ("/dev", "/tmp", "/var/tmp", "/run", "/var/run", "/lost+found")
 """Devices, and where other programs have their sockets and files."""
 _NEEDED_OF_RUN: Final = Path("/run/current-system")
@@ -38,7 +38,7 @@ _NEEDED_OF_RUN: Final = Path("/run/current-system")
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that this kernel has; 0 for none."""
+    """This kernel's version of Landlock; 0 for none."""
     if sys.platform != "linux":
         return 0
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -46,7 +46,7 @@ def landlock_abi() -> int:
 
 
 def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[str, ...]:
-    """The words to put before a program so that it runs as `plan` says."""
+    """The arguments to put before a program so that it runs as `plan` says."""
     filter_ = filter_program(platform.machine(), has_own_spaces=False)
     order = Order(
         rules=[(str(path), access) for path, access in granted(plan)],
@@ -57,22 +57,22 @@ def landlock_argv(plan: SandboxPlan, *, python: str = sys.executable) -> tuple[s
 
 
 def link_home(plan: SandboxPlan) -> None:
-    """Have `plan.home_stand_in` lead to what exists of the home folder; it is ``HOME`` inside.
+    """Fill `plan.home_stand_in`, which is ``HOME`` inside, with links to what exists of home.
 
-    Nothing can be laid over the real one, and a file there that cannot be opened is not taken for
-    one that is not there: cargo then makes no package, and git reads no settings.
+    The real one cannot be replaced, and programs do not treat a file that cannot be opened as
+    missing: cargo then creates no package, and git reads no settings.
     """
     for path in sorted({*plan.readable, *plan.writable}):
         if plan.home in path.parents:
             place = plan.home_stand_in / path.relative_to(plan.home)
-            with suppress(OSError):  # something is there, or a link to what is around it
+            with suppress(OSError):  # something is there, or a link to a folder around it
                 if not place.exists():
                     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     place.symlink_to(path)
 
 
 def granted(plan: SandboxPlan) -> list[tuple[Path, Access]]:
-    """What is granted where; what lies below a granted folder is granted with it."""
+    """The access granted to each path; what lies below a granted folder is granted too."""
     left_out = {plan.home, *plan.hidden, *map(Path, _NOT_THERE)}
     readable = [Path(os.sep), *plan.readable, _NEEDED_OF_RUN]
     working: Access = "read" if plan.is_read_only else "write"
@@ -86,7 +86,7 @@ def granted(plan: SandboxPlan) -> list[tuple[Path, Access]]:
 
 
 def _without(folder: Path, left_out: Iterable[Path]) -> Iterator[Path]:
-    """`folder`, or what is in it where some of that is left out; no links, they grant nothing."""
+    """`folder`, or its entries except `left_out`; no links, as they grant nothing."""
     within = {path for path in left_out if path.is_relative_to(folder)}
     if folder in within:
         return

@@ -1,13 +1,12 @@
-"""Runs a program inside a wall of Landlock and seccomp: ``landlock_launcher.py ORDER -- PROGRAM``.
+"""Runs a program inside Landlock and seccomp: ``landlock_launcher.py ORDER -- PROGRAM``.
 
-Started with ``python -I -S`` and without any of our modules. It forks: the child puts the wall up
-around itself and becomes the program; this process stays outside and makes the sockets for IP
-that are asked for inside, each tied to the loopback device, from which only a process with
-``CAP_NET_RAW`` could untie it. If this process ends, so does the program; from then on no socket
-is made.
+Started with ``python -I -S`` and without any of our modules. It forks: the child confines itself
+and becomes the program; this process stays outside and creates the IP sockets that are requested
+inside, each bound to the loopback device, which only a process with ``CAP_NET_RAW`` could undo. If
+this process ends, so does the program; from then on no socket is created.
 
 Calls and structures are those of ``linux/landlock.h`` and ``linux/seccomp.h``. They have the same
-numbers on all machines that `seccomp` has a filter for, but for ``seccomp(2)`` itself.
+numbers on all machines that `seccomp` has a filter for, except ``seccomp(2)`` itself.
 """
 
 import base64
@@ -30,7 +29,7 @@ from typing import NoReturn, TypedDict
 
 
 class Order(TypedDict):
-    """What the wall lets through; JSON, compressed, in base64.
+    """What the wall allows; JSON, compressed, in base64.
 
     `rules` are paths with a kind of access each: ``read`` (and run), ``write`` (and all of
     ``read``), ``use`` (a device). `filter` is for seccomp, in base64.
@@ -41,7 +40,7 @@ class Order(TypedDict):
 
 
 _FAILED = 125
-"""The exit code where the wall could not be put up; the program was not started then."""
+"""The exit code if the wall could not be set up; the program was not started then."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
@@ -56,11 +55,11 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_DEVICES = 1 << 6 | 1 << 11
 _REFER, _TRUNCATE, _USE_DEVICE = 1 << 13, 1 << 14, 1 << 15
 _ALL = (1 << 13) - 1
-"""What the first version of Landlock knows."""
+"""What the first version of Landlock supports."""
 _LATER = {2: _REFER, 3: _TRUNCATE, 5: _USE_DEVICE}
-"""Which version brought what else."""
+"""What each later version added."""
 _OLDEST = 2
-"""Before it no file could be moved to another folder."""
+"""Before this version no file could be moved to another folder."""
 _SCOPES_SINCE, _ABSTRACT_SOCKETS_AND_SIGNALS = 6, 3
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _KINDS = {
@@ -84,7 +83,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Put up the wall and run the program in it; ends with the program's exit code."""
+    """Set up the wall and run the program in it; exits with the program's exit code."""
     order: Order = json.loads(zlib.decompress(base64.b64decode(sys.argv[1])))
     program = sys.argv[sys.argv.index("--") + 1 :]
     ours, theirs = socket.socketpair()
@@ -108,14 +107,14 @@ def main() -> None:
 
 
 def _let_go_of_input() -> None:
-    """Close the input, which is the program's alone: its other end sees when that closes it."""
+    """Close our copy of the input, so that its other end notices when the program closes it."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
 
 
 def _end_orphans() -> None:
-    """End what the program left: all of it becomes a child of this process, one after another."""
+    """End what the program left running: all of it becomes a child of this process in turn."""
     parent = str(os.getpid()).encode()
     with suppress(ChildProcessError):
         while True:
@@ -130,7 +129,7 @@ def _end_orphans() -> None:
 
 
 def _become(order: Order, program: list[str], outside: socket.socket, parent: int) -> NoReturn:
-    """Put up the wall around this process, hand the listener out, and become the program."""
+    """Confine this process, hand out the listener, and become the program."""
     try:
         _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
         if os.getppid() != parent:
@@ -151,7 +150,7 @@ def _become(order: Order, program: list[str], outside: socket.socket, parent: in
 
 
 def _checked(result: int) -> int:
-    """Return what the C library or the kernel gave, unless it is an error."""
+    """Return the result of a C library or kernel call, unless it is an error."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -159,9 +158,9 @@ def _checked(result: int) -> int:
 
 
 def _drop_capabilities() -> None:
-    """Give up what sets root apart, for good: ``no_new_privs`` keeps it from coming back."""
-    for number in range(_MOST_CAPABILITIES):  # fails without harm for those there are not, and
-        _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # where this process has none
+    """Drop root's capabilities for good: ``no_new_privs`` prevents getting them back."""
+    for number in range(_MOST_CAPABILITIES):  # fails harmlessly for missing numbers and
+        _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # if this process has none
     _libc.prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header, none = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
     _checked(_libc.syscall(_CAPSET[platform.machine()], header, none))
@@ -178,7 +177,7 @@ def _restrict_files(rules: list[tuple[str, str]]) -> None:
     handled = struct.pack("=QQQ", known, 0, scopes)[: 24 if scopes else 8]
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, handled, len(handled), 0))
     for path, kind in rules:
-        with suppress(FileNotFoundError, PermissionError):  # gone since, or not ours to see
+        with suppress(FileNotFoundError, PermissionError):  # gone since, or not visible to us
             _add_rule(ruleset, path, _KINDS[kind] & known)
     _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
@@ -196,7 +195,7 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
 
 
 def _filter_calls(instructions: bytes) -> int:
-    """Apply the filter to this process and its children; where its questions are heard."""
+    """Apply the filter to this process and its children; returns its listener."""
     code = ctypes.create_string_buffer(instructions, len(instructions))
     program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(code))
     number = _SECCOMP[platform.machine()]
@@ -204,7 +203,7 @@ def _filter_calls(instructions: bytes) -> int:
 
 
 def _make_sockets(listener: int, program: int) -> None:
-    """Make the sockets that are asked for until the program has ended."""
+    """Create the requested sockets until the program has ended."""
     waiting = select.poll()
     waiting.register(listener, select.POLLIN)
     waiting.register(program, select.POLLIN)
@@ -213,7 +212,7 @@ def _make_sockets(listener: int, program: int) -> None:
         if program in ready:
             return
         if ready[listener] & select.POLLIN:
-            with suppress(OSError):  # who asked has ended, or goes on after a signal
+            with suppress(OSError):  # the requester has ended, or a signal interrupted it
                 _answer(listener)
 
 
@@ -234,12 +233,12 @@ def _answer(listener: int) -> None:
 
 
 def _loopback_socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """A TCP socket that is tied to the loopback device.
+    """A TCP socket that is bound to the loopback device.
 
-    Nothing else: a question sent by UDP to the resolver of this machine leaves it by name.
+    No other kind: a UDP query to this machine's resolver would send names outside.
 
     Raises:
-        OSError: it is no TCP socket, or the machine has no loopback.
+        OSError: It is not a TCP socket, or the machine has no loopback.
     """
     if kind & _TYPE_MASK != socket.SOCK_STREAM or protocol not in (0, socket.IPPROTO_TCP):
         raise OSError(errno.EPROTONOSUPPORT, "")

@@ -1,4 +1,4 @@
-"""What of the machine no command may read or reach: root's files, sockets of other programs."""
+"""What no command may read or reach on the machine: root's files, other programs' sockets."""
 
 import os
 import pwd
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 _SOCKET_FOLDER: Final = Path("/run")
-"""Of buses, container engines and agents, which do outside what they are told inside."""
+"""Sockets of buses, container engines and agents, which act outside on request from inside."""
 
 _SOCKET_VARIABLES: Final = (
     *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"),
@@ -18,14 +18,14 @@ _SOCKET_VARIABLES: Final = (
     *("XDG_RUNTIME_DIR", "VSCODE_IPC_HOOK_CLI", "WSL_INTEROP"),
 )
 _SEARCHED: Final = (("/etc", 9), ("/var", 3))
-"""Where services keep keys, and how deep: root alone could read them, and may be who we are."""
+"""Where services keep keys, and how deep to look: only root can read them, and we may be root."""
 
 _SOCKET_NAME: Final = re.compile(rb" (/.*)$", re.MULTILINE)
 _MOST_HIDDEN: Final = 200
 
 
 def hidden_of_machine(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """What to hide wherever the wall stands. Blocking."""
+    """What to hide in every wall. Blocking."""
     sockets = (Path(_address(environ.get(name, ""))) for name in _SOCKET_VARIABLES)
     found = [_SOCKET_FOLDER, *(path for path in sockets if path.is_absolute() and path.is_socket())]
     if os.geteuid() == 0:
@@ -35,9 +35,9 @@ def hidden_of_machine(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def sockets_of_others(own: Path) -> tuple[Path, ...]:
-    """The named sockets of programs outside, wherever they lie; none in `own`. Blocking.
+    """The named sockets of programs outside; none in `own`. Blocking.
 
-    A socket can be connected to on a read-only mount, too, and from another network.
+    A socket can be connected to even on a read-only mount, and from another network.
     """
     try:
         table = Path("/proc/net/unix").read_bytes()
@@ -53,7 +53,7 @@ def sockets_of_others(own: Path) -> tuple[Path, ...]:
 
 
 def _is_reached_without_capabilities(path: Path) -> bool:
-    """Whether we may enter all folders on the way to `path`, root as its owner only."""
+    """Whether we may enter all folders on the way to `path`, counting root only as an owner."""
     if os.geteuid() != 0:
         return True
     for folder in path.parents:
@@ -67,7 +67,7 @@ def _is_reached_without_capabilities(path: Path) -> bool:
 
 
 def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without the variables that name sockets, which are not there."""
+    """`environ` without the variables that name sockets, which do not exist inside."""
     return {name: value for name, value in environ.items() if name not in _SOCKET_VARIABLES}
 
 
@@ -84,7 +84,7 @@ def _address(value: str) -> str:
 
 
 def _closed_to_others(folder: Path, depth: int) -> Iterator[Path]:
-    """What in `folder` only its owner and group can read, the outermost of it."""
+    """What only its owner and group can read in `folder`, the outermost paths."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             mode = entry.stat(follow_symlinks=False).st_mode

@@ -1,4 +1,4 @@
-"""What is laid over what inside a wall, and laying again what fell off: pure but for `relay`."""
+"""What is mounted over what inside a wall, and remounting what was lost: pure except `relay`."""
 
 import json
 import os
@@ -30,12 +30,12 @@ _PATIENCE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One thing laid at `path`.
+    """One mount at `path`.
 
-    A stand-in is the folder `source`; all others show what is there outside, or nothing of it.
-    A pinned folder is as writable as before: the kernel renames no mount point, but it renames a
-    folder that holds one. Another could then be put in its place, or the one that holds a hidden
-    file be moved to where nobody looks.
+    A stand-in is the folder `source`; all others show what is there outside, or nothing of it. A
+    pinned folder stays as writable as before: the kernel does not rename mount points, but it does
+    rename a folder that contains one. Another could then be put in its place, or a hidden file's
+    folder be moved to where nobody looks.
     """
 
     kind: MountKind
@@ -44,9 +44,9 @@ class Mount:
 
 
 def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
-    """All of `plan`, in the order it is to be laid: the deeper path over the one around it.
+    """All mounts of `plan` in mounting order: deeper paths after those around them.
 
-    What something around it shows already as it should be is left out.
+    A mount that would not change what the one around it shows is left out.
     """
     temporary = [Path("/tmp"), Path("/var/tmp")]
     found = [
@@ -73,15 +73,15 @@ def mounts_of(plan: SandboxPlan) -> tuple[Mount, ...]:
 
 @lru_cache(maxsize=4)
 def islands_of(plan: SandboxPlan) -> tuple[Mount, ...]:
-    """The mounts that fall off when what they cover is replaced outside."""
+    """The mounts that disappear when what they cover is replaced outside."""
     return tuple(mount for mount in mounts_of(plan) if mount.kind in ISLANDS)
 
 
 def close_ways(plan: SandboxPlan) -> None:
-    """Close for writing the folders that are in the stand-in only as the way to something.
+    """Write-protect stand-in folders that exist only as the way to something.
 
-    What a command put there would be gone with the wall without a word. Not those in hidden
-    folders, where programs keep things that nobody misses.
+    What a command put there would silently disappear with the wall. Not in hidden folders, where
+    programs keep unimportant files.
     """
     ways = {
         folder.relative_to(plan.home)
@@ -97,7 +97,7 @@ def close_ways(plan: SandboxPlan) -> None:
 
 
 def mounted_in(pid: int) -> frozenset[Path]:
-    """Where something is mounted in the world of the process `pid`.
+    """The mount points that the process `pid` sees.
 
     Raises:
         OSError: There is no such process.
@@ -115,10 +115,10 @@ def _mount_points(table: bytes) -> frozenset[Path]:
 
 
 def relay(pid: int, laid: Iterable[Mount], lifted: Iterable[Path]) -> str:
-    """Lay mounts in the world of the process `pid` and take others away. Blocking.
+    """Add and remove mounts as seen by the process `pid`. Blocking.
 
     Returns:
-        Why it could not be done; empty where it was.
+        Why it failed; empty if it succeeded.
     """
     words: list[tuple[str, str]] = [("lifted", os.fspath(path)) for path in lifted]
     words += [(mount.kind, os.fspath(mount.path)) for mount in laid]
@@ -139,7 +139,7 @@ def relay(pid: int, laid: Iterable[Mount], lifted: Iterable[Path]) -> str:
 
 
 def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
-    """Whether `mount` adds nothing to what is laid `around` it, the nearest."""
+    """Whether `mount` adds nothing to `around`, the nearest mount around it."""
     kind = "system" if around is None else around.kind
     match mount.kind:
         case "stand-in":
@@ -155,9 +155,9 @@ def _is_shown_by(around: Mount | None, mount: Mount) -> bool:
 
 
 def _folders_around(plan: SandboxPlan) -> Iterator[Path]:
-    """The folders between those that may be written and what is covered in them.
+    """The folders between a writable folder and what is covered in it.
 
-    So is one that may be written in another: a link in its place would have the next wall lead
+    A writable folder inside another counts too: a link in its place would lead the next wall
     elsewhere.
     """
     covered = (*plan.read_only, *plan.hidden, *(path for path, _ in plan.copies))

@@ -1,8 +1,8 @@
-"""Lays mounts inside a wall, from outside: ``python -I -S mounts_process.py PID``, list on stdin.
+"""Adds mounts inside a wall, from outside: ``python -I -S mounts_process.py PID``, list on stdin.
 
-Each entry of the list is a kind and a path. Only a process with a single thread may enter the
-user namespace of another, so this one is started for it. What commands inside do meanwhile to the
-paths can only change what they see themselves: nothing is mounted that is not there already.
+Each entry of the list is a kind and a path. Only a single-threaded process may enter the user
+namespace of another, so this one is started for it. What commands inside do meanwhile to the paths
+can only change what they see themselves: only existing paths are mounted.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _NS_GET_USERNS = 0xB701
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC = 1, 2, 4, 32, 4096, 16384
 _MS_FLAGS = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
-"""What a mount may not lose as it is made read-only, from ``statvfs`` to ``mount``."""
+"""Flags that a mount must keep when it is made read-only, from ``statvfs`` to ``mount``."""
 
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 
@@ -24,26 +24,26 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Lay what stdin lists in the world of the process that the command line names."""
+    """Add the mounts listed on stdin for the process that the command line names."""
     words: list[tuple[str, str]] = json.load(sys.stdin)
     _enter(int(sys.argv[1]))
     for kind, path in words:
         if not _is_there(path) or os.path.realpath(path) != path:
-            continue  # it is gone, or leads elsewhere: whoever asked for this looks again
+            continue  # it is gone, or leads elsewhere: the caller checks again
         _lay(kind, path)
 
 
 def _is_there(path: str) -> bool:
     try:
         return Path(path).exists()
-    except OSError:  # in a folder of another user: commands cannot enter it either
+    except OSError:  # in another user's folder: commands cannot enter it either
         return False
 
 
 def _enter(pid: int) -> None:
-    """Enter the mounts of `pid`, and the user namespace that they belong to.
+    """Enter the mount namespace of `pid`, and the user namespace that it belongs to.
 
-    That may be one around the process's own: bubblewrap makes two for people who are not root.
+    That may be one around the process's own: bubblewrap creates two for non-root users.
     """
     mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
     users = fcntl.ioctl(mounts, _NS_GET_USERNS)

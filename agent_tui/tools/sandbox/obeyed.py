@@ -1,13 +1,13 @@
-"""Which files other programs obey: editors, agents, shells, git, builds.
+"""Which files other programs read and follow: editors, agents, shells, git, builds.
 
-There are two questions. What does somebody obey who works *outside* the wall, without being asked:
-an editor that opens the folder, a shell that enters it, git, another agent, this program? A
-command in the wall must not decide that. And what else decides what runs later: CI, builds, the
-packages of an environment? Who lets a model edit files does not mean to let it decide that either,
-so mode accept-edits asks about these, too; commands in the wall may write them.
+There are two questions. What does a program *outside* the wall follow without asking: an editor
+that opens the folder, a shell that enters it, git, another agent, this program? A command in the
+wall must not control that. And what else determines what runs later: CI, builds, the packages of an
+environment? A user who lets a model edit files does not mean to let it control that either, so mode
+accept-edits asks about these, too; commands in the wall may write them.
 
-Git's own files are not here, see `git_controls`. Nor are ``.gitattributes`` and ``.gitmodules``:
-what they name runs only where git's configuration says how.
+Git's own files are in `git_controls`. ``.gitattributes`` and ``.gitmodules`` are not included: what
+they name runs only if git's configuration says how.
 """
 
 import fnmatch
@@ -62,8 +62,8 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         ".envrc": "the shell",
     }
 )
-"""These run nothing by themselves: a text for a model, hooks that a commit runs, and what direnv
-runs only with the content that the person allowed."""
+"""These run nothing themselves: a text for a model, hooks that a commit runs, and what direnv runs
+only with content that the user allowed."""
 
 _RUN_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -146,7 +146,7 @@ _HARMLESS_HIDDEN_NAMES = """
     .formatter.exs .golangci.y*ml .readthedocs.y*ml .codecov.y*ml .hadolint.yaml
 """
 _HARMLESS_HIDDEN = tuple(_HARMLESS_HIDDEN_NAMES.split())
-"""Hidden files of a project that decide no more than its code does."""
+"""Hidden files of a project that determine no more than its code does."""
 _RUN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "make": ("makefile", "gnumakefile", "*.mk", "*.mak"),
@@ -167,15 +167,15 @@ _RUN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
-    """Who does what the file at `path` says; empty where nobody is known to.
+    """Which program follows the file at `path`; empty if none is known.
 
     Args:
-        path: Relative to the workspace; absolute where it is elsewhere.
-        allowed_programs: Programs that may run without a question; for them the files count whose
-            commands they run (``make``: the Makefile).
+        path: Relative to the workspace; absolute if elsewhere.
+        allowed_programs: Programs that may run without asking, whose command files then count
+            (``make``: the Makefile).
     """
     names = [folded(part) for part in path.parts if part != ".."]
-    if not names:  # the workspace itself: nobody obeys a folder
+    if not names:  # the workspace itself: no program follows a folder
         return ""
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
     for pair in pairwise(names):
@@ -192,9 +192,9 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
 
 
 def who_obeys_entry(folder: str, name: str) -> str:
-    """Who obeys the entry `name` of a folder named `folder`, outside the wall and unasked.
+    """Which program follows the entry `name` of a folder named `folder`, outside and unasked.
 
-    Of a folder, all that is in it is meant. Empty where nobody does.
+    For a folder, this covers all its content. Empty if none does.
     """
     last = folded(name)
     return (
@@ -207,10 +207,10 @@ def who_obeys_entry(folder: str, name: str) -> str:
 
 
 def is_only_read(name: str) -> bool:
-    """Whether what is obeyed of this name runs nothing before somebody says so.
+    """Whether a followed file of this name runs nothing until a user says so.
 
-    Such a file is not held by a mount, so that git can change it on a checkout or a merge: it is
-    compared after each command.
+    Such a file is not protected by a mount, so that git can change it on a checkout or a merge: it
+    is compared after each command.
     """
     last = folded(name)
     return last in _TEXTS or fnmatch.fnmatchcase(last, _LEFTHOOK)

@@ -1,4 +1,4 @@
-"""What there is that somebody outside obeys, at one moment: looked at, compared, kept on disk."""
+"""The files that outside programs follow, at one moment: read, compared, stored on disk."""
 
 import hashlib
 import json
@@ -30,19 +30,19 @@ Stamp: TypeAlias = tuple[int, int, int]
 """Inode, ``ctime`` in nanoseconds and size."""
 
 Way: TypeAlias = Literal["compared", "copied", "mounted"]
-"""How something obeyed is kept as it is: compared after each command; a copy takes its place
-inside; a read-only mount."""
+"""How a followed file is protected: compared after each command; replaced by a copy inside; a
+read-only mount."""
 
 
 @dataclass(slots=True)
 class Look:
-    """All of it now.
+    """The current state.
 
     Args:
-        nodes: The uppermost files and folders that are obeyed, and by whom.
-        ways: How each is kept.
-        contents: Of each file, but in folders that are mounted, and each link: a digest.
-        controls: What git obeys.
+        nodes: The uppermost followed files and folders, and the program that follows each.
+        ways: How each is protected.
+        contents: A digest of each file (except in mounted folders) and each link.
+        controls: What git follows.
         control_contents: The digest of each.
     """
 
@@ -54,7 +54,7 @@ class Look:
 
 
 class KeptState(BaseModel):
-    """What is on disk of the newest moment at which all was in order."""
+    """The last approved state, as stored on disk."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,11 +68,11 @@ class KeptState(BaseModel):
 
 
 class Contents:
-    """Reads files, and keeps what they held in `folder`.
+    """Reads files, and stores their content in `folder`.
 
     Args:
-        folder: Ours.
-        roots: The folders worked in.
+        folder: Our storage folder.
+        roots: The working folders.
     """
 
     def __init__(self, folder: Path, roots: Sequence[Path]) -> None:
@@ -81,7 +81,7 @@ class Contents:
         self._known: dict[Path, tuple[Stamp, str]] = {}
 
     def digest_of(self, path: Path) -> str:
-        """Of what is at `path` now, which is kept; empty where nothing is."""
+        """Digest of what is at `path` now, which is stored; empty if nothing is there."""
         try:
             status = path.lstat()
         except OSError:
@@ -102,21 +102,21 @@ class Contents:
         return digest
 
     def of(self, digest: str) -> tuple[bytes, int] | None:
-        """The content and the mode behind a digest."""
+        """The content and the mode for a digest; None if it is not stored."""
         name, _, mode = digest.partition("-")
         with suppress(OSError, ValueError):
             return (self._folder / name).read_bytes(), int(mode, 8)
         return None
 
     def bytes_of(self, digest: str) -> bytes | None:
-        """What git would keep of a file or link behind a digest."""
+        """What git would store of the file or link with this digest; None if it is not stored."""
         if digest.startswith(LINK):
             return bytes.fromhex(digest.removeprefix(LINK))
         kept = self.of(digest)
         return None if kept is None else kept[0]
 
     def keep(self, content: bytes, mode: int) -> str:
-        """The digest of a file with this `content`, which is kept."""
+        """Store a file with this `content`; returns its digest."""
         name = hashlib.sha256(content).hexdigest()
         if not (self._folder / name).exists():
             replace_private_file(self._folder / name, content)
@@ -124,12 +124,12 @@ class Contents:
 
 
 def look_at(found: Found, contents: Contents, *, has_mounts: bool) -> Look:
-    """All that is obeyed of what a walk `found`.
+    """The state of everything that a walk `found`.
 
     Args:
-        found: By `ProjectWalk`.
+        found: From `ProjectWalk`.
         contents: Reads it.
-        has_mounts: Whether the wall can hold a file in a folder that may be written.
+        has_mounts: Whether the wall can protect a file in a writable folder.
     """
     look = Look()
     for node, who in found.obeyed.items():
@@ -147,7 +147,7 @@ def look_at(found: Found, contents: Contents, *, has_mounts: bool) -> Look:
 
 
 def way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Way:
-    """How `node` with these `files` (None: too many) is kept."""
+    """How `node` with these `files` (None: too many) is protected."""
     if not has_mounts or node.is_symlink():
         return "compared"
     if not node.is_dir():
@@ -159,7 +159,7 @@ def way_of(node: Path, files: Sequence[Path] | None, *, has_mounts: bool) -> Way
 
 
 def files_of(node: Path) -> list[Path] | None:
-    """The files and links that `node` is or holds; None where they are many or large."""
+    """The files and links that `node` is or contains; None if they are too many or too large."""
     found: list[Path] = []
     size = 0
     pending = [node]
@@ -180,7 +180,7 @@ def files_of(node: Path) -> list[Path] | None:
 
 
 def read_state(file: Path) -> KeptState | None:
-    """What is kept in `file`; None where nothing is."""
+    """The state stored in `file`; None if there is none."""
     try:
         return KeptState.model_validate_json(file.read_bytes())
     except (OSError, ValueError):
@@ -188,7 +188,7 @@ def read_state(file: Path) -> KeptState | None:
 
 
 def write_state(file: Path, state: KeptState) -> None:
-    """Keep `state` in `file`.
+    """Store `state` in `file`.
 
     Raises:
         OSError: It cannot be written.
@@ -202,7 +202,7 @@ def state_of(
     references: Mapping[str, References],
     first: Sequence[str],
 ) -> KeptState:
-    """What to keep of a moment at which all is in order."""
+    """What to store of an approved state."""
     return KeptState(
         nodes=tuple(map(name_of, look.nodes)),
         contents={name_of(path): digest for path, digest in look.contents.items()},
@@ -218,7 +218,7 @@ def state_of(
 
 
 def references_of(state: KeptState) -> dict[str, References]:
-    """What is kept of the repositories."""
+    """The stored references, by repository."""
     return {
         str(path_of(top)): References(
             list(trusted),
@@ -229,7 +229,7 @@ def references_of(state: KeptState) -> dict[str, References]:
 
 
 def with_seen(seen: Mapping[Path, tuple[str, ...]], look: Look) -> dict[Path, tuple[str, ...]]:
-    """`seen` and the contents of now, the newest first, some of each file."""
+    """`seen` with the current contents, the newest first, a few per file."""
     versions = dict(seen)
     for path, digest in look.contents.items():
         if digest != OTHER:
@@ -239,10 +239,10 @@ def with_seen(seen: Mapping[Path, tuple[str, ...]], look: Look) -> dict[Path, tu
 
 
 def name_of(path: Path) -> str:
-    """`path` as JSON can hold it, whatever its bytes are."""
+    """`path` as text for JSON, whatever its bytes are."""
     return os.fsencode(path).decode("latin-1")
 
 
 def path_of(name: str) -> Path:
-    """What `name_of` was given."""
+    """The inverse of `name_of`."""
     return Path(os.fsdecode(name.encode("latin-1")))

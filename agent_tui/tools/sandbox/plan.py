@@ -13,25 +13,25 @@ Backend: TypeAlias = Literal["bubblewrap", "landlock", "none"]
 
 @dataclass(frozen=True, slots=True)
 class SandboxPlan:
-    """What a wall lets through. All paths exist, are absolute and have no links in them.
+    """What a wall allows. All paths exist, are absolute and contain no links.
 
-    The deeper path decides: a writable folder in a readable one can be written, a hidden file in
-    a writable folder is hidden.
+    The deeper path decides: a writable folder in a readable one can be written, a hidden file in a
+    writable folder is hidden.
 
     Args:
         workspace: Where commands start.
-        writable: The folders worked in (the workspace first), their git folders, caches.
+        writable: The working folders (the workspace first), their git folders, caches.
         readable: What exists of the home folder: toolchains, this program.
         hidden: Files and folders that cannot be read.
         read_only: Files and folders in writable ones that cannot be changed.
-        home: The person's home folder. What is not named above does not exist there. The root of
-            the system where there is none.
-        home_stand_in: The folder that takes the place of `home`, with the settings of git, pip and
-            npm that commands need.
-        scratch: Takes the place of ``/tmp``.
+        home: The user's home folder, or the system's root if there is none. Paths in it that are
+            not named above do not exist inside.
+        home_stand_in: The folder that replaces `home`, with the settings of git, pip and npm that
+            commands need.
+        scratch: Replaces ``/tmp``.
         gate: Folder of the network gate's sockets, at the same path inside, writable.
-        is_read_only: Nothing of `writable` can be written (plan mode).
-        copies: Folders in writable ones, and the copy that takes the place of each.
+        is_read_only: Nothing in `writable` can be written (plan mode).
+        copies: Folders in writable ones, and the copy that replaces each.
     """
 
     workspace: Path
@@ -49,7 +49,7 @@ class SandboxPlan:
 
 @dataclass(frozen=True, slots=True)
 class WallFolders:
-    """The folders of one wall that are this program's own; see `SandboxPlan` for each."""
+    """The folders of one wall that belong to this program; see `SandboxPlan` for each."""
 
     home_stand_in: Path
     scratch: Path
@@ -58,10 +58,10 @@ class WallFolders:
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """What is the same for each wall of the program: the homes, caches and secrets around it.
+    """What all walls of the program share: the homes, caches and secrets around them.
 
     Args:
-        home: The person's home folder.
+        home: The user's home folder.
         caches: Names of folders below it that commands may write.
         hidden: What no command may read: this program's folders, secrets of the machine.
     """
@@ -84,15 +84,15 @@ def plan_for(
 ) -> SandboxPlan:
     """The plan for `folders` on this machine as it is now.
 
-    What is not there cannot be covered, so it is to be asked for anew before each command.
+    Missing paths cannot be covered, so a new plan is needed before each command.
 
     Args:
-        folders: Those worked in, the workspace first.
+        folders: The working folders, the workspace first.
         border: What is around them.
-        own: The wall's.
+        own: The wall's own folders.
         readable: What exists of the home folder.
-        hidden: What of `folders` cannot be read.
-        read_only: What of `folders` cannot be changed, besides what git obeys.
+        hidden: What in `folders` cannot be read.
+        read_only: What in `folders` cannot be changed, besides what git follows.
         copies: See `SandboxPlan`.
         is_read_only: For plan mode.
     """

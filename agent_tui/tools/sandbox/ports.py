@@ -1,4 +1,4 @@
-"""Servers that jobs start inside a wall, met from outside on the same port of the loopback."""
+"""Makes servers of jobs inside a wall reachable outside, on the same loopback port."""
 
 import asyncio
 import os
@@ -23,14 +23,14 @@ _MET_ON_LOOPBACK: Final = frozenset(
         *(b"0100007F", b"0" * 16 + b"FFFF00000100007F", b"0" * 24 + b"01000000"),
     )
 )
-"""Addresses as that table has them on little-endian machines."""
+"""Addresses in the form of that table on little-endian machines."""
 
 
 def listening_ports(pid: int) -> set[int]:
-    """The ports on which something is met on the loopback in the network of the process `pid`.
+    """The ports with a server on the loopback in the network of the process `pid`.
 
     Args:
-        pid: As it is known out here. The table is the kernel's, not the process's.
+        pid: The process id as seen outside. The table is the kernel's, not the process's.
     """
     found: set[int] = set()
     for name in ("tcp", "tcp6"):
@@ -45,9 +45,9 @@ class WallPorts:
     """Listens on 127.0.0.1 on the ports of one wall, while its jobs run.
 
     Args:
-        folder: Of the gate's sockets.
-        pid: A process inside, as it is known out here.
-        ours: The port of the gate itself, which nobody meets.
+        folder: The folder of the gate's sockets.
+        pid: A process inside, by its id outside.
+        ours: The port of the gate itself, which is not exposed.
     """
 
     def __init__(self, folder: Path, pid: int, ours: int) -> None:
@@ -61,13 +61,13 @@ class WallPorts:
         self._following: asyncio.Task[None] | None = None
 
     async def follow(self, jobs: JobTable) -> None:
-        """Look now, and from now on each second as long as any of `jobs` runs."""
+        """Check now, and from now on each second while any of `jobs` runs."""
         await self._look(jobs)
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._follow(jobs))
 
     def close(self) -> None:
-        """Listen no more, and end what goes through."""
+        """Stop listening, and end the connections."""
         if self._following is not None:
             self._following.cancel()
         self._close()
@@ -89,9 +89,9 @@ class WallPorts:
         self._owners.clear()
 
     async def _look(self, jobs: JobTable) -> None:
-        """Open what is new, close what is gone, and tell of which job each is.
+        """Open new ports, close old ones, and note the job of each.
 
-        Nothing tells which of several jobs listens: the newest that ran when it was first seen.
+        If several jobs run, a port is attributed to the newest one at that time.
         """
         running = jobs.running
         found = await asyncio.to_thread(listening_ports, self._pid) if running else set[int]()
@@ -119,7 +119,7 @@ class WallPorts:
         return f"port {port}, which is taken outside the sandbox, so the user cannot reach it"
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connect somebody outside with the same port inside."""
+        """Connect a client outside with the same port inside."""
         port: int = writer.get_extra_info("sockname")[1]
         try:
             with ExitStack() as handles:
@@ -132,15 +132,15 @@ class WallPorts:
             finally:
                 far_writer.close()
         except OSError:
-            pass  # what listened is gone; the browser sees the end
+            pass  # the server is gone; the browser sees the end
         finally:
             writer.close()
 
 
 def _way_back(folder: Path, handles: ExitStack) -> str:
-    """A path to the socket ``back``, which commands inside may have put anything in place of.
+    """A path to the socket ``back``, which commands inside may have replaced.
 
-    It holds as long as `handles`, and leads to a socket in `folder` and nowhere else.
+    It is valid as long as `handles`, and leads only to a socket in `folder`.
 
     Raises:
         OSError: There is none.

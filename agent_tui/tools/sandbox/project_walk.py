@@ -1,4 +1,4 @@
-"""One walk through the folders worked in, for all that the wall has to know of them."""
+"""One walk through the working folders, for everything that the wall must know about them."""
 
 import os
 import time
@@ -11,8 +11,8 @@ from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.sandbox.obeyed import who_obeys_entry
 
 MOST_FOLDERS: Final = 4_000
-"""Of a project that has more, those farthest down are not looked into. To list 4,000 folders takes
-some 0.3 s the first time, and to see that nothing changed in them 15 ms; 300 take 1 ms."""
+"""The most folders visited; in larger projects the deepest are skipped. Listing 4,000 folders takes
+0.3 s the first time, and 15 ms if nothing changed; 300 take 1 ms."""
 
 _SKIPPED: Final = frozenset(
     (
@@ -21,24 +21,24 @@ _SKIPPED: Final = frozenset(
         *(".pytest_cache", ".next", ".nuxt", ".turbo", ".gradle", ".terraform", "DerivedData"),
     )
 )
-"""What builds and package managers fill, with thousands of folders that nobody opens."""
+"""Folders that builds and package managers fill with thousands of unimportant folders."""
 
 _OF_ENVIRONMENT: Final = frozenset(("lib", "lib64", "bin", "include", "share", "Lib", "Scripts"))
 _SAME_MOMENT_NS: Final = 50_000_000
-"""A folder that changed so shortly before a look is read again: file systems have coarse clocks."""
+"""A folder changed shortly before a look is read again: file systems have coarse clocks."""
 
 _Stamp: TypeAlias = tuple[int, int, int]
-"""Device, inode and ``ctime`` of a folder. No program sets the last; a new entry changes it."""
+"""Device, inode and ``ctime`` of a folder. No program can set the last; a new entry changes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a walk came by, as absolute paths.
+    """What a walk found, as absolute paths.
 
     Args:
-        obeyed: The uppermost files and folders that the outside obeys, and who does.
-        gits: Each ``.git``, and folders that are themselves what git keeps of a repository.
-        secrets: Files whose names speak of keys.
+        obeyed: The uppermost files and folders that outside programs follow, and which program.
+        gits: Each ``.git``, and folders that are themselves git folders.
+        secrets: Files whose names suggest keys.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -57,13 +57,13 @@ class _Folder:
 
 
 class ProjectWalk:
-    """Walks through `roots`, and remembers what folders held that have not changed since.
+    """Walks through `roots`, and remembers the entries of unchanged folders.
 
-    The folders nearest to a root come first, and those that held something before: new ones, if
-    there are very many, do not have them left out. Links are not followed.
+    Folders nearest to a root come first, and those with findings before: a large number of new
+    folders does not push them out. Links are not followed.
 
     Attributes:
-        first: The folders that held something at the last look.
+        first: The folders with findings at the last look.
     """
 
     def __init__(self, roots: Sequence[Path]) -> None:
@@ -72,7 +72,7 @@ class ProjectWalk:
         self.first: tuple[str, ...] = ()
 
     def look(self) -> Found:
-        """All there is now. Blocking."""
+        """Everything that exists now. Blocking."""
         found, seen, first = Found(), dict[str, _Folder](), list[str]()
         for path, folder in self._folders():
             seen[path] = folder
@@ -120,7 +120,7 @@ class ProjectWalk:
 def _sorted_out(folder: str, here: dict[str, bool], stamp: _Stamp, *, is_settled: bool) -> _Folder:
     obeyed = {name: who for name in sorted(here) if (who := who_obeys_entry(folder, name))}
     gits = [name for name in here if name.lower() == ".git"]
-    # Git takes links for these folders, and looks for them where a `commondir` leads.
+    # Git accepts links for these folders, and searches where a `commondir` leads.
     if "HEAD" in here and ({"objects", "refs"} <= here.keys() or "commondir" in here):
         gits.append(".")
     skipped = _OF_ENVIRONMENT if "pyvenv.cfg" in here else frozenset[str]()

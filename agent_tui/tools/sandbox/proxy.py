@@ -1,8 +1,8 @@
-"""The gate in the wall for the network: an HTTP proxy that decides by name, on a unix socket.
+"""The wall's network gate: an HTTP proxy that decides by host name, on a unix socket.
 
-Names are looked up out here, once, and the connection is made to the address that was checked.
-TLS stays between the command and the host: nothing is read of it, so of a host that is allowed
-everything is.
+Names are resolved outside, once, and the connection is made to the address that was checked. TLS
+stays between the command and the host: nothing in it is read, so everything is allowed on an
+allowed host.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _MOST_CONNECTIONS = 256
 _MOST_RECORDS = 200
 _READ_BYTES = 65_536
 _LEAST_PORT, _PORTS = 20_000, 12_000
-"""The ports to choose one from, below those that systems hand out themselves."""
+"""The range for the gate's port, below the ports that systems assign automatically."""
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -47,11 +47,11 @@ _ADVICE: Final = (
 
 
 class Wanted(NamedTuple):
-    """What the gate asks about.
+    """A connection that needs a decision.
 
     Attributes:
         target: A host and a port.
-        is_read_only: It comes from a wall in which nothing can be written.
+        is_read_only: Whether it comes from a read-only wall.
     """
 
     target: Target
@@ -59,7 +59,7 @@ class Wanted(NamedTuple):
 
 
 Decide: TypeAlias = Callable[[Wanted], Awaitable[str]]
-"""Says why not, in a phrase; empty where it may. Cancelled when the command gives up."""
+"""Returns why it is refused, as a phrase; empty if allowed. Cancelled if the command hangs up."""
 
 
 def _tell_nobody(_target: Target, _why: str) -> None:
@@ -72,9 +72,9 @@ async def _refuse_all(_wanted: Wanted) -> str:
 
 @dataclass(slots=True)
 class ConnectionRecord:
-    """A connection that a command asked for. `refusal` says why it was not made.
+    """A connection that a command requested. `refusal` says why it was not made.
 
-    `sent` and `received` are bytes as seen by the command, and grow while it lasts.
+    `sent` and `received` are bytes from the command's view, and grow while it lasts.
     """
 
     target: Target
@@ -93,9 +93,9 @@ class ConnectionRecord:
 
 
 class _Refusal(Exception):
-    """There is no connection: a status, why, and what only the body of the answer says.
+    """The connection is refused: a status, the reason, and text only for the body.
 
-    Programs print the status line each time they try again, often several times over.
+    Programs print the status line on each retry, often several times.
     """
 
     def __init__(self, status: int, why: str, more: str = "") -> None:
@@ -104,13 +104,13 @@ class _Refusal(Exception):
 
 
 class NetworkGate:
-    """Lets commands in walls reach the hosts that are allowed.
+    """Lets commands in walls reach the allowed hosts.
 
     Attributes:
-        decide: Says which; refuses all until somebody else is asked.
-        tell_refusal: Called with each refusal: what was wanted, and why not.
+        decide: Decides on a host; refuses all until it is set.
+        tell_refusal: Called with each refusal: the target and the reason.
         port: Where commands reach the gate, on the loopback inside a wall.
-        refusals: How many connections were not allowed.
+        refusals: How many connections were refused.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class NetworkGate:
         resolve: Resolve = resolve,
         proxy_for: Callable[[Target], str] | None = None,
     ) -> None:
-        """Listen nowhere yet.
+        """Create a gate that does not listen yet.
 
         Args:
             may_be_private: Whether this machine and private networks may be reached.
             resolve: Finds the addresses of hosts.
-            proxy_for: The proxy to go out through; by default what our environment names.
+            proxy_for: The proxy for outgoing connections; by default the environment's.
         """
         self.decide: Decide = _refuse_all
         self.tell_refusal: Callable[[Target, str], None] = _tell_nobody
@@ -140,13 +140,13 @@ class NetworkGate:
 
     @property
     def records(self) -> tuple[ConnectionRecord, ...]:
-        """The connections that were asked for, newest first; old ones are forgotten."""
+        """The requested connections, newest first; old ones are dropped."""
         return tuple(reversed(self._records))
 
     def environ(
         self, given: Mapping[str, str] = _NOTHING, port: int | None = None
     ) -> dict[str, str]:
-        """What has programs inside go through the gate, beside what they are `given`.
+        """The variables that make programs inside use the gate, in addition to `given`.
 
         Args:
             given: The environment that they get otherwise.
@@ -171,8 +171,8 @@ class NetworkGate:
         """Listen on the socket ``proxy`` in `folder`, whose path is at most 100 bytes long.
 
         Args:
-            folder: Of one wall.
-            is_read_only: Whether nothing can be written in that wall.
+            folder: The folder of one wall.
+            is_read_only: Whether that wall is read-only.
         """
         for left in [known for known in self._servers if not known.exists()]:
             self.stop(left)
@@ -186,12 +186,12 @@ class NetworkGate:
         )
 
     def stop(self, folder: Path) -> None:
-        """Take no more connections of the wall that has `folder`."""
+        """Accept no more connections from the wall that has `folder`."""
         if (server := self._servers.pop(folder, None)) is not None:
             server.close()
 
     def close(self) -> None:
-        """End all connections and take no more."""
+        """End all connections and accept no more."""
         for folder in tuple(self._servers):
             self.stop(folder)
         self._serving.close()
@@ -212,14 +212,14 @@ class NetworkGate:
                 writer.write(_answer(refusal))
                 await writer.drain()
         except (OSError, EOFError, TimeoutError, BadRequest, asyncio.LimitOverrunError):
-            pass  # one of the two is gone, or does not keep to HTTP
+            pass  # one of the two is gone, or violates HTTP
         finally:
             writer.close()
 
     async def _answer(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_read_only: bool
     ) -> None:
-        """Read one request and carry it out; what a client sends behind it is not looked at."""
+        """Read and handle one request; anything the client sends after it is ignored."""
         try:
             async with asyncio.timeout(_HEAD_WITHIN_S):
                 request = read_head(await reader.readuntil(b"\r\n\r\n"))
@@ -253,10 +253,10 @@ class NetworkGate:
     async def _permit(
         self, target: Target, reader: asyncio.StreamReader, *, is_read_only: bool
     ) -> None:
-        """Have it decided whether `target` may be reached; a client that hangs up ends that.
+        """Decide whether `target` may be reached; a client that hangs up cancels that.
 
         Raises:
-            _Refusal: It may not.
+            _Refusal: It may not be reached.
             EOFError: The client has hung up.
         """
         wanted = Wanted(target, is_read_only)
@@ -279,10 +279,10 @@ class NetworkGate:
     ) -> AsyncGenerator[
         tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[bytes, ...] | None], None
     ]:
-        """A connection to where `request` goes, and the lines for a proxy on the way.
+        """A connection to the target of `request`, and the lines for a proxy on the way.
 
         Raises:
-            _Refusal: There is none to be had.
+            _Refusal: No connection can be made.
         """
         target = request.target
         proxy = self._proxy_for(target)
@@ -303,7 +303,7 @@ class NetworkGate:
             writer.close()
 
     async def _addresses(self, target: Target, *, has_proxy: bool) -> list[str]:
-        """Where `target` leads: all checked."""
+        """The addresses of `target`, all checked."""
         try:
             found = list(await asyncio.to_thread(self._resolve, target.host, target.port))
         except (OSError, UnicodeError) as error:
@@ -318,24 +318,24 @@ class NetworkGate:
 
 
 class Relays:
-    """The connections under way."""
+    """The open connections."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many connections are open."""
         return len(self._tasks)
 
     def add(self, relaying: Coroutine[None, None, None]) -> None:
-        """Carry out `relaying`, which closes its connection however it ends."""
+        """Run `relaying`, which closes its connection however it ends."""
         task = asyncio.create_task(relaying)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """End all."""
+        """End all connections."""
         for task in self._tasks:
             task.cancel()
 
@@ -343,7 +343,7 @@ class Relays:
 async def pump(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[int], None]
 ) -> None:
-    """Hand on what comes until its end, which is handed on, too."""
+    """Copy what arrives until its end, which is passed on too."""
     while chunk := await reader.read(_READ_BYTES):
         writer.write(chunk)
         count(len(chunk))
@@ -353,7 +353,7 @@ async def pump(
 
 
 async def both_ways(one: Coroutine[None, None, None], other: Coroutine[None, None, None]) -> None:
-    """Carry out both until they end; both end where one fails, without a word."""
+    """Run both until they end; if one fails, both end without an error."""
     tasks = (asyncio.ensure_future(one), asyncio.ensure_future(other))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -369,7 +369,7 @@ async def _send_body(
     writer: asyncio.StreamWriter,
     count: Callable[[int], None],
 ) -> None:
-    """Send the body of a plain request and nothing behind it."""
+    """Send the body of a plain request, and nothing after it."""
     if not request.is_chunked:
         await _send(reader, writer, request.body_bytes, count)
         return
@@ -379,7 +379,7 @@ async def _send_body(
         if await reader.readexactly(2) != b"\r\n":
             raise BadRequest("a chunk of the body has no end")
         writer.write(b"\r\n")
-    writer.write(b"0\r\n\r\n")  # without trailers, which few servers want
+    writer.write(b"0\r\n\r\n")  # without trailers, which few servers need
     await writer.drain()
 
 
@@ -400,15 +400,15 @@ async def _send(
 
 
 async def _end_of(reader: asyncio.StreamReader) -> None:
-    """Wait until a client hangs up that waits for an answer, without taking what it sends."""
-    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110 - it has no event
+    """Wait until a client that waits for an answer hangs up, without reading what it sends."""
+    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110 - no event for it
         await asyncio.sleep(0.2)
 
 
 async def _first_of(
     addresses: list[str], port: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first of the checked addresses that takes one."""
+    """A connection to the first of the checked addresses that accepts one."""
     failed: OSError = OSError("it has no address")
     for address in addresses:
         try:
@@ -421,11 +421,11 @@ async def _first_of(
 async def _through(
     proxy: str, request: ProxyRequest
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, tuple[bytes, ...]]:
-    """A connection through the person's own proxy, and the lines it wants with a plain request.
+    """A connection through the user's own proxy, and the lines it needs with a plain request.
 
     Raises:
         OSError, EOFError: There is none.
-        ValueError: It is no proxy that speaks HTTP.
+        ValueError: It is not an HTTP proxy.
     """
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -459,7 +459,7 @@ async def _through(
 
 def _environments_proxy(target: Target) -> str:
     """The proxy that our environment names for `target`."""
-    from urllib.request import getproxies, proxy_bypass  # 10 ms that a start need not wait for
+    from urllib.request import getproxies, proxy_bypass  # 10 ms that start-up can avoid
 
     proxies = getproxies()
     scheme = "http" if target.port == 80 else "https"
@@ -468,7 +468,7 @@ def _environments_proxy(target: Target) -> str:
 
 
 def _answer(refusal: _Refusal) -> bytes:
-    """A response whose first line says what was refused: of CONNECT, few programs print more."""
+    """A response whose status line says what was refused: for CONNECT, few programs print more."""
     words = " ".join(f"agent-tui's sandbox: {refusal}".split())
     reason = "".join(char if " " <= char <= "~" else "?" for char in words)
     body = f"{words}{refusal.more}\n".encode()

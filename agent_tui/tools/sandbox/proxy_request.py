@@ -1,7 +1,7 @@
-"""What a client asks of an HTTP proxy: a strict reading of the head of a request. Pure.
+"""Strict parsing of the head of a client's request to an HTTP proxy. Pure.
 
-What is not plainly one request to one host is refused, as two readers who understand a head
-differently are how a request for one host is smuggled to another (RFC 9112, section 11.2).
+Anything that is not clearly one request to one host is refused, as differences between two parsers
+allow smuggling a request to another host (RFC 9112, section 11.2).
 """
 
 import ipaddress
@@ -27,29 +27,29 @@ _OF_THE_HOP: Final = frozenset(
     b"connection host keep-alive proxy-authenticate proxy-authorization proxy-connection te"
     b" trailer upgrade".split()
 )
-"""Headers that are between a client and its proxy, and ``Host``, which the target decides."""
+"""Headers between a client and its proxy, and ``Host``, which the target determines."""
 
 _CHUNKED: Final = -1
 
 
 class BadRequest(Exception):
-    """It is not plainly one request to one host."""
+    """The head is not clearly one request to one host."""
 
 
 class Target(NamedTuple):
-    """Where a request wants to go: a name in small letters or an IP address, and a port."""
+    """Where a request goes: a lowercase name or an IP address, and a port."""
 
     host: str
     port: int
 
     @property
     def netloc(self) -> str:
-        """As a URL has it."""
+        """The target in the form of a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def shown(self) -> str:
-        """For a person: the port only where it is none of the web's."""
+        """The target for users: the port only if it is not one of the web's."""
         return self.netloc if self.port not in (80, 443) else self.host
 
 
@@ -60,11 +60,11 @@ class ProxyRequest:
     Attributes:
         target: Where it goes, by its first line alone.
         is_tunnel: ``CONNECT``: the rest is between the client and `target`.
-        method: Of a plain request, as the rest here.
+        method: The method; this and the following are for plain requests only.
         path: With the query.
         version: ``HTTP/1.0`` or ``HTTP/1.1``.
-        headers: Those that are for `target`.
-        body_bytes: How long the body is; negative where it comes in chunks.
+        headers: Those for `target`.
+        body_bytes: Length of the body; negative if it is chunked.
     """
 
     target: Target
@@ -77,14 +77,14 @@ class ProxyRequest:
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the body comes in chunks."""
+        """Whether the body is chunked."""
         return self.body_bytes == _CHUNKED
 
     def head(self, *, through_proxy: tuple[bytes, ...] | None = None) -> bytes:
-        """The head as it is sent on.
+        """The head to send on.
 
         Args:
-            through_proxy: Lines for another proxy that it goes through; None: to the target.
+            through_proxy: Lines for another proxy on the way; None: directly to the target.
         """
         target = self.target
         is_usual = target.port == _PLAIN_PORT
@@ -102,10 +102,10 @@ class ProxyRequest:
 
 
 def read_head(head: bytes) -> ProxyRequest:
-    """What a client asks for.
+    """Parse a client's request.
 
     Args:
-        head: All up to and with the empty line.
+        head: Everything up to and including the empty line.
 
     Raises:
         BadRequest: It is refused; the text says why.
@@ -138,7 +138,7 @@ def read_head(head: bytes) -> ProxyRequest:
 
 
 def chunk_bytes(line: bytes) -> int:
-    """How long the chunk is that `line` (without its end) announces; 0 ends the body.
+    """The length of the chunk that `line` (without its end) announces; 0 ends the body.
 
     Raises:
         BadRequest: It announces none.
@@ -168,7 +168,7 @@ def _target(netloc: bytes, usual_port: int | None) -> Target:
 
 
 def _name(host: str) -> str:
-    """The one form of a name or address, so that rules have nothing to see through."""
+    """The canonical form of a name or address, so that rules cannot be evaded."""
     host = host.removesuffix(".")
     if ":" in host or _ENDS_IN_NUMBER.search(host):  # "127.1" and "0x7f000001" are addresses, too
         try:

@@ -14,10 +14,10 @@ class Bundle:
     """Hosts that one tool needs.
 
     Attributes:
-        name: What rules call it.
-        kind: What it is, for the person.
-        hosts: Their names; ``*.`` in front stands for all below.
-        source: Where the list is from. Hosts that only take uploads are left out.
+        name: Its name in rules.
+        kind: What it is, for the user.
+        hosts: Their names; a leading ``*.`` means all subdomains.
+        source: Where the list is from. Upload-only hosts are left out.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Bundle:
     source: str
 
     def has(self, host: str) -> bool:
-        """Whether `host` (in small letters) is one of them."""
+        """Whether `host` (lowercase) is one of them."""
         return any(
             host.endswith(name[1:]) if name.startswith("*.") else host == name
             for name in self.hosts
@@ -124,5 +124,5 @@ BUNDLES: Final[Mapping[str, Bundle]] = MappingProxyType(
 
 
 def bundle_of(host: str) -> Bundle | None:
-    """The smallest bundle that `host` (in small letters) is in."""
+    """The smallest bundle that contains `host` (lowercase); None if none does."""
     return next((bundle for bundle in _BUNDLES if bundle.has(host)), None)

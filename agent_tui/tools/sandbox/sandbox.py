@@ -1,4 +1,4 @@
-"""The wall around the model's commands: whether one stands here, and the keepers inside it."""
+"""The walls around the model's commands: whether one is possible here, and their keepers."""
 
 import asyncio
 import json
@@ -53,7 +53,8 @@ _PROBE_S: Final = 5.0
 _STANDS_WITHIN_S: Final = 10.0
 _GATE_WITHIN_S: Final = 5.0
 _GIT_SETTINGS: Final = (("branch.autoSetupMerge", "false"),)
-"""Else ``git switch -c x origin/x`` and ``git worktree add`` fail, as they write git's config."""
+"""Without it ``git switch -c x origin/x`` and ``git worktree add`` fail: they write git's
+config."""
 
 _INSIDE: Final[Mapping[str, str]] = {
     "TMPDIR": "/tmp",
@@ -62,15 +63,15 @@ _INSIDE: Final[Mapping[str, str]] = {
     "NPM_CONFIG_UPDATE_NOTIFIER": "false",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
-"""Caches are mounts of their own, and no file is linked from one mount into another. To look for
-a newer version of a tool is not worth a question about the network."""
+"""Caches are separate mounts, and files cannot be linked across mounts. Update checks of tools are
+not worth a question about the network."""
 
 _NOT_INSIDE: Final = (
     *("GIT_CONFIG_GLOBAL", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "XDG_CONFIG_HOME"),
 )
 """Where settings are outside; the stand-in has its own in the usual places."""
 _OTHER_HOMES: Final = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
-"""They lead to the real home folder where another takes its place by name only."""
+"""They would lead to the real home folder if another one replaces it only by name."""
 
 _NEEDS: Final = "Install bubblewrap, or set sandbox to off."
 
@@ -81,18 +82,18 @@ def _nothing(_folders: Sequence[Path]) -> Sequence[Path]:
 
 @dataclass(frozen=True, slots=True)
 class WallParts:
-    """What a wall is made of besides mounts.
+    """What a wall consists of besides mounts.
 
     Args:
-        hidden_paths: What in folders worked in is hidden: files with keys.
-        read_only_paths: What in them is not changed, besides what git obeys.
-        gate: The way to the network; None for no way.
-        gate_program: What listens inside for it: a script that is given the gate's folder and
-            port, and says something once it takes connections.
-        watch: Makes what looks at what commands leave in folders, for a wall that can hold files
-            in writable folders or for another; None for nobody.
-        filter_program: The filter of system calls for a machine, as bubblewrap reads it.
-        landlock_argv: The words that stand up a wall where bubblewrap cannot.
+        hidden_paths: What is hidden in working folders: files with keys.
+        read_only_paths: What cannot be changed in them, besides what git follows.
+        gate: The way to the network; None for no network.
+        gate_program: What listens inside for it: a script that gets the gate's folder and port, and
+            prints something once it accepts connections.
+        watch: Creates the watch on what commands leave in folders; its flag says whether the wall
+            can protect files in writable folders. None for no watch.
+        filter_program: The system call filter for a machine, as bubblewrap reads it.
+        landlock_argv: The arguments that set up a wall if bubblewrap cannot.
     """
 
     hidden_paths: Callable[[Sequence[Path]], Sequence[Path]] = _nothing
@@ -106,14 +107,14 @@ class WallParts:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is around the folders that are worked in.
+    """What is around the working folders.
 
     Args:
-        home: The person's home folder.
+        home: The user's home folder.
         own_folders: Where this program keeps settings, sessions and logs; hidden.
-        scratch_parent: Where the folders are made that stand in for ``/tmp`` and `home`.
-        environ: Where programs and toolchains are looked up.
-        added: Other folders that are worked in.
+        scratch_parent: Where the stand-ins for ``/tmp`` and `home` are created.
+        environ: Where programs and toolchains are searched for.
+        added: Other working folders.
         caches: Folders below `home` that may be written.
     """
 
@@ -127,7 +128,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class SandboxState:
-    """Which wall stands; `problem` says why there is none though one is wanted."""
+    """Which kind of wall is used; `problem` says why there is none though one is wanted."""
 
     backend: Backend
     problem: str = ""
@@ -140,13 +141,13 @@ class SandboxState:
 
 @dataclass(slots=True)
 class _Wall:
-    """A wall that stands.
+    """A running wall.
 
-    `pid` is the first process inside, as it is known outside; 0 where there is no inside but
-    only a wall: nothing can be laid again, and the network is the machine's. `port` is where the
-    gate listens, 0 where there is none; `ports` has servers inside met from outside.
-    `islands` are the mounts that may fall off, `fixed` those of them outside the folders worked
-    in. `ways` end what was started beside the keeper.
+    `pid` is the first process inside, by its id outside; 0 if the wall has no namespaces: mounts
+    cannot be restored, and the network is the machine's. `port` is where the gate listens, 0 if
+    there is none; `ports` exposes servers inside. `islands` are the mounts that may disappear,
+    `fixed` those of them outside the working folders. `ways` end what was started besides the
+    keeper.
     """
 
     keeper: ProcessKeeper
@@ -160,10 +161,10 @@ class _Wall:
 
 
 class Sandbox:
-    """Decides whether the model's commands run inside a wall, and keeps the walls.
+    """Decides whether the model's commands run inside a wall, and manages the walls.
 
-    A conversation has one for its commands and, in plan mode, another in which nothing can be
-    written. All commands and jobs of a wall share its processes, its network and its ``/tmp``.
+    A conversation has one for its commands and, in plan mode, a read-only one. All commands and
+    jobs of a wall share its processes, its network and its ``/tmp``.
     """
 
     def __init__(
@@ -174,12 +175,12 @@ class Sandbox:
         *,
         most_processes: int = Settings().max_processes,
     ) -> None:
-        """Find out nothing yet.
+        """Create a sandbox that has tried nothing yet.
 
         Args:
             mode: The setting.
-            around: What is around the folders worked in.
-            parts: What the walls are made of besides mounts.
+            around: What is around the working folders.
+            parts: What the walls consist of besides mounts.
             most_processes: See `ProcessKeeper`.
         """
         self.mode: SandboxMode = mode
@@ -201,20 +202,20 @@ class Sandbox:
 
     @property
     def home(self) -> Path:
-        """The person's home folder."""
+        """The user's home folder."""
         return self._around.home
 
     def expect(self, *folders: Path) -> None:
-        """Commands may write `folders`: we ourselves run no program that lies there."""
+        """Note that commands may write `folders`: we run no program that lies there."""
         if self.mode != "off":
             distrust_programs_in(folders)
 
     def state(self, cwd: Path) -> SandboxState:
-        """Which wall commands in `cwd` run in. Blocking when first asked."""
+        """The kind of wall for commands in `cwd`. Blocking on first use."""
         if self.mode == "off":
             return SandboxState("none")
         if cwd not in self._states:
-            with self._trying:  # the screen asks in a thread, and the first prompt waits for it
+            with self._trying:  # the screen asks in a thread, and the first prompt waits
                 if cwd not in self._states:
                     self.expect(cwd)
                     self._folders(cwd)
@@ -222,7 +223,7 @@ class Sandbox:
         return self._states[cwd]
 
     def word(self, cwd: Path) -> str:
-        """How commands in `cwd` run, in a word or two. Blocking when first asked."""
+        """How commands in `cwd` run, in a word or two. Blocking on first use."""
         if self.mode == "off":
             return "sandbox off"
         match self.state(cwd).backend:
@@ -234,14 +235,14 @@ class Sandbox:
                 return "no sandbox"
 
     def notice(self, cwd: Path) -> str:
-        """What the person is told at the start of a folder in which no wall can ever stand."""
+        """A notice for the user about a folder in which no wall is possible; else empty."""
         if self.mode == "off" or not (why := self._protects_nothing(cwd)):
             return ""
         then = "The model cannot run commands" if self.mode == "on" else "Commands run unconfined"
         return f"{then}: {why}."
 
     def refusal(self, cwd: Path) -> str:
-        """Why no command of the model may run in `cwd`; empty where one may. Blocking."""
+        """Why no command of the model may run in `cwd`; empty if one may. Blocking."""
         problem = self.state(cwd).problem
         if self.mode != "on" or not problem:
             return ""
@@ -250,7 +251,7 @@ class Sandbox:
     def environ(
         self, cwd: Path, environ: Mapping[str, str], *, is_read_only: bool = False
     ) -> dict[str, str]:
-        """The environment of commands inside, out of what it would be outside."""
+        """The environment of commands inside, given the one outside."""
         wall = self._walls.get((cwd, is_read_only))
         inside = without_sockets(environ)
         for name in _NOT_INSIDE:
@@ -266,10 +267,10 @@ class Sandbox:
         return with_git_settings(inside, _GIT_SETTINGS)
 
     async def keeper(self, cwd: Path, *, is_read_only: bool = False) -> ProcessKeeper:
-        """What starts commands inside the wall for `cwd`, which is stood up or made right.
+        """The keeper that starts commands inside the wall for `cwd`, which is set up or updated.
 
         Raises:
-            ToolError: It cannot stand, or no longer does. Nothing ever runs without it instead.
+            ToolError: It cannot be set up, or has ended. Commands never run without it instead.
         """
         key = (cwd, is_read_only)
         async with self._turn:
@@ -280,32 +281,32 @@ class Sandbox:
             try:
                 if wall is None:
                     self._walls[key] = wall = await self._stand_up(cwd, is_read_only=is_read_only)
-                    self.strays()  # the ways to what exists are none
+                    self.strays()  # the links to what exists do not count
                 await asyncio.to_thread(self._make_right, cwd, wall)
             except OSError as error:
                 raise _fell(error.strerror or str(error)) from error
             return wall.keeper
 
     def scratch(self, cwd: Path) -> Scratch | None:
-        """What commands in `cwd` have in the place of ``/tmp``; None where that is the machine's.
+        """What replaces ``/tmp`` for commands in `cwd`; None if it is the machine's.
 
-        Blocking when first asked.
+        Blocking on first use.
         """
         if self.state(cwd).backend != "bubblewrap":
             return None
-        with suppress(OSError):  # then no wall stands, and its error says why
+        with suppress(OSError):  # then there is no wall, and its error says why
             shared = (*self._folders(cwd), *own_program(), self.home.resolve())
             return Scratch(self._stand_ins.scratch().resolve(), shared)
         return None
 
     def is_coarse(self, cwd: Path) -> bool:
-        """Whether the wall for `cwd` can neither hide nor protect files in folders worked in."""
+        """Whether the wall for `cwd` can neither hide nor protect files in working folders."""
         return self.state(cwd).backend == "landlock"
 
     def shows(self, cwd: Path, path: Path) -> bool:
         """Whether commands in `cwd` can read `path`, as far as the home folder is concerned.
 
-        Blocking when first asked.
+        Blocking on first use.
 
         Args:
             cwd: Where commands start.
@@ -324,12 +325,12 @@ class Sandbox:
         return any(path.is_relative_to(shown) for shown in self._shown[cwd])
 
     async def follow(self, cwd: Path, jobs: JobTable) -> None:
-        """Have servers that `jobs` start met from outside, on the same port of the loopback."""
+        """Expose servers that `jobs` start, on the same loopback port outside."""
         if (wall := self._walls.get((cwd, False))) is not None and wall.ports is not None:
             await wall.ports.follow(jobs)
 
     def watch(self, cwd: Path) -> ObeyedWatch | None:
-        """What looks at what commands in `cwd` leave: before a wall is asked for, and after it."""
+        """The watch on what commands in `cwd` leave: used before and after each command."""
         if self.parts.watch is not None and cwd not in self._watches:
             folders = (cwd.resolve(), *self._around.added)
             has_mounts = self.state(cwd).backend == "bubblewrap"
@@ -337,7 +338,7 @@ class Sandbox:
         return self._watches.get(cwd)
 
     async def recover(self, cwd: Path) -> None:
-        """Lay aside what commands left in `cwd` that ran when a program was killed.
+        """Set aside what commands left in `cwd` that ran when a program was killed.
 
         Raises:
             ToolError: Our folder for it cannot be used.
@@ -347,27 +348,27 @@ class Sandbox:
             await watch.recover()
 
     async def accept(self, cwd: Path, paths: Sequence[Path]) -> None:
-        """Tools of ours wrote `paths`, as the person let them: no command did."""
+        """Record that our tools wrote `paths` with approval, not a command."""
         if (watch := self._watches.get(cwd)) is not None:
             await watch.accept(paths)
 
     def look_again(self, watch: ObeyedWatch) -> None:
-        """Look at what a job has left. On the event loop."""
+        """Check what a job has left. On the event loop."""
         look = asyncio.ensure_future(watch.hold(is_told=False))
         self._looks.add(look)
         look.add_done_callback(self._looks.discard)
 
     def strays(self) -> list[str]:
-        """What commands newly put into the stand-in for the home folder, and may be missed."""
+        """What commands newly put into the stand-in for the home folder, and the user may miss."""
         return self._stand_ins.strays(self.home)
 
     @property
     def refusals(self) -> int:
-        """How many connections of commands were not allowed."""
+        """How many connections of commands were refused."""
         return 0 if self.parts.gate is None else self.parts.gate.refusals
 
     def view(self, cwd: Path) -> WallView:
-        """What commands in `cwd` see that explains why one failed."""
+        """What commands in `cwd` see, to explain failures."""
         walls = [wall for (folder, _), wall in self._walls.items() if folder == cwd]
         is_landlock = self.state(cwd).backend == "landlock"
         stand_in = os.fspath(walls[0].plan.home_stand_in) if walls and is_landlock else ""
@@ -380,7 +381,7 @@ class Sandbox:
         return WallView(os.fspath(self.home), hidden, stand_in)
 
     async def close_walls(self) -> None:
-        """End all that is inside, and what it kept in ``/tmp``: another conversation begins."""
+        """End everything inside, and its ``/tmp``: another conversation begins."""
         walls, self._walls = self._walls, {}
         for wall in walls.values():
             await self._end(wall)
@@ -401,7 +402,7 @@ class Sandbox:
         return ""
 
     def _tried(self, cwd: Path) -> SandboxState:
-        """Try each kind of wall with next to nothing in it."""
+        """Try each kind of wall with a minimal plan."""
         if why := self._protects_nothing(cwd):
             return SandboxState("none", why)
         with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
@@ -429,7 +430,7 @@ class Sandbox:
         return SandboxState(*found)
 
     def _run_in(self, argv: Sequence[str], handles: Sequence[int] = ()) -> str:
-        """Why nothing runs behind `argv`; empty where it does."""
+        """Why nothing runs after `argv`; empty if it does."""
         try:
             tried = subprocess.run(
                 [*argv, "/bin/sh", "-c", ":"],
@@ -446,11 +447,11 @@ class Sandbox:
         return "" if tried.returncode == 0 else said or f"exit code {tried.returncode}"
 
     async def _stand_up(self, cwd: Path, *, is_read_only: bool) -> _Wall:
-        """Start a wall, its keeper and the near end of the gate.
+        """Start a wall, its keeper and the gate's end inside.
 
         Raises:
-            ToolError: It does not stand.
-            OSError: Its folders cannot be made.
+            ToolError: It cannot be set up.
+            OSError: Its folders cannot be created.
         """
         backend = self.state(cwd).backend
         plan = await asyncio.to_thread(self._furnished_plan, cwd, is_read_only=is_read_only)
@@ -484,7 +485,7 @@ class Sandbox:
         return wall
 
     async def _in_bubblewrap(self, plan: SandboxPlan) -> tuple[ProcessKeeper, int]:
-        """A keeper inside bubblewrap, and the first process there as it is known outside."""
+        """A keeper inside bubblewrap, and the first process there by its id outside."""
         bwrap = find_program("bwrap", self._around.environ.get("PATH")) or "bwrap"
         reading, writing = os.pipe()
         handles = [writing]
@@ -508,12 +509,12 @@ class Sandbox:
         return keeper, pid
 
     async def _open_gate(self, wall: _Wall) -> None:
-        """Start what listens inside for the gate, and wait until it says that it does."""
+        """Start the process that listens inside for the gate, and wait until it is ready."""
         gate, program = self.parts.gate, self.parts.gate_program
         if gate is None or program is None:
             return
         folder, keeper, port = wall.plan.gate, wall.keeper, gate.port
-        if not wall.pid:  # its loopback is the machine's, and it opens no sockets like ours
+        if not wall.pid:  # its loopback is the machine's, and it cannot open our sockets
             keeper, port = ProcessKeeper(), _free_port()
             wall.ways.callback(keeper.close)
         await gate.serve(folder, is_read_only=wall.plan.is_read_only)
@@ -533,11 +534,11 @@ class Sandbox:
             wall.ways.callback(wall.ports.close)
 
     def _make_right(self, cwd: Path, wall: _Wall) -> None:
-        """Lay again what fell off a wall, and what has come to be covered since. Blocking.
+        """Restore mounts that a wall lost, and cover new paths. Blocking.
 
         Raises:
-            OSError: The wall is no more.
-            ToolError: Something cannot be laid.
+            OSError: The wall has ended.
+            ToolError: Something cannot be mounted.
         """
         if not wall.pid:
             return
@@ -564,7 +565,7 @@ class Sandbox:
         wall.islands = wanted
 
     def _furnished_plan(self, cwd: Path, *, is_read_only: bool) -> SandboxPlan:
-        """The plan of a new wall, whose stand-in for the home folder is made ready. Blocking."""
+        """The plan of a new wall, with its home stand-in prepared. Blocking."""
         folders, homes = self._folders(cwd), self._homes()
         for folder in folders:
             if folder.resolve() != folder:
@@ -594,16 +595,16 @@ class Sandbox:
         return plan
 
     def _plan_now(self, cwd: Path, before: SandboxPlan, mounted: frozenset[Path]) -> SandboxPlan:
-        """The plan of a wall that stands as far as it may be another by now.
+        """The current plan of a running wall, as far as it can still change.
 
-        No copy can be laid in it: what would have one is read-only.
+        No copy can be mounted in it: such folders are read-only.
         """
         folders = self._folders(cwd)
         covers = self._covers(cwd)
         hidden = frozenset(before.hidden)
         laid = {path for path, _ in before.copies} & mounted
         bare = [path for path, _ in covers.copies if path not in laid]
-        # They come and go, so they are no part of the plan that a wall is stood up by.
+        # They come and go, so they are not part of a new wall's plan.
         sockets = [
             path for path in sockets_of_others(before.gate) if hidden.isdisjoint(path.parents)
         ]
@@ -618,7 +619,7 @@ class Sandbox:
         )
 
     def _covers(self, cwd: Path) -> Covers:
-        """What is covered in folders worked in, with the environment that this program is in."""
+        """What is covered in working folders, given this program's own environment."""
         watch = self._watches.get(cwd)
         covers = Covers() if watch is None else watch.covers
         ours = Path(sys.prefix).resolve()
@@ -627,7 +628,7 @@ class Sandbox:
         return replace(covers, read_only=(*covers.read_only, ours))
 
     def _runs(self, view: HomeView) -> Iterable[Path]:
-        """What exists of the home folder and of ``/tmp``, without what is this program's own."""
+        """What exists of the home folder and of ``/tmp``, without this program's own folders."""
         own = [folder.resolve() for folder in self._around.own_folders]
         runs = (*view.readable, *own_program())
         return (path for path in runs if not any(path.is_relative_to(o) for o in own))
@@ -641,7 +642,7 @@ class Sandbox:
         return self._border
 
     def _folders(self, cwd: Path) -> tuple[Path, ...]:
-        """Those worked in, without links as it was before any command ran."""
+        """The working folders, with links resolved as before any command ran."""
         if cwd not in self._real:
             self._real[cwd] = tuple(each.resolve() for each in (cwd, *self._around.added))
         return self._real[cwd]
@@ -662,7 +663,7 @@ def _fell(why: str) -> ToolError:
 
 
 def _first_process(reading: int) -> int:
-    """What bubblewrap tells of the first process inside; 0 where it tells nothing in time."""
+    """The id of the first process inside, from bubblewrap; 0 if it is not reported in time."""
     said = b""
     waiting = select.poll()  # unlike select, for any number of open files
     waiting.register(reading, select.POLLIN)
@@ -677,7 +678,7 @@ def _first_process(reading: int) -> int:
 
 
 def _free_port() -> int:
-    """A port of the loopback on which nothing listens."""
+    """A loopback port on which nothing listens."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -692,5 +693,5 @@ def _in_memory(content: bytes) -> int:
 
 
 def _places_by_variable(plan: SandboxPlan) -> dict[str, str]:
-    """Where things are, on a wall that lays nothing over the home folder and ``/tmp``."""
+    """The variables for a wall that mounts nothing over the home folder and ``/tmp``."""
     return {"HOME": os.fspath(plan.home_stand_in), "TMPDIR": os.fspath(plan.scratch)}

@@ -1,4 +1,4 @@
-"""What stands for ``/tmp`` in the sandbox, for tools that run outside of it."""
+"""What replaces ``/tmp`` in the sandbox, for tools that run outside it."""
 
 import os
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ _TEMPORARY: Final = (Path("/tmp"), Path("/var/tmp"))
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """What commands have in the place of ``/tmp``: all tools mean the same by that name.
+    """The folder that commands see as ``/tmp``, so that all tools mean the same by that name.
 
     Args:
-        folder: Where it is, without links.
-        shared: What lies in ``/tmp`` and is the same for commands: folders worked in, say.
+        folder: Its path, without links.
+        shared: What lies in ``/tmp`` and is the same for commands, such as working folders.
     """
 
     folder: Path
     shared: tuple[Path, ...] = ()
 
     def real(self, path: Path) -> Path:
-        """Where `path` is, links followed.
+        """The real location of `path`, links followed.
 
-        A file that the machine's ``/tmp`` has, and commands have not, is there.
+        A file that exists only in the machine's ``/tmp``, not for commands, stays there.
 
         Raises:
-            OSError: Links lead in a circle.
+            OSError: Links form a loop.
         """
         around = next((folder for folder in _TEMPORARY if path.is_relative_to(folder)), None)
         if around is None or any(path.is_relative_to(shared) for shared in self.shared):
@@ -43,5 +43,5 @@ class Scratch:
         return path.is_relative_to(self.folder)
 
     def named(self, path: Path) -> Path:
-        """What commands call `path`."""
+        """The path under which commands see `path`."""
         return _TEMPORARY[0] / path.relative_to(self.folder) if self.holds(path) else path

@@ -1,17 +1,17 @@
 """The system calls that are refused inside a wall: a filter program for seccomp.
 
 It refuses what would leave the wall (namespaces, mounts), what reaches other processes (ptrace),
-what the kernel keeps outside of any namespace (keyrings, clocks, modules), large parts of the
-kernel that commands do not need (io_uring, bpf, perf), and sockets of unusual families. A refused
-call fails with EPERM, so most programs go on without it. ``clone3`` fails with ENOSYS: its flags
-are in memory, where a filter cannot look, and C libraries then use ``clone``.
+what the kernel keeps outside any namespace (keyrings, clocks, modules), large parts of the kernel
+that commands do not need (io_uring, bpf, perf), and sockets of unusual families. A refused call
+fails with EPERM, so most programs continue without it. ``clone3`` fails with ENOSYS: its flags are
+in memory, where a filter cannot look, and C libraries then use ``clone``.
 
-Debuggers and tracers (gdb, strace, LeakSanitizer), browsers that make namespaces of their own,
+Debuggers and tracers (gdb, strace, LeakSanitizer), browsers that create their own namespaces,
 nested containers and programs for 32-bit x86 do not work under it.
 
 The numbers come from the kernel's tables: ``arch/x86/entry/syscalls/syscall_64.tbl``
-(``asm/unistd_64.h``) and ``include/uapi/asm-generic/unistd.h``, which is that of aarch64. Layout
-and opcodes are those of ``linux/seccomp.h`` and ``linux/bpf_common.h``.
+(``asm/unistd_64.h``) and, for aarch64, ``include/uapi/asm-generic/unistd.h``. Layout and opcodes
+are those of ``linux/seccomp.h`` and ``linux/bpf_common.h``.
 """
 
 import struct
@@ -23,7 +23,7 @@ _Instruction: TypeAlias = tuple[int, int, int, int]
 
 
 class _Numbers(NamedTuple):
-    """The numbers of a system call; None where the machine does not have it."""
+    """The numbers of a system call; None if the machine does not have it."""
 
     x86_64: int | None
     aarch64: int | None
@@ -100,7 +100,7 @@ SHARED_MEMORY: Final = {
     "mq_open": _Numbers(240, 180),
     "mq_unlink": _Numbers(241, 181),
 }
-"""What other programs of the user could be reached by where there is no IPC space for the wall."""
+"""Calls that could reach other programs of the user if the wall has no IPC namespace."""
 
 CHECKED: Final = {
     "clone": _Numbers(56, 220),
@@ -111,7 +111,7 @@ CHECKED: Final = {
     "socketpair": _Numbers(53, 199),
     "prlimit64": _Numbers(302, 261),
 }
-"""What is refused with some arguments only."""
+"""Calls that are refused only with some arguments."""
 
 _X32_BIT: Final = 0x40000000
 """Set in the numbers of the x32 ABI, a second way to make each call (``asm/unistd.h``)."""
@@ -120,11 +120,11 @@ _NAMESPACES: Final = 0x7E020000
 _NEW_TIME: Final = 0x80
 """``CLONE_NEWTIME``, which only ``unshare`` and ``clone3`` know."""
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)
-"""``TIOCSTI`` and ``TIOCLINUX`` of ``asm-generic/ioctls.h``: they type for the person."""
+"""``TIOCSTI`` and ``TIOCLINUX`` of ``asm-generic/ioctls.h``: they simulate typing by the user."""
 _UNIX, _IPV4, _IPV6, _NETLINK = 1, 2, 10, 16
 _NETLINK_ROUTE = 0
 _TYPE_MASK, _DATAGRAM = 0xF, 2
-"""The numbers of Linux, whichever system this is read on."""
+"""Linux's numbers, whatever system this runs on."""
 
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x35, 0x45
@@ -138,13 +138,13 @@ def filter_program(machine: str, *, has_own_spaces: bool = True) -> bytes:
     """The filter for `machine`, as ``bwrap --seccomp`` and ``seccomp(2)`` take it.
 
     Args:
-        machine: As `platform.machine` names it: ``x86_64`` or ``aarch64``.
-        has_own_spaces: Whether the wall has a network and an IPC space of its own. Where it does
-            not, shared memory and unix sockets with a name are refused, and whoever listens to
-            the filter (`landlock_launcher`) makes the sockets for IP.
+        machine: As `platform.machine` returns it: ``x86_64`` or ``aarch64``.
+        has_own_spaces: Whether the wall has its own network and IPC namespaces. If not, shared
+            memory and named unix sockets are refused, and the listener of the filter
+            (`landlock_launcher`) creates the IP sockets.
 
     Raises:
-        KeyError: the machine is of another kind.
+        KeyError: The machine is of another kind.
     """
     program = _on_machine(machine)
     for name in ("clone", "unshare"):
@@ -172,7 +172,7 @@ def filter_program(machine: str, *, has_own_spaces: bool = True) -> bytes:
 
 
 def _on_machine(machine: str) -> list[_Instruction]:
-    """Load the number of the call; a call by another machine's table ends the process."""
+    """Load the number of the call; a call by another machine's table kills the process."""
     start = [
         (_LOAD, 0, 0, _MACHINE_AT),
         (_IF_EQUAL, 1, 0, MACHINES[machine]),
@@ -185,7 +185,7 @@ def _on_machine(machine: str) -> list[_Instruction]:
 
 
 def _socket_rules(*, has_own_spaces: bool) -> list[_Instruction]:
-    """What becomes of ``socket(family, type, protocol)``."""
+    """The rules for ``socket(family, type, protocol)``."""
     for_ip = _ALLOW if has_own_spaces else _ASK
     families = {_IPV4: for_ip, _IPV6: for_ip}
     families |= {_UNIX: _ALLOW} if has_own_spaces else {}
@@ -197,7 +197,7 @@ def _socket_rules(*, has_own_spaces: bool) -> list[_Instruction]:
 
 
 def _call(machine: str, name: str, rules: list[_Instruction]) -> list[_Instruction]:
-    """Apply `rules` to the call `name`, whose number is loaded; what they leave is allowed."""
+    """Apply `rules` to the call `name`, whose number is loaded; allow it if none matches."""
     numbers = (REFUSED | SHARED_MEMORY | CHECKED)[name]
     number = numbers.x86_64 if machine == "x86_64" else numbers.aarch64
     if number is None:
@@ -206,12 +206,12 @@ def _call(machine: str, name: str, rules: list[_Instruction]) -> list[_Instructi
 
 
 def _argument(index: int) -> list[_Instruction]:
-    """Load the lower half of an argument, which is all that the kernel takes of these."""
+    """Load the lower half of an argument; the kernel uses no more of these."""
     return [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * index)]
 
 
 def _unless(comparison: int, operand: int, action: int) -> list[_Instruction]:
-    """Go on unless the comparison is true; then return `action`."""
+    """Continue unless the comparison is true; then return `action`."""
     return [(comparison, 0, 1, operand), _give(action)]
 
 

@@ -1,15 +1,15 @@
-"""Keeping what the outside obeys as it is, whatever commands in the wall do.
+"""Protects files that outside programs follow, whatever commands in the wall do.
 
-What exists is kept in one of three ways (`obeyed_state.Way`). A read-only mount is the plainest,
-but git cannot change such a file: a merge or rebase that has to fails half-way. So a *folder*
-(``.vscode``) is replaced inside by a copy that commands may change, and a *text* that runs nothing
-by itself (``AGENTS.md``) is only compared. After each command the changes are looked at. Versions
-that the person's commits have, or that were in place before, are let through; anything else is laid
-aside, and what was there before is back. In a copied or mounted place no change is met outside
-before that.
+What exists is protected in one of three ways (`obeyed_state.Way`). A read-only mount is the
+simplest, but git cannot change such a file: a merge or rebase that must do so fails half-way. So a
+*folder* (``.vscode``) is replaced inside by a copy that commands may change, and a *text* that runs
+nothing itself (``AGENTS.md``) is only compared. The changes are examined after each command.
+Versions that the user's commits have, or that were in place before, are accepted; anything else is
+set aside, and the previous content restored. Changes in a copied or mounted place are not visible
+outside before that.
 
-What does not exist yet cannot be held by a mount: it is looked for after each command. New git
-repositories stay, but for hooks, and settings that could run programs.
+What does not exist yet cannot be protected by a mount: it is searched for after each command. New
+git repositories stay, except hooks, and settings that could run programs.
 
 The baseline is on disk while commands run. After ``kill -9`` the next conversation in the folder
 compares with it.
@@ -64,8 +64,8 @@ class Settled:
     """What was done after a command.
 
     Args:
-        held: Laid aside until the person decides.
-        brought: Files that git changed to a version of the person's.
+        held: Set aside until the user decides.
+        brought: Files that git changed to a version from the user's commits.
     """
 
     held: tuple[HeldFile, ...] = ()
@@ -74,11 +74,11 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """What a wall has to lay.
+    """What a wall must mount.
 
     Args:
         read_only: What cannot be changed inside.
-        copies: Folders, and the copy that takes the place of each inside.
+        copies: Folders, and the copy that replaces each inside.
         hidden: Files with keys.
     """
 
@@ -89,14 +89,14 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One thing that commands did.
+    """One change made by commands.
 
     Args:
-        path: What it is about; `source` is where it is now, elsewhere for a copy.
-        who: Why it is laid aside.
+        path: What it affects; `source` is where it is now, elsewhere for a copy.
+        who: Why it is set aside.
         before: The digest of what was there; empty for nothing.
-        files: What has to be known for it to stay: paths and digests.
-        is_control: It is one of git's own files, which no commit brings.
+        files: What must be known for it to stay: paths and digests.
+        is_control: Whether it is one of git's own files, which no commit brings.
     """
 
     path: Path
@@ -109,7 +109,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What commands did: `moved` is where references of git may have."""
+    """What commands did; in `moved` are repositories whose references may have moved."""
 
     look: Look
     changes: Sequence[_Change]
@@ -118,17 +118,17 @@ class _Done:
 
     @property
     def is_any(self) -> bool:
-        """Whether it has to be looked into."""
+        """Whether anything needs a closer look."""
         return bool(self.changes or self.moved or self.has_new_index)
 
 
 @dataclass(slots=True)
 class _Judged:
-    """What was decided about what commands did.
+    """The decision on what commands did.
 
     Args:
-        look: All that there was.
-        aside: What of it was laid aside.
+        look: The state that was judged.
+        aside: Which of it was set aside.
         ours: What we wrote in the meantime: the digest of each file.
     """
 
@@ -138,23 +138,23 @@ class _Judged:
 
 
 class ObeyedWatch:
-    """Watches the folders worked in of one conversation.
+    """Watches the working folders of one conversation.
 
-    `note` before a command, `hold` after it; both may be called for several commands at once.
-    Between the two, other programs may do the same in the same folder.
+    Call `note` before a command, `hold` after it; several commands may overlap. Between the two,
+    other programs may do the same in the same folder.
 
     Args:
-        roots: The folders worked in, the workspace first.
-        folder: Ours, for these roots; hidden from commands.
+        roots: The working folders, the workspace first.
+        folder: Our folder for these roots; hidden from commands.
         keeper: Starts git, outside the wall.
         environ: The environment of commands.
-        may_show: Whether a rule of the person's lets commands see a file with keys.
-        has_mounts: Whether the wall can hold files in folders that may be written.
+        may_show: Whether a rule of the user lets commands see a file with keys.
+        has_mounts: Whether the wall can protect files in writable folders.
 
     Attributes:
-        found: The newest walk's.
+        found: The result of the latest walk.
         hidden: The files that commands do not see.
-        covers: What the wall has to lay from now on.
+        covers: What the wall must mount from now on.
     """
 
     def __init__(
@@ -193,9 +193,9 @@ class ObeyedWatch:
         self._synced: dict[Path, dict[str, str]] = {}
 
     async def recover(self) -> tuple[HeldFile, ...]:
-        """Compare with the baseline where a program was killed while commands ran.
+        """Compare with the baseline if a program was killed while commands ran.
 
-        To be called when a conversation begins. What is held is also part of the next `hold`.
+        Call this when a conversation begins. What is held is also part of the next `hold`.
 
         Raises:
             ToolError: Our folder cannot be used.
@@ -210,7 +210,7 @@ class ObeyedWatch:
             return tuple(self._pending[before:])
 
     async def note(self) -> None:
-        """A command begins: what is in place is the person's, but for what others still do.
+        """Note that a command begins: the current state is the user's, if nothing else runs.
 
         Raises:
             ToolError: Our folder cannot be used, so no command may run.
@@ -226,11 +226,11 @@ class ObeyedWatch:
             self._running += 1
 
     async def hold(self, *, is_over: bool = True, is_told: bool = True) -> Settled:
-        """A command ended, or goes on as a job.
+        """Judge what a command did that ended, or continues as a job.
 
         Args:
-            is_over: False where it goes on: then another call is due at its end.
-            is_told: Whether anybody is told of the answer; else what was held is in the next one.
+            is_over: False if it continues: then call again at its end.
+            is_told: Whether the result is reported; otherwise held files are in the next one.
 
         Raises:
             ToolError: Our folder cannot be used.
@@ -247,7 +247,7 @@ class ObeyedWatch:
             return Settled(held, tuple(brought))
 
     async def release(self, held: HeldFile) -> None:
-        """Put in place what was held, as the person was shown it.
+        """Put a held file in place, as the user was shown it.
 
         Raises:
             ToolError: It cannot be done; the text says why.
@@ -258,21 +258,21 @@ class ObeyedWatch:
                 await asyncio.to_thread(self._rebase, held.path)
 
     async def accept(self, paths: Iterable[Path]) -> None:
-        """Our own tools wrote `paths`, which the person let them: nothing of that is held."""
+        """Accept that our own tools wrote `paths` with approval: nothing of it is held."""
         async with self._turn:
             with _told():
                 for path in paths:
                     await asyncio.to_thread(self._rebase, path)
 
     def close(self) -> None:
-        """No command runs any more, and none will."""
+        """Close the watch once no command runs or will run."""
         self._marker.remove()
         shutil.rmtree(self._own_copies, ignore_errors=True)
 
     def _begin(self) -> tuple[bool, Mapping[Path, RefsStamp]]:
-        """Whether what is in place is the person's, and where git has to tell more.
+        """Whether the current state is the user's, and for which repositories git must be called.
 
-        Where it has not, all is taken up: each change of threads costs a command some 0.1 ms.
+        If for none, the state is adopted at once: each thread switch costs a command 0.1 ms.
         """
         is_persons = not (self._take_up() or self._running)
         moved = self._versions.moved()
@@ -281,8 +281,8 @@ class ObeyedWatch:
         return is_persons, moved
 
     def _take_up(self) -> bool:
-        """Read what is kept on disk; whether something of it may not be the person's."""
-        self._marker.say_busy()  # should this be the one that is killed
+        """Read the state stored on disk; returns whether some of it may not be the user's."""
+        self._marker.say_busy()  # in case this program is killed
         has_state = self._stamp_of_state() == self._state_stamp
         if not has_state and (state := read_state(self._state_file)) is not None:
             self._use(state)
@@ -318,12 +318,12 @@ class ObeyedWatch:
     def _rebase(
         self, only: Path | None = None, look: Look | None = None, judged: _Judged | None = None
     ) -> None:
-        """Take what is in place for what ought to be.
+        """Make the current state the baseline.
 
         Args:
-            only: Of this file or folder alone.
-            look: What is in place, if that is known.
-            judged: Commands did it; what they did since is not in order.
+            only: Only for this file or folder.
+            look: The current state, if known.
+            judged: Commands made it; what they did since then is not accepted.
         """
         look = look or self._look()
         self.hidden.take(self.found.secrets, by_commands=judged is not None)
@@ -343,14 +343,14 @@ class ObeyedWatch:
         )
 
     def _git_covers(self) -> Iterator[Path]:
-        """What git obeys, but for repositories of commands: they are to be able to remove them."""
+        """What git follows, except in commands' own repositories, which they may remove."""
         if self._has_mounts:
             for entry in self.found.gits:
                 if entry not in self._made:
                     yield from _inside(covers_of(entry), self._roots)
 
     def _copies_of(self, look: Look) -> Iterator[tuple[Path, Path]]:
-        """The copy of each folder that has one, made to be like it."""
+        """The copy of each folder that has one, brought up to date."""
         for node, way in look.ways.items():
             if way == "copied":
                 copy = self._copy_of(node)
@@ -385,7 +385,7 @@ class ObeyedWatch:
         return {os.fspath(f.relative_to(folder)): self._contents.digest_of(f) for f in files}
 
     async def _settle(self) -> list[Path]:
-        """Let through and lay aside what commands did; then what is in place is in order."""
+        """Accept or set aside what commands did; the resulting state becomes the baseline."""
         done = await asyncio.to_thread(self._look_for_changes)
         judged, brought = _Judged(done.look), list[Path]()
         if not done.is_any:
@@ -397,9 +397,9 @@ class ObeyedWatch:
                 if change.source != change.path:
                     brought += await asyncio.to_thread(self._bring, change)
                     judged.ours.update(change.files)
-            elif change.files[:1] != ((change.path, ""),):  # what was deleted in a copy is back
+            elif change.files[:1] != ((change.path, ""),):  # what was deleted in a copy is restored
                 judged.aside.add(change.path)
-                with suppress(FileNotFoundError):  # another program was quicker
+                with suppress(FileNotFoundError):  # another program was faster
                     self._pending.append(await asyncio.to_thread(self._put_aside, change, judged))
         if done.has_new_index:
             brought += await self._check_out_mounted(judged)
@@ -408,7 +408,7 @@ class ObeyedWatch:
         return brought
 
     def _look_for_changes(self) -> _Done:
-        """What commands did; where it is nothing, what is in place is taken up at once."""
+        """What commands did; if it is nothing, the current state is adopted at once."""
         moved = self._versions.moved()
         look, changes = self._changes()
         done = _Done(look, changes, moved, has_new_index=self._versions.has_new_index())
@@ -435,7 +435,7 @@ class ObeyedWatch:
                 yield _Change(node, node, _obeys(who), files=known if files else ((node, OTHER),))
 
     def _changed_files(self, look: Look) -> Iterator[_Change]:
-        """What is compared of what was there before; what is gone is obeyed by nobody."""
+        """Changes in compared files that existed before; no program follows a deleted one."""
         for path, digest in look.contents.items():
             node = next((n for n in (path, *path.parents) if n in look.nodes), path)
             before = self._baseline.contents.get(path, "")
@@ -464,7 +464,7 @@ class ObeyedWatch:
             is_ours = any(path.is_relative_to(root) for root in self._roots)
             if look.control_contents[path] == before or not is_ours:
                 continue  # the `.git` that leads there is held
-            # Of what is mounted, too: the mount falls off when the person's git replaces the file.
+            # Mounted ones too: the mount disappears when the user's git replaces the file.
             if why := why_obeyed(path, kind, self._roots, self._contents.bytes_of(before)):
                 yield _Change(path, path, why, before, is_control=True)
 
@@ -481,7 +481,7 @@ class ObeyedWatch:
         return True
 
     def _bring(self, change: _Change) -> list[Path]:
-        """Do outside what a command did to a copy, unless the person did something else there."""
+        """Apply outside what a command did to a copy, unless the user changed it differently."""
         ((path, digest),) = change.files
         kept = self._contents.of(digest)
         if self._contents.digest_of(path) != change.before:
@@ -524,10 +524,10 @@ class ObeyedWatch:
         )
 
     async def _check_out_mounted(self, judged: _Judged) -> list[Path]:
-        """Put in place the versions that a checkout could not: ``git`` exits with 0 all the same.
+        """Write the versions that a checkout could not write: ``git`` exits with 0 anyway.
 
-        That is so where index and commit agree on one version, and another committed one is there.
-        One that only commands committed is laid aside.
+        That is the case if index and commit agree on one version, but another committed one is
+        there. A version that only commands committed is set aside.
         """
         brought: list[Path] = []
         for node, way in list(self._baseline.ways.items()):
@@ -566,10 +566,10 @@ class ObeyedWatch:
 
 @contextmanager
 def _told() -> Generator[None]:
-    """Make what the disk reports an error for the model.
+    """Convert disk errors to errors for the model.
 
     Raises:
-        ToolError: In its place.
+        ToolError: Instead of `OSError`.
     """
     try:
         yield
@@ -578,9 +578,9 @@ def _told() -> Generator[None]:
 
 
 def read_only_paths(roots: Sequence[Path]) -> list[Path]:
-    """What is there in `roots` that the outside obeys, as far as a walk comes. Blocking.
+    """What exists in `roots` that outside programs follow, as far as a walk finds it. Blocking.
 
-    For a wall without an `ObeyedWatch`, whose `read_only` leaves out what is kept in another way.
+    For a wall without an `ObeyedWatch`, whose `read_only` omits what is protected otherwise.
     """
     walk = ProjectWalk(roots)
     found = walk.look()
@@ -597,7 +597,7 @@ def _entries_above(roots: Sequence[Path]) -> Iterator[Path]:
 
 
 def _mounted(look: Look, roots: Sequence[Path]) -> Iterator[Path]:
-    """What of `look` is mounted read-only, links followed."""
+    """What is mounted read-only in `look`, links followed."""
     for node, way in look.ways.items():
         if node.is_symlink():
             yield from _inside([node], roots)
@@ -614,9 +614,9 @@ def _inside(paths: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:
 
 
 def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
-    """`now` without what a command that goes on did since `judged.look`: that is yet to be judged.
+    """`now` without what a running command did since `judged.look`, which is yet to be judged.
 
-    Else one that writes the same file again and again would have it taken for the person's.
+    Otherwise a file that is written again and again would count as the user's.
     """
     seen = judged.look
     stayed = judged.aside.isdisjoint
@@ -650,7 +650,7 @@ def _in_order(now: Look, before: Look, judged: _Judged) -> Look:
 
 
 def _with_part(before: Look, now: Look, only: Path) -> Look:
-    """`before`, but for `only`, which is as it is `now`."""
+    """`before`, with `only` replaced by its state in `now`."""
 
     def is_part(path: Path) -> bool:
         return path.is_relative_to(only) or only.is_relative_to(path)

@@ -1,1 +1,1 @@
-"""Reading pages of the web: which addresses, how they are got, how they become text."""
+"""Reads web pages: checks addresses, downloads pages, converts them to text."""

@@ -1,6 +1,6 @@
-"""The one form of a URL, and which addresses a page may be read from.
+"""The canonical form of a URL, and which addresses a page may be read from.
 
-For addresses, where a name leads is looked at, not the name.
+For addresses, the resolved address counts, not the name.
 """
 
 import ipaddress
@@ -21,14 +21,14 @@ _SHOWN_CHARS = 200
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
-"""The IP addresses of a host, by its name and port; raises OSError where there are none."""
+"""The IP addresses of a host, by its name and port; raises OSError if there are none."""
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The IP addresses of `host`, as the system finds them.
+    """The IP addresses of `host`, as the system resolves them.
 
     Raises:
         OSError: There are none.
@@ -38,16 +38,16 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool) -> None:
-    """See to it that none of the `addresses` that `host` leads to is off limits.
+    """Check that all `addresses` of `host` are allowed.
 
     Args:
         host: The name, for the message.
-        addresses: All that it leads to; one that may not be is enough to refuse.
-        may_be_private: Whether this machine and private networks are allowed. Link-local
-            addresses never are: clouds hand out a machine's keys there.
+        addresses: All addresses of the host; a single forbidden one is enough to refuse.
+        may_be_private: Whether this machine and private networks are allowed. Link-local addresses
+            never are: clouds hand out a machine's keys there.
 
     Raises:
-        ToolError: One is off limits.
+        ToolError: One is not allowed.
     """
     for text in addresses:
         for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
@@ -66,7 +66,7 @@ def _is_public(address: IpAddress) -> bool:
 
 
 def _meant(address: IpAddress) -> list[IpAddress]:
-    """`address`, or the IPv4 addresses that it carries and packets for it may end at."""
+    """`address`, or the IPv4 addresses embedded in it, where packets may end up."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -81,7 +81,7 @@ def _meant(address: IpAddress) -> list[IpAddress]:
 
 @dataclass(frozen=True, slots=True)
 class WebUrl:
-    """A URL without a fragment, in ASCII, and its host in small letters."""
+    """A URL without a fragment, in ASCII, and its lowercase host."""
 
     text: str
     host: str
@@ -91,10 +91,10 @@ class WebUrl:
 
 
 def web_url(given: str) -> WebUrl:
-    """What `given` means; https where it names no scheme.
+    """Parse `given`; https if it names no scheme.
 
     Raises:
-        ToolError: It is none that can be fetched.
+        ToolError: It is not a URL that can be fetched.
     """
     shown = repr(given[:_SHOWN_CHARS])
     address = given.strip()
@@ -108,7 +108,7 @@ def web_url(given: str) -> WebUrl:
         raise ToolError(f"{shown} is not a valid URL: {error}.") from error
     if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host) or _NEVER.search(address):
         raise ToolError(f"{shown} is not the URL of a page: give one with http or https.")
-    if parts.netloc.endswith(":"):  # "file:/x" is no host of that name
+    if parts.netloc.endswith(":"):  # "file:/x" is not a host of that name
         raise ToolError(f"{shown} is not the URL of a page.")
     if "@" in parts.netloc:
         raise ToolError("URLs with a user name or password are not fetched.")

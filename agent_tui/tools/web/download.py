@@ -1,4 +1,4 @@
-"""Getting one page: over checked addresses only, with bounds on time, size and redirects."""
+"""Downloads one page: from checked addresses only, with limits on time, size and redirects."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from agent_tui.tools.web.addresses import Resolve, check_addresses, resolve, web
 from agent_tui.tools.web.exchange import Moved
 
 MAX_TEXT_BYTES: Final = 3_000_000
-"""Of a page or text that is longer only this much is read."""
+"""Bytes; of a longer page or text only this much is read."""
 
 MAX_DOCUMENT_BYTES: Final = 30_000_000
-"""A document is of no use in part: a longer one is refused."""
+"""Bytes; part of a document is useless: a longer one is refused."""
 
 _MAX_REDIRECTS = 5
 _WAIT_S = 20.0
-"""For a connection, and for each piece of the answer."""
+"""Seconds for a connection, and for each piece of the response."""
 
 _HEADERS: Final = {
     "user-agent": f"agent-tui/{__version__}",
@@ -37,14 +37,14 @@ _PDF: Final = "application/pdf"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What was got.
+    """A downloaded page.
 
     Attributes:
-        url: Where it was, after redirects.
-        media_type: Such as ``text/html``; empty where the server names none.
+        url: Its address, after redirects.
+        media_type: Such as ``text/html``; empty if the server names none.
         charset: As the server names it, or empty.
         content: The body, decompressed.
-        is_cut: Whether more would have come.
+        is_cut: Whether there was more.
     """
 
     url: str
@@ -62,10 +62,10 @@ class Page:
 
 
 class Downloader:
-    """Gets pages.
+    """Downloads pages.
 
     Args:
-        may_be_private: Whether this machine and private networks may be asked.
+        may_be_private: Whether this machine and private networks may be accessed.
         resolve: Finds the addresses of hosts.
         proxy_for: The proxy for a URL, or empty.
     """
@@ -82,10 +82,10 @@ class Downloader:
         self._proxy_for = proxy_for or _environments_proxy
 
     def get(self, address: str) -> Page | Moved:
-        """The page at `address`, redirects within its site followed, each checked anew.
+        """The page at `address`, redirects within its site followed, each checked again.
 
         Raises:
-            ToolError: There is none to be had; the text says why.
+            ToolError: It cannot be downloaded; the text says why.
         """
         url = _url(address)
         for _ in range(_MAX_REDIRECTS + 1):
@@ -124,10 +124,10 @@ class Downloader:
 
 
 def _url(address: str) -> httpx.URL:
-    """The one form of `address`, which httpx must read as we do.
+    """The canonical form of `address`, which httpx must parse as we do.
 
     Raises:
-        ToolError: It is none that can be fetched.
+        ToolError: It is not a URL that can be fetched.
     """
     form = web_url(address)
     try:
@@ -140,7 +140,7 @@ def _url(address: str) -> httpx.URL:
 
 
 def _is_same_site(url: httpx.URL, other: httpx.URL) -> bool:
-    """Whether a redirect stays: the same host, ``www.`` aside, over a wire that is no weaker."""
+    """Whether a redirect stays on the same host, apart from ``www.``, and is no less secure."""
     same_host = _without_www(url.host) == _without_www(other.host)
     if url.scheme == "http" and other.scheme == "https":
         return same_host and url.port is None and other.port is None
@@ -159,7 +159,7 @@ def _environments_proxy(url: httpx.URL) -> str:
 def _first_answer(
     client: httpx.Client, url: httpx.URL, addresses: Sequence[str]
 ) -> Page | httpx.URL:
-    """What the first of the checked addresses answers that can be connected to."""
+    """The response of the first checked address that accepts a connection."""
     *others, last = addresses
     for address in others:
         try:
@@ -170,7 +170,7 @@ def _first_answer(
 
 
 def _answer(client: httpx.Client, url: httpx.URL, at: httpx.URL) -> Page | httpx.URL:
-    """Ask `at`, an address that `url` leads to, for the page of `url`."""
+    """Request the page of `url` from `at`, one of its addresses."""
     request = client.build_request(
         "GET",
         at,

@@ -1,4 +1,4 @@
-"""What `fetch` and the process behind it say to each other."""
+"""The messages between `fetch` and its process."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from agent_tui.errors import ToolError
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What to fetch, and whether this machine and private networks may be asked."""
+    """What to fetch, and whether this machine and private networks may be accessed."""
 
     url: str
     may_be_private: bool
@@ -25,10 +25,10 @@ class Fetched:
     """The text of a page.
 
     Attributes:
-        url: Where it was, after redirects.
+        url: Its address, after redirects.
         media_type: As the server names it.
-        text: Markdown for HTML, else the text as it is.
-        is_cut: Whether the page is longer than what is read of one.
+        text: Markdown for HTML, else the text unchanged.
+        is_cut: Whether the page is longer than the part that was read.
     """
 
     url: str
@@ -39,16 +39,16 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The page is at another site now, which was not asked for: `url` says where."""
+    """The page has moved to another site, which was not requested: `url` is its address."""
 
     url: str
 
 
 def answer_of(printed: bytes) -> Fetched | Moved:
-    """What the process printed, as a value.
+    """The process's output, as a value.
 
     Raises:
-        ToolError: There is no page to be had, or the process broke down.
+        ToolError: The page cannot be read, or the process failed.
     """
     try:
         answer: JsonValue = json.loads(printed)

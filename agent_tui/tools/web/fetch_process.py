@@ -1,7 +1,7 @@
 """The process behind `fetch`, killed when a page or its server takes too long.
 
-Reads one JSON request from stdin and prints one JSON answer. Started with ``python -P -m``. What a
-page makes of the libraries that read it stays in here, and so does their memory.
+Reads one JSON request from stdin and prints one JSON answer. Started with ``python -P -m``. Faults
+of the parsing libraries, and their memory use, stay in this process.
 """
 
 import json
@@ -40,14 +40,14 @@ def _language(code: Tag) -> str:
 
 
 def page_markdown(content: bytes, charset: str, url: str) -> str:
-    """The readable part of a page: its one ``main``, or else its body, with its title above.
+    """The readable part of a page: its only ``main``, or else its body, with its title above.
 
     Hidden elements are left out, links made absolute.
 
     Args:
         content: The HTML.
-        charset: As the server names it; empty where the page says it itself.
-        url: Where the page is.
+        charset: As the server names it; empty if the page itself says it.
+        url: The address of the page.
     """
     page = BeautifulSoup(content, "lxml", from_encoding=charset or None)
     title = " ".join(page.title.get_text().split()) if page.title else ""
@@ -102,13 +102,13 @@ def _text(page: Page) -> str:
         return page.content.decode(page.charset, "replace")
     if (file := decode(page.content)) is not None:
         return file.text
-    if page.is_cut and b"\0" not in page.content:  # the cut may go through a character
+    if page.is_cut and b"\0" not in page.content:  # the cut may split a character
         return page.content.decode("utf-8", "replace")
     raise ToolError(f"{page.url} is not text.")
 
 
 def answer(request: FetchRequest) -> JsonObject:
-    """What is printed: the page's text, where it has moved to, or why there is none."""
+    """What to print: the page's text, where it has moved to, or why there is none."""
     try:
         page = Downloader(may_be_private=request.may_be_private).get(request.url)
         if isinstance(page, Moved):

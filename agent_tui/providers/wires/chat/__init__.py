@@ -1,1 +1,1 @@
-"""The chat format that OpenAI began: its messages, and what replies in it have in common."""
+"""OpenAI's chat format: its messages, and what its replies have in common."""

@@ -1,4 +1,4 @@
-"""A grammar that waits: any text, and from a trigger on what the grammar describes."""
+"""A grammar that waits: any text, then from a trigger on what the grammar describes."""
 
 import re
 
@@ -8,12 +8,12 @@ _ROOT = re.compile(r"^root(?=\s*::=)", re.M)
 
 
 def waiting_grammar(grammar: TriggeredGrammar) -> str:
-    """`grammar` as one that allows any text, and what it describes from its trigger on.
+    """A grammar that allows any text, and what `grammar` describes from its trigger on.
 
     The root of `grammar` begins with the trigger. llama.cpp can wait for a trigger itself, but
-    drops ``grammar_lazy`` of a chat request, so that every reply would be held to the grammar
-    from its first word. Here free text is read by the automaton that looks for the trigger
-    (Knuth, Morris and Pratt), one rule a state, without the step that completes it.
+    drops ``grammar_lazy`` from chat requests, so every reply would be held to the grammar from its
+    first word. Here the automaton that searches for the trigger (Knuth, Morris and Pratt) reads the
+    free text, one rule per state, without the step that completes it.
     """
     trigger = grammar.trigger
     letters = sorted(set(trigger))
@@ -32,10 +32,10 @@ def waiting_grammar(grammar: TriggeredGrammar) -> str:
 
 
 def _matched_after(trigger: str, text: str) -> int:
-    """How much of `trigger` the end of `text` may be the beginning of."""
+    """How many characters of `trigger` the end of `text` may begin."""
     return next(n for n in range(len(text), -1, -1) if text.endswith(trigger[:n]))
 
 
 def _escaped(letter: str) -> str:
-    """`letter` inside the brackets of a class of characters."""
+    """`letter`, escaped for a character class."""
     return letter if letter.isalnum() else f"\\U{ord(letter):08X}"

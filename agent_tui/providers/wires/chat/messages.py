@@ -1,4 +1,4 @@
-"""Our messages in the chat format that OpenAI began and most services read."""
+"""Our messages in OpenAI's chat format, which most services read."""
 
 import hashlib
 import json
@@ -39,24 +39,24 @@ from agent_tui.providers.wires.parts import (
 from agent_tui.text import repair_json, repair_text
 
 ModelFamily: TypeAlias = Literal["anthropic", "gemini", "mistral", "other"]
-"""What a model takes in its own form: sealed thinking, long call ids, short ones, nothing."""
+"""What a model accepts in its own form: signed thinking, long call ids, short ones, nothing."""
 
 _TRANSLATED = frozenset({"anthropic", "azure_ai", "bedrock", "gemini", "vertex_ai"})
-"""Providers that litellm speaks to in the model's own protocol."""
+"""Providers that litellm calls in the model's own protocol."""
 _MAX_ID_CHARS = 40
 """OpenAI's limit on the id of a tool call."""
 _OF_MISTRAL = re.compile(r"mistral|mixtral|ministral|magistral|devstral|codestral|pixtral", re.I)
 _MISTRAL_ID_CHARS = 9
-"""Mistral takes ids of so many letters and digits and no others, and so do its templates."""
+"""Mistral and its templates accept only ids of this many letters and digits."""
 
 _REASONING_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {"groq": "reasoning", "openrouter": "reasoning"}
 )
-"""Where a provider wants its model's reasoning back; ``reasoning_content`` with all others."""
+"""The field for a model's reasoning, by provider; ``reasoning_content`` for all others."""
 
 
 def model_family(name: str) -> ModelFamily:
-    """What the model called `name` takes back in its own form."""
+    """What the model called `name` accepts in its own form."""
     if is_claude(name) and is_translated(name):
         return "anthropic"
     if _OF_MISTRAL.search(name):
@@ -65,7 +65,7 @@ def model_family(name: str) -> ModelFamily:
 
 
 def is_translated(name: str) -> bool:
-    """Whether litellm speaks to the model called `name` in another protocol than chat."""
+    """Whether litellm calls the model called `name` in another protocol than chat."""
     return name.partition("/")[0] in _TRANSLATED
 
 
@@ -74,11 +74,10 @@ def openai_messages(
 ) -> list[JsonObject]:
     """`system` and `messages` as the ``messages`` of an OpenAI chat request.
 
-    Images of a tool result follow the results as a user message, for ``tool`` messages take
-    none. What `model` itself reasoned goes back to it in the field it came in; a Claude gets
-    sealed thinking as litellm's ``thinking_blocks``, Gemini's call ids, which carry its
-    signatures, stay as they are. `keeps_ids` is for a `model` that may name its calls as it
-    likes: they go back under these names.
+    Images of a tool result follow the results as a user message, as ``tool`` messages accept none.
+    Reasoning goes back to its own `model` in the field it came in; a Claude gets signed thinking as
+    litellm's ``thinking_blocks``; Gemini's call ids, which carry its signatures, stay unchanged.
+    `keeps_ids` is for a `model` that may name its calls freely: they go back under these names.
     """
     ref = ModelRef(model)
     family = model_family(model)
@@ -116,7 +115,7 @@ def openai_messages(
 
 
 def messages_to_send(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
-    """`openai_messages`, with `GO_ON` at the end where they end with the model's own words."""
+    """`openai_messages`, with `GO_ON` at the end if they end with the model's own words."""
     is_openais = model.provider in ("openai", "azure") and not model.base_url
     keeps_ids = model_family(model.name) == "other" and not is_openais
     written = openai_messages(system, messages, model=model.name, keeps_ids=keeps_ids)
@@ -128,9 +127,9 @@ def messages_to_send(system: str, messages: Sequence[Message], model: ModelRef) 
 def _reply(
     message: AssistantMessage, model: ModelRef, family: ModelFamily, ids: CallIds
 ) -> JsonObject | None:
-    """One reply, or None when nothing of it can be sent (aborted before its first word)."""
+    """One reply, or None if nothing in it can be sent (aborted before its first word)."""
     text = repair_text(message.text)
-    if family == "anthropic":  # which refuses white space at the end of a reply
+    if family == "anthropic":  # refuses white space at the end of a reply
         text = text.rstrip()
     is_same = is_own(message, model)
     calls: list[JsonValue] = [_call(call, ids, is_same) for call in message.tool_calls]
@@ -143,7 +142,7 @@ def _reply(
 
 
 def _call(call: ToolCall, ids: CallIds, is_same: bool) -> JsonObject:
-    """One call; what a server sealed it with (Google's) goes back to it."""
+    """One call; a server's signature (Google's) goes back with it."""
     function: JsonObject = {
         "name": wire_name(call.name),
         "arguments": json.dumps(repair_json(call.arguments), ensure_ascii=False),
@@ -159,7 +158,7 @@ def _call(call: ToolCall, ids: CallIds, is_same: bool) -> JsonObject:
 
 
 def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> JsonObject:
-    """The fields with what the model reasoned; empty for another's or where it takes none."""
+    """The fields with the model's reasoning; empty if it is another model's or not accepted."""
     thoughts = [part for part in message.content if isinstance(part, ThinkingContent)]
     if family == "anthropic" and gave_claudes_thinking(message):
         blocks = [block for part in thoughts for block in sealed_thinking(part)]
@@ -180,13 +179,13 @@ def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) 
 
 
 def _details(signature: str | None) -> list[JsonValue]:
-    """The ``reasoning_details`` that `signature` is; empty for another's signature."""
+    """The ``reasoning_details`` in `signature`; empty if it has another form."""
     value = _parsed(signature, "[")
     return value if isinstance(value, list) else []
 
 
 def _parsed(signature: str | None, opening: str) -> JsonValue:
-    """The JSON that `signature` is where it begins so; None for another's signature."""
+    """The JSON in `signature` if it begins with `opening`; else None."""
     if not signature or not signature.startswith(opening):
         return None
     try:
@@ -207,7 +206,7 @@ def _blocks(parts: Iterable[UserContent]) -> list[JsonObject]:
 
 
 def _plain_if_text(blocks: list[JsonObject]) -> JsonValue:
-    """One text as a plain string: some small servers know no other form."""
+    """A single text as a plain string: some small servers accept no other form."""
     if len(blocks) == 1 and blocks[0]["type"] == "text":
         return blocks[0]["text"]
     return as_value(blocks)

@@ -1,4 +1,4 @@
-"""What replies in the chat format have in common: calls, sealed reasoning, finish reasons."""
+"""Common parts of replies in the chat format: calls, signed reasoning, finish reasons."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,12 +16,12 @@ class _OpenCall:
 
 
 class CallSplitter:
-    """Gives every call an index of its own.
+    """Gives every call a separate index.
 
-    Some servers send several calls under one index (Gemini's compatible endpoint, old
-    llama.cpp); taken as one, their arguments would run together. A new call is known by a new
-    id with a name or, where no ids are sent, by a name after complete arguments; a piece with
-    the id of one that came before belongs to it.
+    Some servers send several calls under one index (Gemini's compatible endpoint, old llama.cpp);
+    taken as one, their arguments would run together. A new id with a name marks a new call or, if
+    no ids are sent, a name after complete arguments; a piece with an earlier call's id belongs to
+    that call.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,12 @@ def _is_complete(arguments: str) -> bool:
 
 
 def sealed_details(pieces: Iterable[Mapping[str, object]]) -> ThinkingChunk:
-    """The ``reasoning_details`` of a reply, put together as what goes back with it."""
+    """The ``reasoning_details`` of a reply, joined into the signature to send back."""
     return ThinkingChunk("", json.dumps(_joined_details(pieces), separators=(",", ":")))
 
 
 def _joined_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Pieces of one detail, which share type and index, as one: text joined, the rest newest."""
+    """Join pieces of one detail (same type and index): text concatenated, the rest newest."""
     joined: list[dict[str, object]] = []
     for piece in details:
         last = joined[-1] if joined else {}
@@ -86,7 +86,7 @@ def _joined_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, o
 
 
 def finish_reason(reason: str) -> Literal["stop", "length", "toolUse", "contentFilter"]:
-    """OpenAI's finish reason as ours, with what Mistral and z.ai say in its place."""
+    """OpenAI's finish reason as ours, including the variants of Mistral and z.ai."""
     match reason:
         case "length" | "max_tokens" | "model_length" | "model_context_window_exceeded":
             return "length"
