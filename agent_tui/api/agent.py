@@ -213,7 +213,7 @@ class Agent:
         self._scratch.cleanup()
 
     async def _open(self) -> None:
-        """Open the session to continue, the first time."""
+        """Open the session to continue, on the first call."""
         if self._unopened is None:
             return
         path = self._unopened.path
@@ -237,7 +237,7 @@ class Agent:
         tools: Sequence[OfferedTool],
         session: Session | str | Path | None,
     ) -> RuntimeServices:
-        """What a conversation needs, but for `session` in a folder that is removed afterwards."""
+        """The services of a conversation, in a temporary folder except for `session`."""
         folder, models = Path(self._scratch.name), self._models
         kept = session.folder if isinstance(session, Session) else session
         keeper, counter, client = ProcessKeeper(), TokenCounter(), ModelClient(models.provider)
