@@ -22,7 +22,7 @@ from agent_tui.ui.status.status_script import StatusScript
 
 
 class LocalModels(Protocol):
-    """The built-in model of this machine: what it is, and how it is had."""
+    """The built-in model of this machine, and how to get it."""
 
     @property
     def offer(self) -> Offer:
@@ -33,7 +33,7 @@ class LocalModels(Protocol):
     def problem(self) -> str:
         """Why no model can run on this machine yet, empty if one can.
 
-        Says what is missing, and on a line of its own the command that mends it.
+        Says what is missing and, on a separate line, the command that fixes it.
         """
         ...
 
@@ -43,12 +43,12 @@ class LocalModels(Protocol):
         ...
 
     async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
-        """Fetch the model and return how it is used; cancelled, it keeps what came.
+        """Fetch the model and return its reference; on cancellation, the part fetched is kept.
 
-        `on_progress` may be called in any thread and as often as one likes.
+        `on_progress` may be called in any thread, any number of times.
 
         Raises:
-            AgentTuiError: it could not be fetched; the message says what to do.
+            AgentTuiError: It could not be fetched; the message says what to do.
         """
         ...
 

@@ -40,7 +40,7 @@ class ChatWidgets:
 
     @property
     def above_prompt(self) -> tuple[Widget, ...]:
-        """What is put on the screen once the conversation is loaded."""
+        """The widgets that are mounted once the conversation is loaded."""
         return (
             self.transcript,
             self.plan,

@@ -134,7 +134,7 @@ class DraftAttachments:
         return Draft(text, dict(self._pastes), dict(self._images))
 
     def load(self, draft: Draft) -> None:
-        """Carry what `draft` carries, and nothing else."""
+        """Use the attachments of `draft`, and no others."""
         self._pastes, self._images = dict(draft.pastes), dict(draft.images)
 
     def paste(self, number: int) -> str | None:
@@ -142,7 +142,7 @@ class DraftAttachments:
         return self._pastes.get(number)
 
     async def take_paste(self, pasted: str, sources: "PromptSources | None") -> str:
-        """What is written into the prompt for `pasted`: itself, made harmless, or marks."""
+        """The text to insert for `pasted`: itself, made harmless, or marks."""
         if sources is not None and may_be_images(pasted):
             marks = await self._take_images(pasted, sources)
             if marks:
@@ -174,7 +174,7 @@ class DraftAttachments:
         return "".join(f"{mark} " for mark in self._keep(images, sources))
 
     def _keep(self, images: Sequence[DraftImage], sources: "PromptSources") -> list[str]:
-        """The marks of `images` from now on; none where the model sees no images."""
+        """Store `images` and return their marks; none if the model accepts no images."""
         refusal = sources.image_refusal() if images else ""
         if refusal:
             self._refuse(refusal)

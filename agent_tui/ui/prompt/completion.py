@@ -71,7 +71,7 @@ _ARGUMENT = re.compile(r"^/([\w:-]+)\s+(.*)$")
 
 
 def query_at(line_before_cursor: str, *, is_first_line: bool) -> Query | None:
-    """What is being written at the cursor, None if nothing that has a menu."""
+    """The text being completed at the cursor; None if it has no menu."""
     if mention := _MENTION.search(line_before_cursor):
         return MentionQuery(mention[1] or mention[2] or "", mention.start())
     if is_first_line:
@@ -102,7 +102,7 @@ def command_items(commands: Sequence[Command], typed: str) -> tuple[MenuItem, ..
 
 
 def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
-    """The name or alias that matches best, and how."""
+    """The best matching name or alias, and its match."""
     best_name, best = entry.name, fuzzy_match(typed, entry.name)
     for name in entry.aliases:
         match = fuzzy_match(typed, name)

@@ -1,4 +1,4 @@
-"""Writing the prompt, or a file, in the person's own editor."""
+"""Edit the prompt, or a file, in the user's own editor."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
 
 
 def edited_text(app: App[ReturnT], text: str) -> str | None:
-    """What the person's editor makes of `text`; None where it did not end well."""
+    """`text` after the user edited it; None if the editor failed."""
     return text_editor.edited_text(text, lambda file: edit_file(app, file))
 
 

@@ -85,7 +85,7 @@ class LeadingScreen(ReadingScreen):
         return "m choose what is kept · " if self._can_choose else ""
 
     def action_choose(self) -> None:
-        """Close, and say that it goes on."""
+        """Close, and request the choice."""
         if self._can_choose:
             self.wants_choice = True
             self.dismiss(None)

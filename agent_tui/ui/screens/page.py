@@ -92,7 +92,7 @@ class PageRow(Static):
 
     @property
     def words(self) -> str:
-        """What it can be found by, in small letters."""
+        """The searchable text, in lower case."""
         return f"{self._left} {self._right}".lower()
 
     def compose(self) -> ComposeResult:

@@ -1,4 +1,4 @@
-"""Messages beside a list, as the chat draws them, with what is looked for marked."""
+"""Messages beside a list, drawn as in the chat, with search matches marked."""
 
 from collections.abc import Sequence
 from dataclasses import replace

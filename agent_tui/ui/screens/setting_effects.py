@@ -1,4 +1,4 @@
-"""What a change of a setting does at once."""
+"""The immediate effects of changing a setting."""
 
 import os
 from typing import TYPE_CHECKING

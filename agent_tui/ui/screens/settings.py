@@ -70,7 +70,7 @@ def about(
     acts_at_once: bool,
     in_use: str = "",
 ) -> str:
-    """What a setting is, and what a change of it would do.
+    """The description of a setting, and the effect of changing it.
 
     Args:
         spec: The setting.
@@ -183,7 +183,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         self.run_worker(self._edit(), group="change", exclusive=True)
 
     def _show_message(self) -> None:
-        """What is said of a setting may take several lines."""
+        """Show the message, which may have several lines for a setting."""
         super()._show_message()
         if self._note:
             self.query_one("#picker-message", Static).update(Content(safe_text(self._note)))
@@ -226,7 +226,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         await self._follow(f"Ignored: {wrong}" if wrong else "Settings reloaded.", changed)
 
     async def _ask(self, spec: SettingSpec) -> Sequence[str] | None:
-        """What the person wants it to be; None if they left it."""
+        """The value that the user wants; None if they left the question."""
         settings = self._now.settings
         if self._editor.stronger_than_own(self._now, spec):
             settings = self._editor.load_own().settings
@@ -271,7 +271,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         return None if picked is None else [picked.name]
 
     async def _follow(self, news: str, specs: Sequence[SettingSpec]) -> None:
-        """Show the settings as they are now, and let what changed take effect."""
+        """Show the present settings, and apply those that changed."""
         self._loaded = loaded = await asyncio.to_thread(self._editor.load)
         later: list[str] = []
         for spec in specs:

@@ -1,4 +1,4 @@
-"""What the chat is made of: blocks of pure data, drawn elsewhere."""
+"""The parts of the chat: blocks of pure data, drawn elsewhere."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,7 +11,7 @@ BlockId: TypeAlias = int
 
 ReplyMark: TypeAlias = Literal["", "interrupted", "error", "length"]
 ToolStatus: TypeAlias = Literal["running", "ok", "nothing", "error", "denied", "cancelled"]
-"""`nothing`: a command printed nothing and said no by its exit code, as a search does."""
+"""`nothing`: a command printed nothing and its exit code means no match, as for a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class NoticeBlock:
 
 @dataclass(frozen=True, slots=True)
 class TurnBlock:
-    """The end of a turn: how long it took, and what it changed."""
+    """The end of a turn: its duration and its changes."""
 
     facts: TurnFacts
 

@@ -23,7 +23,7 @@ block, however long, costs more than its last lines at each step.
 
 _CACHED_PIECES = 24
 CODE_EDGE = "▏ "
-"""Stands before each row of a code block."""
+"""Precedes each row of a code block."""
 
 _NO_INK = Style()
 

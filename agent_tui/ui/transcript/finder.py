@@ -71,7 +71,7 @@ def readable_text(block: Block) -> str:
 
 
 def block_label(block: Block) -> str:
-    """What a block is, in words that follow "in"."""
+    """The kind of a block, in words that follow "in"."""
     match block:
         case UserBlock():
             return "your message"
@@ -227,7 +227,7 @@ class Finder:
         return count
 
     def state(self) -> FindState:
-        """Where the search stands."""
+        """The state of the search."""
         number, current = 0, self.current
         if current is not None:
             before = (count for block_id, count in self._found.items() if block_id < current.id)
@@ -268,7 +268,7 @@ class Finder:
         return index is not None and len(self._drawn_spans(index)) >= self._found.get(place.id, 0)
 
     def row_of(self, place: FoundPlace) -> int:
-        """The row of its block the match is on; the first where it is not on any."""
+        """The row of its block with the match; the first if no row has it."""
         index = self._stack.index(place.id)
         drawn = [] if index is None else self._drawn_spans(index)
         return drawn[min(place.number, len(drawn) - 1)][0][0] if drawn else 0

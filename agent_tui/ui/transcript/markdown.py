@@ -264,7 +264,7 @@ class MarkdownPainter:
 
 
 def _content(node: SyntaxTreeNode) -> str:
-    """The source of a node that has no drawing of its own."""
+    """The source of a node without its own drawing."""
     return "" if node.is_nested or node.is_root else node.content
 
 

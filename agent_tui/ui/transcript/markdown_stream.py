@@ -116,7 +116,7 @@ class MarkdownStream:
         return nodes, source
 
     def _parse(self, *, is_end: bool) -> list[SyntaxTreeNode]:
-        """The top-level blocks of the tail; none where it is too large to be parsed."""
+        """The top-level blocks of the tail; none if it is too large to parse."""
         tail = self._tail
         if not tail.strip():
             return []

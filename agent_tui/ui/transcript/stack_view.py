@@ -36,12 +36,12 @@ _KEPT_AROUND = 40
 """Blocks above and below the screen whose rows are kept in any case."""
 
 _NEAR_SCREENS = 4
-"""A scroll of fewer screens moves relative to what was seen; a longer one is a jump."""
+"""A scroll of fewer screens is relative to the view; a longer one is a jump."""
 
 _MAX_CACHED_STRIPS = 500
 
 _EARLIER_SCREENS = 2
-"""What was said earlier is asked for when so many screens are left above."""
+"""Earlier messages are requested when this many screens are left above."""
 
 
 class StackView(ScrollView, can_focus=False):
@@ -86,7 +86,7 @@ class StackView(ScrollView, can_focus=False):
 
     @dataclass
     class EarlierWanted(Message):
-        """The person is near the top, and what was said earlier is not there yet."""
+        """The user is near the top, and earlier messages are not loaded yet."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -194,7 +194,7 @@ class StackView(ScrollView, can_focus=False):
         return self._base_style
 
     def notify_style_update(self) -> None:
-        """The style sheet may have changed our colours."""
+        """Note that the style sheet may have changed our colours."""
         super().notify_style_update()
         self._base_style = None
 
