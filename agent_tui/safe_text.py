@@ -1,7 +1,7 @@
 """The one place where text we did not write is made harmless for a terminal and for the eye.
 
 Three ways, over one table of what is suspect. `safe_text` shows what it finds as visible marks:
-for what a person reads or decides upon on the screen. `safe_output` first leaves a program's
+for what a user reads or decides upon on the screen. `safe_output` first leaves a program's
 output as a terminal would. `strip_control_characters` leaves out what it finds: for documents,
 the clipboard and what commands print. `safe_json` is for JSON, whose value must not change.
 """

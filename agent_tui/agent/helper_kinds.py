@@ -61,7 +61,7 @@ def find_agents(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundAgents:
 
     Args:
         cwd: The workspace.
-        user_dir: The person's own folder; ``agents`` in it is always read.
+        user_dir: The user's own folder; ``agents`` in it is always read.
         trust: Says which folders of the project are read.
     """
     by_name: dict[str, AgentDefinition] = {}

@@ -47,7 +47,7 @@ class RuntimeServices:
         model_info: Looks up settings, servers seen so far and the built-in table.
         learn_model: The same after asking the model's own server, if it has one.
         resolve_model: Finds a model by the name that a user or a session file gives.
-        user_config_dir: Where the person's own AGENTS.md is.
+        user_config_dir: Where the user's own AGENTS.md is.
         trust: Says in which folders files may be read as instructions.
         output_dir: Where whole tool outputs are kept.
         environ: Environment of the model's commands, without secrets.

@@ -81,7 +81,7 @@ class Agent:
         session: A `Session` to continue in its file, or a folder in which a new one is kept.
             Without it the conversation is in memory alone.
 
-    Nothing is read from a person's settings, and nothing but `session` is written to their
+    Nothing is read from a user's settings, and nothing but `session` is written to their
     folders. Commands run without a sandbox, after `permissions` allowed them.
 
     Raises:

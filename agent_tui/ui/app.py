@@ -317,7 +317,7 @@ class AgentApp(App[UiOutcome]):
     # Messages of widgets that are not imported before the first paint, bound by their names
 
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
-        """The person answered."""
+        """The user answered."""
         self.view.person_acted()
         self.prompt.area.answered_by(event.key)
         self.controller.answer_approval(event.request_id, event.answer)

@@ -41,7 +41,7 @@ class LoadedChat:
 
     Attributes:
         view: Shows events.
-        controller: Takes what the person does.
+        controller: Takes what the user does.
         sources: What the prompt completes from and remembers in.
     """
 

@@ -1,6 +1,6 @@
 """Handles what the user does: the start, input, keys, approvals, the end.
 
-It knows no widget: events go down to a view, and the app hands the person's intents up to it.
+It knows no widget: events go down to a view, and the app hands the user's intents up to it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -50,7 +50,7 @@ class ChatView(EventSink, Protocol):
         ...
 
     def message_sent(self, draft: Draft) -> None:
-        """Keep what the person sent in the prompt's history."""
+        """Keep what the user sent in the prompt's history."""
         ...
 
     def give_back(self, drafts: Sequence[Draft]) -> None:
@@ -84,7 +84,7 @@ class ControllerPorts:
 
 
 class Controller:
-    """Turns what the person does into calls of the runtime, and into commands.
+    """Turns what the user does into calls of the runtime, and into commands.
 
     Args:
         options: The conversation and how this run was started.

@@ -268,7 +268,7 @@ class ScreenFront:
         self._app.theme = name
 
     async def pick_theme(self) -> str | None:
-        """Let the person try the themes on."""
+        """Let the user try the themes on."""
         from agent_tui.ui.screens.listing import ThemePicker
 
         picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)

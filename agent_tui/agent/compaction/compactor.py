@@ -280,7 +280,7 @@ class Compactor:
         """Write the compacted conversation as a new session; None when it failed.
 
         Args:
-            focus: What the person asked to pay attention to.
+            focus: What the user asked to pay attention to.
             emit: Takes the events.
             decided: The proposal with the user's decisions; None without one.
         """

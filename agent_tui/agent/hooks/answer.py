@@ -121,7 +121,7 @@ class HookAnswer:
         added: What the model is told, or at PreCompact what is kept.
         stops: Why the turn ends here; empty: it does not.
         updated_input: Other arguments for a call.
-        messages: What the person is told.
+        messages: What the user is told.
         problem: Why the answer could not be read, or what went wrong; empty if nothing.
     """
 

@@ -169,7 +169,7 @@ class Hooks:
             event: What happens.
             place: Where.
             facts: The rest of their input.
-            tell: Takes lines for the person.
+            tell: Takes lines for the user.
             names: What the event is about, for matchers.
         """
         specs = self.wanted(event, names)
@@ -198,7 +198,7 @@ class Hooks:
             place: The session.
             is_new: Whether nothing was said in it yet.
             is_compacted: Whether it goes on from the one before, made smaller.
-            tell: Takes lines for the person.
+            tell: Takes lines for the user.
         """
         before = self._begun
         if before is not None and before.session_id == place.session_id:

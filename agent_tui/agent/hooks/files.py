@@ -34,7 +34,7 @@ class HookSpec:
             whole name that ignores case; empty or ``*`` for all.
         timeout_s: How long it may take.
         source: The file that names it.
-        is_projects: Whether the file belongs to a project, so that the person is asked first.
+        is_projects: Whether the file belongs to a project, so that the user is asked first.
     """
 
     event: HookEvent

@@ -64,7 +64,7 @@ def load_context_files(user_dir: Path, cwd: Path, may_obey: MayObey) -> tuple[Co
     skipped.
 
     Args:
-        user_dir: The person's own folder; always read.
+        user_dir: The user's own folder; always read.
         cwd: The workspace.
         may_obey: Whether a file of the project may be read; asked before it is opened.
     """

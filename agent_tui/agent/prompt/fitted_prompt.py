@@ -45,7 +45,7 @@ class PromptParts:
         day: The date that the model is given.
         specs: All our tools, the most used first.
         short_specs: The same tools in the same order, with short descriptions.
-        context_files: Instructions of the person and the project, the most general first.
+        context_files: Instructions of the user and the project, the most general first.
         skills: Names and descriptions of those that the model may use.
         outside: The tools of MCP servers.
         added_folders: Other folders that belong to the work.

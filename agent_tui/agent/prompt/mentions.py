@@ -55,7 +55,7 @@ async def read_mentioned(
     """Read each resource that `text` mentions once; names of unknown servers are skipped.
 
     Args:
-        text: What the person wrote.
+        text: What the user wrote.
         window: Tokens of the model's window; 0 if unknown.
         read: Reads one resource.
     """
@@ -135,7 +135,7 @@ def attach(
     images are attached as images. A text that already has its files attached stays as it is.
 
     Args:
-        text: What the person wrote.
+        text: What the user wrote.
         cwd: The workspace.
         window: Tokens of the model's window; 0 if unknown.
         image_refusal: Why no image can be sent; empty if one can.

@@ -218,7 +218,7 @@ def find_skills(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundSkills:
 
     Args:
         cwd: The workspace.
-        user_dir: The person's own folder; ``skills`` in it and in the home folder is always read.
+        user_dir: The user's own folder; ``skills`` in it and in the home folder is always read.
         trust: Says which project folders are read, and where the home folder is.
     """
     by_name: dict[str, Skill] = {}

@@ -108,7 +108,7 @@ class PromptLibrary:
     """Finds prompt files, and rereads only those that changed.
 
     Args:
-        user_dir: The person's own folder; ``commands`` in it and in the home folder is always read.
+        user_dir: The user's own folder; ``commands`` in it and in the home folder is always read.
         trust: Says which other folders are read.
         taken: Names of built-in commands, which files cannot use.
     """
@@ -328,7 +328,7 @@ def _unasked_mention(text: str, argument: str, cwd: Path, project: Path) -> Path
 
     Args:
         text: What the prompt file made of `argument`.
-        argument: What the person wrote; its mentions are allowed.
+        argument: What the user wrote; its mentions are allowed.
         cwd: What paths are relative to.
         project: Files below it are allowed, except those with names of secrets.
     """

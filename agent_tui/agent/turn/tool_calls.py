@@ -293,7 +293,7 @@ class ToolRunner:
         """Announce `call` and have it permitted.
 
         Raises:
-            _Declined: The person said no without words.
+            _Declined: The user said no without words.
         """
         context = self._context(call)
         if why := broken.get(call.id):

@@ -66,7 +66,7 @@ def hint_line(session: SessionSummary) -> str:
 
 
 def notice(sessions: Sequence[SessionSummary]) -> str:
-    """The notice that names `sessions` to the person."""
+    """The notice that names `sessions` to the user."""
     named = (f'"{_title(session)}" ({session.modified:%Y-%m-%d})' for session in sessions)
     return f"Similar to {' and '.join(named)}: the model can search it, /resume opens it."
 

@@ -147,7 +147,7 @@ def task_texts(
     has_changed = True
     for event in events:
         if isinstance(event, Said) and approved_plan(event.text):
-            found = _without_plan(found)  # it stands among what the person said, as they changed it
+            found = _without_plan(found)  # it stands among what the user said, as they changed it
         if not isinstance(event, Done) or event.output.has_failed:
             continue
         action = event.output.action

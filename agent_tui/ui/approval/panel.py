@@ -57,7 +57,7 @@ class PanelAnswer:
         key: The letter that gives it.
         choice: What it does.
         label: What it says.
-        grants: What is allowed from then on, for the person; empty for nothing.
+        grants: What is allowed from then on, for the user; empty for nothing.
     """
 
     key: str

@@ -24,7 +24,7 @@ class ChatWidgets:
         tour: The step of the tour that is due.
         cold: What the next message costs with a cold cache.
         activity: What runs, and the hint.
-        prompt: Where the person writes.
+        prompt: Where the user writes.
         status_bar: The last row.
     """
 

@@ -95,7 +95,7 @@ class FirstRunList(OptionList):
 
 
 class FirstRunScreen(Modal[FirstRunResult]):
-    """Returns what to go on with; None if the person wants to look around without a model.
+    """Returns what to go on with; None if the user wants to look around without a model.
 
     Args:
         offered: The ways to a model.

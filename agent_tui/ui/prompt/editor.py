@@ -15,7 +15,7 @@ ReturnT = TypeVar("ReturnT")
 
 
 def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
-    """Let the person's editor change the draft, and take it back.
+    """Let the user's editor change the draft, and take it back.
 
     Pastes are written out in full, so they can be looked at and changed.
     """
@@ -31,7 +31,7 @@ def edited_text(app: App[ReturnT], text: str) -> str | None:
 
 
 def edit_file(app: App[ReturnT], file: Path) -> bool:
-    """Suspend the screen and open `file` in the person's editor: see `editor_command`.
+    """Suspend the screen and open `file` in the user's editor: see `editor_command`.
 
     Returns:
         Whether the editor ended well; where it could not be started, that was said.

@@ -33,7 +33,7 @@ class CompletionMenu(OptionList, can_focus=False):
         super().__init__(markup=False, compact=True)
         self._items: tuple[MenuItem, ...] = ()
         self.was_moved = False
-        """Whether the person moved the highlight since the menu opened."""
+        """Whether the user moved the highlight since the menu opened."""
         self.display = False
 
     @property

@@ -21,7 +21,7 @@ class AnswerRow:
 
     Attributes:
         key: The letter that gives it; empty where only its digit does.
-        label: What the person reads.
+        label: What the user reads.
         details: What comes of it, behind the label and muted.
     """
 

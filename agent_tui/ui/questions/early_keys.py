@@ -15,7 +15,7 @@ class EarlyKeys:
 
     Answer letters are held, however many. Another character makes them writing: all of it goes
     into the prompt, in order. If a pause comes instead, they were answers given too early and are
-    dropped. While the person is writing already, nothing is held; deleting some of a draft is
+    dropped. While the user is writing already, nothing is held; deleting some of a draft is
     writing.
 
     Args:

@@ -61,7 +61,7 @@ class PreviewScreen(LeadingScreen):
         load: Works the preview out.
         present_label: The context as the status bar shows it; asked when `load` is done.
         clock: Monotonic seconds, to say for how long it counts.
-        can_choose: Whether the person can go on to decide what is kept.
+        can_choose: Whether the user can go on to decide what is kept.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
@@ -176,7 +176,7 @@ class ContextScreen(LeadingScreen):
     Args:
         shown: The map.
         load: Works out what a compaction would do.
-        can_choose: Whether the person can go on to decide what is kept.
+        can_choose: Whether the user can go on to decide what is kept.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "context.tcss"]

@@ -69,7 +69,7 @@ class LeadingScreen(ReadingScreen):
         can_choose: Whether one can now.
 
     Attributes:
-        wants_choice: Whether the person does.
+        wants_choice: Whether the user does.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]

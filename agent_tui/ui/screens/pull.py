@@ -129,7 +129,7 @@ class PullBar(Widget):
 
 
 class PullScreen(Modal[ModelRef]):
-    """Returns how the pulled model is used; None if the person left without it.
+    """Returns how the pulled model is used; None if the user left without it.
 
     Args:
         local: What is pulled, and how.

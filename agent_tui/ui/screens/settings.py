@@ -74,7 +74,7 @@ def about(
 
     Args:
         spec: The setting.
-        editor: Where the person's own file is.
+        editor: Where the user's own file is.
         loaded: What is in force by the settings.
         acts_at_once: Whether a change needs no new start.
         in_use: What is in use just now, which may be another value; empty where it is the same.
@@ -173,13 +173,13 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             self.run_worker(self._change(row.value), group="change", exclusive=True)
 
     def action_reset(self) -> None:
-        """Take the setting out of the person's file."""
+        """Take the setting out of the user's file."""
         row = self.present_row
         if row is not None and not row.is_heading:
             self.run_worker(self._reset(row.value), group="change", exclusive=True)
 
     def action_edit_file(self) -> None:
-        """Open the person's file in their editor; make a commented one first."""
+        """Open the user's file in their editor; make a commented one first."""
         self.run_worker(self._edit(), group="change", exclusive=True)
 
     def _show_message(self) -> None:
@@ -296,7 +296,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
 
 def _values(spec: SettingSpec, present: str) -> ListingScreen[str]:
-    """Lets the person pick one of the values a setting may have, a dot before the present one."""
+    """Lets the user pick one of the values a setting may have, a dot before the present one."""
     choices = tuple(
         Choice(value, f"{'●' if value == present else ' '} {value}") for value in spec.choices
     )

@@ -248,7 +248,7 @@ def preview_head(row: TreeRow) -> str:
 
 
 def preview_blocks(row: TreeRow, tree: MessageTree) -> Sequence[Block]:
-    """The message as the chat shows it, and for one of the person's what the model answered."""
+    """The message as the chat shows it, and for one of the user's what the model answered."""
     entries = tree.with_results(row.entry)
     blocks = blocks_of(entries) or [NoticeBlock("info", row_text(row.entry, _RESULT_CHARS))]
     if row.kind == "person" and (answer := tree.answer_to(row.entry.id)):

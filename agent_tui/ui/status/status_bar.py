@@ -48,7 +48,7 @@ class StatusFields:
     """What the bar shows. `branch` is empty outside a repository, `name` without a name.
 
     The context is compacted automatically at `compacts_at` percent of the window; 0 for never.
-    `order` names the parts that are shown, from left to right; `command` is what the person's own
+    `order` names the parts that are shown, from left to right; `command` is what the user's own
     command wrote. `sandbox` is the word for how commands run.
     `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the
     terminal's.

@@ -24,7 +24,7 @@ class StatusScript:
     Attributes:
         command: For the shell; the settings of a project never name it.
         keeper: Starts it.
-        environ: The environment of commands that the person types.
+        environ: The environment of commands that the user types.
         every_s: Seconds from one run to the next, at least.
         folder: Where it runs. Not the project, whose files the programs it calls could obey.
         sleep: Waits so many seconds.

@@ -81,7 +81,7 @@ class Onboarding:
     """Whether hints still help: counts sent messages over all sessions until there are enough.
 
     Args:
-        file: Where the count is kept; None is for a person who knows everything.
+        file: Where the count is kept; None is for a user who knows everything.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -125,7 +125,7 @@ class StatusView:
         widgets: What is changed.
 
     Attributes:
-        notifier: Decides whether the person is to be called.
+        notifier: Decides whether the user is to be called.
         onboarding: Whether hints still help.
     """
 

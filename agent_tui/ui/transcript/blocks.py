@@ -16,7 +16,7 @@ ToolStatus: TypeAlias = Literal["running", "ok", "nothing", "error", "denied", "
 
 @dataclass(frozen=True, slots=True)
 class UserBlock:
-    """What the person said, and the images that went with it: their files in base64."""
+    """What the user said, and the images that went with it: their files in base64."""
 
     text: str
     images: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class AssistantBlock:
     """Visible text of a reply, as Markdown.
 
     `is_finished` is false while it streams. `mark` says how it ended when it did not end
-    well, `note` is what the person is told about that.
+    well, `note` is what the user is told about that.
     """
 
     markdown: str
@@ -48,7 +48,7 @@ class ThinkingBlock:
 class ToolBlock:
     """A tool call and what came of it.
 
-    `title` is one line for the person, `summary` a short result ("42 lines"), `diff` a
+    `title` is one line for the user, `summary` a short result ("42 lines"), `diff` a
     unified diff. While it runs, `output` holds its last lines, `lines_before` came before them.
     `images` are in base64. Of a command `printed_lines` counts what it printed, of which `output`
     may lack the middle; None for other calls. `kept_at` is the file with all of it. `todos` are the
@@ -73,7 +73,7 @@ class ToolBlock:
 
 @dataclass(frozen=True, slots=True)
 class BashBlock:
-    """A command the person ran with ``!``; `in_context` is false for ``!!``.
+    """A command the user ran with ``!``; `in_context` is false for ``!!``.
 
     While it runs, `output` holds its last lines, `lines_before` came before them. `printed_lines`
     counts what it printed, of which `output` may lack a part; None where that is not known.
@@ -106,7 +106,7 @@ class SummaryBlock:
 
 @dataclass(frozen=True, slots=True)
 class NoticeBlock:
-    """One message of the program to the person; an answer is Markdown."""
+    """One message of the program to the user; an answer is Markdown."""
 
     level: Literal["info", "warning", "error"]
     text: str

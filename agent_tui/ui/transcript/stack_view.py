@@ -78,7 +78,7 @@ class StackView(ScrollView, can_focus=False):
     class FollowChanged(Message):
         """The view began or ceased to follow the end, or blocks came while it did not.
 
-        `new_count` blocks were added below since the person scrolled up.
+        `new_count` blocks were added below since the user scrolled up.
         """
 
         following: bool
@@ -310,7 +310,7 @@ class StackView(ScrollView, can_focus=False):
             self.vertical_scrollbar.position = self.scroll_y
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tell the person's scrolling from our own and from the clamping of a resize."""
+        """Tell the user's scrolling from our own and from the clamping of a resize."""
         super().watch_scroll_y(old_value, new_value)
         if self._is_settling or self.size != self._settled_size:
             return

@@ -1,4 +1,4 @@
-"""The chat: what the program tells it to show, and what the person does with it."""
+"""The chat: what the program tells it to show, and what the user does with it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
