@@ -10,7 +10,7 @@ Emit: TypeAlias = Callable[[AgentEvent], None]
 
 
 class Activity:
-    """Runs `work` in a task of its own and hands its events on, in order.
+    """Runs `work` in its own task and passes its events on in order.
 
     Work emits an event only after it has written the matching entry to the session file. The work
     never waits for the reader of its events, so an abort always interrupts one of its own awaits.

@@ -23,8 +23,7 @@ _STRATEGY = "--strategy"
 _FORCE = "--force"
 _NO_MODEL = ("--model", "none")
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
-"""A compaction is asked about that frees less than a tenth of what is in use, or less than a
-hundredth of the window; freeing so many tokens is always enough for the latter."""
+"""The user is asked before a compaction that frees less than a tenth of the used tokens."""
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking are dropped",
     1: "long outputs are shortened",

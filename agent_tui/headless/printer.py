@@ -90,7 +90,7 @@ async def print_turn(
 
     ``text``: the last reply's text on `out`, errors and actions on `err`.
     ``json``: one object at the end. ``stream-json``: one object per event, as it happens.
-    Commands in the background are stopped then, unless the conversation goes on.
+    Background commands are stopped then, unless the conversation continues.
 
     Returns:
         `ExitCode.DONE` if the model finished, `ExitCode.LIMIT` or `ExitCode.TIMEOUT` if it reached

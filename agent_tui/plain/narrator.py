@@ -57,7 +57,7 @@ class ToolNarrator:
 
     Args:
         voice: Writes the lines.
-        progress: Is told what runs.
+        progress: Receives what runs.
     """
 
     def __init__(self, voice: Voice, progress: Progress) -> None:

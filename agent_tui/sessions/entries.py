@@ -34,7 +34,7 @@ def timestamp_now() -> str:
 
 
 def timestamp_after(times_ms: Iterable[int]) -> str:
-    """The present time, or a millisecond after the newest of `times_ms` where that is later.
+    """The present time, or a millisecond after the newest of `times_ms` if that is later.
 
     Entries copied into a session, or kept by a compaction, are recognized by their earlier time.
     """

@@ -1,6 +1,6 @@
 """Builds what works behind the main screen, once the conversation is loaded.
 
-Importing it takes most of the program along, so the app does so only after the first paint.
+It imports most of the program, so the app imports it only after the first paint.
 """
 
 import asyncio

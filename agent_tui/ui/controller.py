@@ -60,7 +60,7 @@ class ChatView(EventSink, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ControllerPorts:
-    """What the controller acts through.
+    """The services that the controller uses.
 
     Attributes:
         view: Shows what happens.
@@ -68,7 +68,7 @@ class ControllerPorts:
         turns: Runs activities.
         start_work: Runs a coroutine in a task of the app's.
         read_files: Reads the prompt history and what else the screen keeps in files.
-        refresh_commands: Looks for prompt files; true where there are others than before.
+        refresh_commands: Looks for prompt files; true if they changed.
         set_up_model: Offers the ways to a first model where that is wanted at the start.
         close: Ends what the screen itself runs.
     """
@@ -89,12 +89,12 @@ class Controller:
     Args:
         options: The conversation and how this run was started.
         registry: All commands.
-        ports: What it acts through.
+        ports: The services that it uses.
 
     Attributes:
         turns: Runs activities.
         front: What commands act on.
-        refresh_commands: Looks for prompt files; true where there are others than before.
+        refresh_commands: Looks for prompt files; true if they changed.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ class EventView:
 
     Args:
         options: The conversation, read when another session was opened, and the clock.
-        widgets: What is changed.
+        widgets: The widgets to change.
         status: What stands around the chat; follows each event.
 
     Attributes:
@@ -309,11 +309,11 @@ class EventView:
         self.widgets.prompt.clear()
 
     def edit_again(self, text: str, *, is_selected: bool = False) -> None:
-        """Put an earlier message into the prompt; what stands there goes into the history.
+        """Put an earlier message into the prompt, whose present text goes into the history.
 
         Args:
             text: The message.
-            is_selected: What is typed next replaces it.
+            is_selected: Whether the next typed text replaces it.
         """
         self.clear_prompt()
         self.widgets.prompt.load(Draft(text), is_selected=is_selected)

@@ -123,7 +123,7 @@ def prefixed(lines: Iterable[Line], first: Runs, rest: Runs | None = None) -> li
 
 
 def padded(line: Line, width: int, style: Style, label: str = "") -> Line:
-    """`line` filled up to `width` cells, with `label` at its right end where it fits."""
+    """`line` padded to `width` cells, with `label` at its right end if it fits."""
     room = width - line.cells
     if room <= 0:
         return line

@@ -197,7 +197,7 @@ class Hooks:
         Args:
             place: The session.
             is_new: Whether nothing was said in it yet.
-            is_compacted: Whether it goes on from the one before, made smaller.
+            is_compacted: Whether it continues the one before after a compaction.
             tell: Takes lines for the user.
         """
         before = self._begun

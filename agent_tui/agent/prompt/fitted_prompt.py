@@ -72,7 +72,7 @@ class FittedPrompt:
         system: The system prompt.
         tools: Those on offer: the most used of ours, then those of servers.
         note: What was left out, for the user; empty if everything fits.
-        model_id: The model whose tools they are.
+        model_id: The model that the tools are for.
         is_planning: Whether they are those of plan mode.
     """
 

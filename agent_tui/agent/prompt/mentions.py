@@ -129,7 +129,7 @@ def attach(
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
 
     Paths are relative to `cwd`, ``~`` is the home folder, a path with blanks is written
-    ``@"like this"``, and ``:10-20`` behind it takes those lines. A mention that names no file
+    ``@"like this"``, and ``:10-20`` after it takes those lines. A mention that names no file
     (``@someone``) changes nothing. Attachments have the size limits of as many tool outputs: a
     larger file is cut, which its block and a notice say; a binary file is given by size only;
     images are attached as images. A text that already has its files attached stays as it is.

@@ -126,7 +126,7 @@ class Turn:
         emit: Takes the events.
         sleep: Waits between retries; a parameter so that tests need not wait.
         get_ready: Awaited before the first request.
-        most_replies: The turn ends after so many; 0 for any number.
+        most_replies: Most replies of the turn; 0 for any number.
     """
 
     def __init__(

@@ -129,7 +129,7 @@ class CommandCall:
 def parse_command(text: str) -> CommandCall | None:
     """``/name argument`` as a call; None for a message.
 
-    The name ends at the first blank or newline, and everything behind that is the argument, so
+    The name ends at the first blank or newline, and everything after that is the argument, so
     ``/compact`` with words on its next lines is a command with these words. A path such as
     ``/usr/bin/x`` is no call, nor is a name with any other sign in it (``/*``, ``/etc.``).
     """

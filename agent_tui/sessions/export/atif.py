@@ -187,7 +187,7 @@ def _metrics(usage: Usage) -> JsonObject:
         "completion_tokens": usage.output,
         "cached_tokens": usage.cache_read,
     }
-    if usage.cost.total:  # 0 where the price is unknown
+    if usage.cost.total:  # 0 if the price is unknown
         metrics["cost_usd"] = usage.cost.total
     extra: JsonObject = {}
     if usage.cache_write:

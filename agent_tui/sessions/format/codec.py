@@ -357,7 +357,7 @@ def _changes(fields: Iterable[tuple[str, object]], room: int) -> dict[str, objec
 
 
 def _faults(data: JsonValue, error: ValidationError) -> dict[_Place, str]:
-    """Where the innermost faults of `data` are, by reason; none where it cannot be repaired."""
+    """The innermost faults of `data` by place, with reasons; empty if it cannot be repaired."""
     if error.error_count() > _MOST_FAULTS:
         return {}
     details = error.errors(include_url=False, include_input=False)

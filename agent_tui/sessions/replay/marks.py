@@ -56,7 +56,7 @@ class Marks:
 
     @property
     def whole(self) -> frozenset[str]:
-        """What stands in the context as it was written, whatever shortened it before."""
+        """Messages that are in the context as written, whatever shortened them before."""
         return self.staying | self.standing
 
 

@@ -30,7 +30,7 @@ class ActivityState:
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
     last, and may take a second row. `can_stop`: Esc ends it. `round` says where in a loop it is.
-    While the user is waited for, since `paused_at`, no time passes; 0 while something runs.
+    Time stops while waiting for the user, since `paused_at` (0 while something runs).
     `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
     """
 

@@ -38,7 +38,7 @@ _HEADINGS = {
 _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | re.MULTILINE)
 
 _TAGS = re.compile(rf"[ \t]*</?(?:{'|'.join(OWN_TAGS)})>[ \t]*\n?")
-"""Tags that are left where a block was cut, or stands in a block."""
+"""Tags that remain if a block was cut or contains a block."""
 
 _FENCE = "````"
 _FILE_START = re.compile(r"^(?=### \S.* \((?:changed|read \d+ times); )", re.MULTILINE)

@@ -120,7 +120,7 @@ def _add_message(
             blocks.append(user_block(message))
         case AssistantMessage():
             last = blocks[-1] if blocks else None
-            if isinstance(last, AssistantBlock) and last.mark == "error":  # it was gone on from
+            if isinstance(last, AssistantBlock) and last.mark == "error":  # it was continued
                 blocks[-1] = replace(last, mark="", note="")
             for block in _reply_blocks(message):
                 if isinstance(block, ToolBlock):

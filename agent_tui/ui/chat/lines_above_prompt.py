@@ -138,9 +138,9 @@ def queue_lines(texts: tuple[str, ...]) -> Content:
 
 
 class PlanView(Widget):
-    """One line a step, or the present step alone where there is little room.
+    """One line per step, or only the present step if space is short.
 
-    Hidden without a plan and when all of it is done.
+    Hidden without a plan and when it is finished.
     """
 
     def __init__(self) -> None:

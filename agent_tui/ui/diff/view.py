@@ -32,7 +32,7 @@ _SIGNS = {"added": "+", "removed": "-", "unchanged": " "}
 class DiffRow:
     """One line of a diff; `number` counts in the new file, for removed lines in the old one.
 
-    `path` is the file it belongs to, empty where the diff does not say; `note` says of a file
+    `path` is its file, empty if the diff does not name it; `note` says of a file
     that it is new or deleted.
     """
 

@@ -18,7 +18,7 @@ Below it nearly everything would be marked, which says less than no marks.
 MAX_PAIRINGS = 900
 """Pairs of lines that are compared in one change (30 lines by 30).
 
-In a larger change lines are paired one by one where there are as many new as old ones.
+In a larger change, lines are paired in order if there are as many new as old ones.
 """
 
 MAX_CHARS = 8_000

@@ -53,13 +53,13 @@ async def no_resources(_typed: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """Given to the prompt once they are there.
+    """Given to the prompt once they exist.
 
     Attributes:
-        completions: The arguments of a command by name; what takes time is awaited.
+        completions: The arguments of a command by name; slow ones are awaited.
         resources: What of MCP servers a mention may be, with what it is.
-        look_for_commands: Brings the registry up to date; true where that changed it.
-        image_refusal: Why the present model can be given no images; empty if it can.
+        look_for_commands: Updates the registry; true if that changed it.
+        image_refusal: Why the present model accepts no images; empty if it does.
     """
 
     registry: CommandRegistry
@@ -77,10 +77,10 @@ def leads_outside(typed: str) -> bool:
 
 
 def entries_outside(typed: str, cwd: Path, limit: int) -> tuple[str, ...]:
-    """What is in the folder that `typed` names and fits its last part; folders end with a slash.
+    """Entries of the folder in `typed` that match its last part; folders end with a slash.
 
-    Blocking. Nothing where the folder cannot be read. Names with a dot first are there only when
-    the last part begins with one.
+    Blocking. Empty if the folder cannot be read. Names that begin with a dot are included only if
+    the last part does.
     """
     if typed in ("~", ".."):
         return (typed + "/",)

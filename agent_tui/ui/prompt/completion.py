@@ -112,9 +112,9 @@ def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
 
 
 def argument_items(offer: Completions, typed: str) -> tuple[MenuItem, ...]:
-    """What the argument may become, best first.
+    """The completions of the argument, best first.
 
-    Where nothing fits all that was typed, an option may still stand behind free words.
+    If nothing matches the whole text, an option may still follow free words.
     """
     choices = [Completion(entry) if isinstance(entry, str) else entry for entry in offer]
     whole = _ranked(choices, typed)
@@ -179,7 +179,7 @@ def split_last_word(typed: str) -> tuple[str, str]:
 
 
 def resource_items(choices: Mapping[str, str], typed: str) -> tuple[MenuItem, ...]:
-    """The menu lines for servers and resources that fit what is `typed` behind the ``@``."""
+    """The menu lines for servers and resources that match the `typed` text after the ``@``."""
     offered = [Completion(text, about) for text, about in choices.items()]
     return tuple(
         replace(item, insert=f"@{item.insert}" + " " * (not item.insert.endswith(":")), runs=False)

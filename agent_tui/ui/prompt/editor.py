@@ -34,7 +34,7 @@ def edit_file(app: App[ReturnT], file: Path) -> bool:
     """Suspend the screen and open `file` in the user's editor: see `editor_command`.
 
     Returns:
-        Whether the editor ended well; where it could not be started, that was said.
+        Whether the editor succeeded; reports if it could not be started.
     """
     try:
         command = editor_command(os.environ)

@@ -9,8 +9,7 @@ from agent_tui.ui.prompt.ranking import PathCatalog, fold_path, rank_paths
 MAX_FILES = 250_000
 _MAX_AGE_S = 3.0
 _MAX_EFFORT = 5
-"""A list older than this, and than so many times what listing takes, is shown at once and read
-anew behind it."""
+"""A list older than this times the duration of listing is shown at once and read again."""
 _MIN_AGE_S = 1.0
 """A newer list is never read again."""
 _PARTIAL_EVERY_S = 0.25
@@ -23,8 +22,8 @@ class FileIndex:
     """Relative paths of the files and folders under one folder.
 
     Args:
-        root: Says which folder; it changes when another session is opened.
-        list_files: Lists at most so many relative paths; runs in a thread.
+        root: Returns the folder, which changes with the session.
+        list_files: Lists up to a number of relative paths; runs in a thread.
         clock: Monotonic seconds.
     """
 

@@ -113,11 +113,11 @@ class Prompt(Vertical):
     def load(
         self, draft: Draft, *, cursor_at_start: bool = False, is_selected: bool = False
     ) -> None:
-        """Put `draft` in place of what stands there, without opening a menu.
+        """Replace the present text with `draft`, without opening a menu.
 
         Args:
-            draft: What is put there.
-            cursor_at_start: The cursor goes before it instead of behind it.
+            draft: The new draft.
+            cursor_at_start: Whether the cursor goes before it instead of after it.
             is_selected: ``/undo`` returned it: what is typed next replaces it, and ``/undo``
                 typed behind it is the command. With the keys of vi nothing is selected.
         """
@@ -230,7 +230,7 @@ class Prompt(Vertical):
     def _do(self, action: str, *, is_arrow: bool) -> bool:
         """Carry out the action of a key; false if it is not for the prompt, or does nothing now.
 
-        `is_arrow`: the key moves the cursor where there is a row to move to.
+        `is_arrow`: the key moves the cursor if there is a row to move to.
         """
         sources, area = self._sources, self.area
         match action:
@@ -442,7 +442,7 @@ class Prompt(Vertical):
     def on_resize(self) -> None:
         """Keep the menu just above the prompt, however tall it is.
 
-        The field is measured anew: Textual keeps the height it had where there was no room.
+        The field is measured again, because Textual keeps the height from when space was short.
         """
         self.area.refresh(layout=True)
         self._update_menu()

@@ -61,7 +61,7 @@ def _best_place(wanted: str, letters: str) -> int:
 
 
 def _spread_letters(wanted: str, letters: str) -> tuple[int, ...]:
-    """The shortest stretch that ends where the letters first are all there."""
+    """The shortest stretch that ends where all letters have first occurred."""
     place = -1
     for letter in wanted:
         place = letters.find(letter, place + 1)

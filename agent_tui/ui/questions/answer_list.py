@@ -20,9 +20,9 @@ class AnswerRow:
     """One answer.
 
     Attributes:
-        key: The letter that gives it; empty where only its digit does.
+        key: Its letter; empty if only its digit works.
         label: What the user reads.
-        details: What comes of it, behind the label and muted.
+        details: Its effect, muted after the label.
     """
 
     key: str

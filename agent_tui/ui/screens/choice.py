@@ -26,8 +26,8 @@ AnswerT = TypeVar("AnswerT")
 class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
-    Enter gives the marked answer once nothing was typed for a moment: a second Enter behind a
-    command must not answer what the command asks. A question that writing may meet (`early`) leaves
+    Enter gives the marked answer only after a pause: a second Enter after a command must not answer
+    the command's question. A question that writing may meet (`early`) leaves
     the prompt in sight.
 
     Args:

@@ -195,7 +195,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
 
     Args:
         listing: What there is.
-        note: Said below the rows.
+        note: A line below the rows.
         present: The value that is highlighted at first.
     """
 
@@ -210,7 +210,7 @@ class ListingScreen(PickerScreen[ValueT], Generic[ValueT]):
         self._present = present
 
     async def load_rows(self) -> Sequence[PickerRow[ValueT]]:
-        """What there is, with its details at the right."""
+        """The choices, with their details at the right."""
         return [
             PickerRow(choice.value, choice.label, (choice.details,))
             for choice in self._listing.choices

@@ -13,10 +13,10 @@ ParamsT = ParamSpec("ParamsT")
 
 
 class Modal(ModalScreen[ResultT], Generic[ResultT]):
-    """A screen above others that is left once.
+    """A screen above others that closes only once.
 
-    Keys typed fast are on their way to it already when the one before them closes it. Textual
-    would close what lies below for the second, and fail where that is the chat.
+    Fast keys may still arrive after the key that closes it. Textual would then close the screen
+    below, and fail if that is the chat.
     """
 
     def dismiss(self, result: ResultT | None = None) -> AwaitComplete:

@@ -57,8 +57,8 @@ class RowList(ScrollView, can_focus=False):
         """Show other rows.
 
         Args:
-            count: How many.
-            draw: The content of a row by its index, in so many cells.
+            count: Number of rows.
+            draw: Returns the content of a row, by index and width in cells.
             current: The row that is current, and in sight.
         """
         self.count, self._draw, self.current = count, draw, -1
@@ -233,7 +233,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self.refill()
 
     def matching(self, wanted: str) -> Sequence[PickerRow[ValueT]]:
-        """The rows to show while `wanted` stands in the search field."""
+        """The rows to show for the search text `wanted`."""
         return search_rows(self._rows, wanted)
 
     def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
@@ -242,7 +242,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
 
     @property
     def wanted(self) -> str:
-        """What stands in the search field."""
+        """The text in the search field."""
         return self._field.value
 
     @property

@@ -216,7 +216,7 @@ class PullScreen(Modal[ModelRef]):
         self._pulling = self.run_worker(self._pull(), exclusive=True)
 
     def action_mark(self, step: int) -> None:
-        """Mark the answer above or below, or scroll where nothing is asked."""
+        """Mark the answer above or below, or scroll if there is no question."""
         if self._stage in _YES:
             self._list.move(step)
         else:

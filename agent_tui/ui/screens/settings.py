@@ -75,9 +75,9 @@ def about(
     Args:
         spec: The setting.
         editor: Where the user's own file is.
-        loaded: What is in force by the settings.
+        loaded: The settings in force.
         acts_at_once: Whether a change needs no new start.
-        in_use: What is in use just now, which may be another value; empty where it is the same.
+        in_use: The value in use now if it differs; empty if it is the same.
     """
     lines = [f"{spec.description}."]
     if why := editor.stronger_than_own(loaded, spec):
@@ -96,12 +96,12 @@ def about(
 
 
 class SettingsScreen(PickerScreen[SettingSpec]):
-    """Returns nothing; every change is kept and, where it can be, in force at once.
+    """Returns nothing; every change is stored and, if possible, applied at once.
 
     Args:
         editor: Where the settings are read and changed.
         front: The program that they are about.
-        wanted: What stands in the search field at first.
+        wanted: The initial search text.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "picker.tcss", "settings.tcss"]

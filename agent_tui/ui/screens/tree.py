@@ -58,7 +58,7 @@ _ROW_SIGNS: dict[RowKind, tuple[str, str]] = {
     "branch summary": ("≡", "$text-accent"),
     "note": ("i", "$text-accent"),
 }
-"""What stands before the text, and its colour."""
+"""The sign before the text, and its colour."""
 
 MARK_NAMES: dict[Mark, str] = {"keep": "kept", "pin": "always kept", "drop": "left out"}
 _HERE = "  here"
@@ -257,7 +257,7 @@ def preview_blocks(row: TreeRow, tree: MessageTree) -> Sequence[Block]:
 
 
 def _last(trees: Iterator[JoinedTree]) -> JoinedTree | None:
-    """The last of `trees`; None where there are no more. Reads files."""
+    """The last of `trees`; None if there are no more. Reads files."""
     return next(iter(deque(trees, maxlen=1)), None)
 
 

@@ -29,7 +29,7 @@ _END = "\x1b\\"
 
 @dataclass(frozen=True, slots=True)
 class NotifyMethod:
-    """How to call: by `protocol`, wrapped for tmux if need be; with the bell where it is None."""
+    """How to notify: by `protocol`, wrapped for tmux if needed, or with the bell if it is None."""
 
     protocol: Protocol | None = None
     through_tmux: bool = False
@@ -129,7 +129,7 @@ class Notifier:
     """Decides when to notify the user, and with what text.
 
     Args:
-        setting: ``auto`` notifies where the terminal can, ``bell`` only rings, ``off`` is silent.
+        setting: ``auto`` notifies if the terminal can, ``bell`` only rings, ``off`` is silent.
         clock: Monotonic seconds.
     """
 

@@ -19,7 +19,7 @@ _MOST_BYTES = 16_000
 
 @dataclass(slots=True)
 class StatusScript:
-    """Runs the command whenever the facts are others, and not more often than it may.
+    """Runs the command whenever the facts change, within its rate limit.
 
     Attributes:
         command: For the shell; the settings of a project never name it.

@@ -31,7 +31,7 @@ Doing: TypeAlias = Literal["idle", "working", "asks"]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the hints depend on. `text` is what stands in the prompt."""
+    """The state that hints depend on. `text` is the text in the prompt."""
 
     doing: Doing
     mode: PermissionMode
@@ -122,10 +122,10 @@ class StatusView:
     Args:
         window: The terminal's title, mouse and bell.
         options: The conversation and what is said of this run.
-        widgets: What is changed.
+        widgets: The widgets to change.
 
     Attributes:
-        notifier: Decides whether the user is to be called.
+        notifier: Decides whether to notify the user.
         onboarding: Whether hints still help.
     """
 

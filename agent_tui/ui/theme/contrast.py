@@ -139,7 +139,7 @@ def _color(value: str, ground: Color) -> Color:
 
 
 def legible_style(style: Style, ground: Color, least: float) -> Style:
-    """`style` with an ink that stands out by `least`, on `ground` if it has no other."""
+    """`style` with an ink of at least contrast `least`, on `ground` if it has no other."""
     if style.color is None:
         return style
     on = Color.from_rich_color(style.bgcolor) if style.bgcolor else ground
@@ -165,7 +165,7 @@ class WithoutColours(LineFilter):
 
 @lru_cache(4096)
 def colourless(style: Style, ground: Color) -> Style:
-    """`style` without colours: reversed where its ground stands out of `ground`, or dim."""
+    """`style` without colours: reversed if its ground contrasts with `ground`, or dim."""
     ink, paper = _rgb(style.color), _rgb(style.bgcolor) or ground
     is_marked = contrast(paper, ground) >= MARKED_CONTRAST
     is_faint = ink is not None and contrast(ink, paper) < DIM_CONTRAST

@@ -76,7 +76,7 @@ class BashBlock:
     """A command the user ran with ``!``; `in_context` is false for ``!!``.
 
     While it runs, `output` holds its last lines, `lines_before` came before them. `printed_lines`
-    counts what it printed, of which `output` may lack a part; None where that is not known.
+    counts what it printed, of which `output` may lack a part; None if unknown.
     `kept_at` is the file with all of it.
     """
 
@@ -122,7 +122,7 @@ class TurnBlock:
 
 @dataclass(frozen=True, slots=True)
 class DividerBlock:
-    """A rule across the chat, with a title in it where there is one."""
+    """A rule across the chat, with a title in it if there is one."""
 
     title: str = ""
 
@@ -165,7 +165,7 @@ Block: TypeAlias = (
 )
 
 DetailedBlock: TypeAlias = UserBlock | ToolBlock | BashBlock | SummaryBlock
-"""Blocks that unfold together; thinking has a key of its own."""
+"""Blocks that unfold together; thinking has its own key."""
 
 SpokenBlock: TypeAlias = UserBlock | AssistantBlock | ToolBlock | BashBlock
 """Blocks of messages: the same live and from a session, unlike what the program tells."""

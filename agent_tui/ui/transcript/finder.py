@@ -150,7 +150,7 @@ class FoundPlace:
 
 @dataclass(frozen=True, slots=True)
 class FindState:
-    """What is told of a search: the current match counts from 1, 0 where there is none.
+    """The state of a search: the current match counts from 1; 0 if there is none.
 
     `where` says what block it is in; not `is_counted`, there may be more than `total`.
     """
@@ -201,7 +201,7 @@ class Finder:
         self.is_counted = self._wanted is None
 
     def counting(self) -> Iterator[None]:
-        """Count all matches anew, in steps; blocks that did not change cost next to nothing."""
+        """Count all matches again, in steps; unchanged blocks cost almost nothing."""
         wanted, version = self._wanted, self._stack.version
         if wanted is None:
             return
@@ -291,7 +291,7 @@ class Finder:
         return line
 
     def _pointed_at(self, line: Line) -> Line:
-        """The head of the block that holds the current match where no row can show it."""
+        """The head of the block with the current match, if no row can show it."""
         return replace(line, segments=highlighted(line, (0, -1), self.palette.found))
 
     def _drawn_spans(self, index: int) -> list[tuple[Span, ...]]:

@@ -63,7 +63,7 @@ class FindingView(StackView):
             self._show_match()
 
     def end_find(self, *, stays: bool) -> None:
-        """Leave the search, at the current match or where it was begun."""
+        """End the search at the current match or where it began."""
         finder, before = self._finder, self._before
         if finder is None or before is None:
             return
@@ -89,7 +89,7 @@ class FindingView(StackView):
             self._finder.palette = self._palette
 
     def _count_on(self) -> None:
-        """Count for a few milliseconds; go to a match where one is wanted and all are known."""
+        """Count for a few milliseconds; go to a match if one is wanted and all are known."""
         finder = self._finder
         if finder is None:
             return

@@ -30,7 +30,7 @@ class LiveReply:
         return ids
 
     def extend(self, kind: PieceKind, text: str) -> int | None:
-        """Add a piece; returns where the block is that grew, None where it is gone."""
+        """Add a piece; returns the index of the block that grew, None if it is gone."""
         index = self._stack.index(self._live_id(kind))
         if index is None:
             return None

@@ -95,7 +95,7 @@ class BlockPainter:
         return MarkdownStream(self._parser, self._markdown)
 
     def paint(self, block: Block, *, is_expanded: bool) -> list[Line]:
-        """The rows of `block`; none where there is nothing to show yet."""
+        """The rows of `block`; none if there is nothing to show yet."""
         match block:
             case UserBlock():
                 return self._user(block, is_expanded=is_expanded)
@@ -228,7 +228,7 @@ class BlockPainter:
         return prefixed(rows, [Segment(" ─ ", self.palette.faint)], [Segment(" " * MARGIN)])
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:
-        """A rule with `title` in it, and `hint` near its right end where there is room."""
+        """A rule with `title` in it, and `hint` near its right end if it fits."""
         palette = self.palette
         if not title:
             rule = Segment(" " + "─" * max(0, self.width - 2), palette.faint)

@@ -183,7 +183,7 @@ class BlockStack:
         item.is_measured = False
 
     def restyle(self, painter: BlockPainter, *, keeps_heights: bool) -> None:
-        """Draw everything anew with `painter` when it is seen."""
+        """Draw everything again with `painter` when it becomes visible."""
         self._painter = painter
         for item in self._items:
             item.rows = None

@@ -213,7 +213,7 @@ def _is_prose(block: ToolBlock | BashBlock) -> bool:
 
 
 def _cut(row: Line, palette: Palette) -> Line:
-    """The first row of a line that goes on."""
+    """The first row of a line that continues."""
     text = set_cell_size(row.text, max(1, row.cells - 1)).rstrip()
     return Line((Segment(text, palette.muted), Segment("…", palette.faint)), tail=1)
 
