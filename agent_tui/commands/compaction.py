@@ -23,7 +23,10 @@ _STRATEGY = "--strategy"
 _FORCE = "--force"
 _NO_MODEL = ("--model", "none")
 _LEAST_PART, _LEAST_PART_OF_WINDOW, _LEAST_TOKENS = 10, 100, 2_000
-"""The user is asked before a compaction that frees less than a tenth of the used tokens."""
+"""The user is asked before a compaction that frees less than a tenth of the used tokens.
+
+Or less than a hundredth of the window, though freeing the last number is always enough for that.
+"""
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking are dropped",
     1: "long outputs are shortened",
